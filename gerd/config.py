@@ -1,0 +1,301 @@
+"""The config: what a user writes, as frozen models.
+
+Each field's unit, default and range stand here and nowhere else: `gerd schema`, docs/config.md and the error
+messages are made from these models. Lengths are in pixels, angles in degrees, velocities per step,
+accelerations per step², probabilities from 0 to 1. `load.py` makes a `Config` from text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+
+from gerd import shapes
+from gerd.values import (
+    Acceleration,
+    Factor,
+    Model,
+    Normal,
+    Number,
+    PairAcceleration,
+    PositionStart,
+    PositionVelocity,
+    Positive,
+    Probability,
+    SizeStart,
+    SizeVelocity,
+    Start,
+    Value,
+    Velocity,
+    fault,
+    within,
+)
+
+DIMMEST, BRIGHTEST = -8.0, 8.0  # intensity
+MOST_VERTICES = 20_000
+MOST_ACTORS = 64
+MOST_MEMBERS = 100_000
+
+
+def _brownian(deviation: float) -> Normal:
+    return Normal(normal=(0.0, deviation))
+
+
+class Translation(Model):
+    """Where the shape's centre is, in pixels: x to the right and y down, from the frame's top left corner."""
+
+    start: PositionStart = Field("centre", description="position at step 0, pixels")
+    velocity: PositionVelocity = Field(0.0, description="pixels per step")
+    acceleration: PairAcceleration = Field(_brownian(0.1), description="pixels per step²")
+    border: Literal["bounce", "wrap", "free"] = Field(
+        "bounce", description="at the frame's edge: reflect the centre, wrap around as on a torus, or leave"
+    )
+    margin: Number = Field(0.0, description="bounce this many pixels inside the frame's edge (negative: outside)")
+    speed_limit: Positive | None = Field(None, description="largest speed, pixels per step")
+
+    @model_validator(mode="after")
+    def _margin_only_with_bounce(self) -> Translation:
+        if self.margin and self.border != "bounce":
+            raise fault(f"a margin goes with border: bounce, not {self.border}", "margin")
+        return self
+
+
+class Scale(Model):
+    """The side of the shape's unit box in pixels; one number, or [x, y] for a box with two different sides."""
+
+    start: SizeStart = Field(20.0, description="size at step 0, pixels; uniform: 0.1 to 0.4 of the smaller frame side")
+    velocity: SizeVelocity = Field(0.0, description="pixels per step, or {factor: number} per step")
+    acceleration: PairAcceleration = Field(
+        _brownian(0.05), description="pixels per step²; with a factor: of the size's natural logarithm per step²"
+    )
+    limits: tuple[Positive, Positive | None] = Field((1.0, None), description="the size is reflected at these, pixels")
+    speed_limit: Positive | None = Field(None, description="largest speed, in the velocity's unit")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Scale:
+        high = self.limits[1]
+        if high is not None and high <= self.limits[0]:
+            raise fault("allowed: [low, high] with low below high, or [low, null]", "limits")
+        _start_within(self.start, self.limits[0], 1e9 if high is None else high)
+        if isinstance(self.velocity, Factor) and (isinstance(self.start, tuple) or isinstance(self.acceleration, tuple)):
+            raise fault("a factor goes with one start and one acceleration for both sides, not a pair", "velocity")
+        return self
+
+
+class Rotation(Model):
+    """Degrees, clockwise on the screen (from x to y)."""
+
+    start: Start = Field(0.0, description="degrees; uniform: 0 to 360")
+    velocity: Velocity = Field(0.0, description="degrees per step")
+    acceleration: Acceleration = Field(_brownian(0.5), description="degrees per step²")
+    speed_limit: Positive | None = Field(None, description="largest speed, degrees per step")
+
+
+class Shear(Model):
+    """How far a point moves along x for each unit of y, before the rotation; a number without unit."""
+
+    start: Start = Field(0.0, description="shear at step 0; uniform: -0.5 to 0.5")
+    velocity: Velocity = Field(0.0, description="per step")
+    acceleration: Acceleration = Field(_brownian(0.002), description="per step²")
+    limits: tuple[Number | None, Number | None] = Field((-1.0, 1.0), description="the shear is reflected at these")
+    speed_limit: Positive | None = Field(None, description="largest speed, per step")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Shear:
+        low = -1e9 if self.limits[0] is None else self.limits[0]
+        high = 1e9 if self.limits[1] is None else self.limits[1]
+        if high <= low:
+            raise fault("allowed: [low, high] with low below high; null for none", "limits")
+        _start_within(self.start, low, high)
+        return self
+
+
+def _start_within(start: Any, low: float, high: float, path: str = "start") -> None:
+    for value in start if isinstance(start, tuple) else (start,):
+        try:
+            within(value, low, high, "inside the limits")
+        except Exception as error:
+            raise fault(str(error), path) from None
+
+
+class Polygon(Model):
+    """Rings of [x, y] vertices in the unit frame, filled by the even-odd rule; concave and crossing rings allowed."""
+
+    polygon: Annotated[tuple[tuple[tuple[float, float], ...], ...], BeforeValidator(lambda value: _rings(value))]
+
+
+def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """One ring or several, as tuples; every fault named by its vertex."""
+    allowed = "allowed: [[x, y], …] with three vertices or more, or several such rings"
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(part, list | tuple) for part in value):
+        raise fault(allowed)
+    rings = value if all(isinstance(point, list | tuple) for part in value for point in part) else [value]
+    if sum(len(ring) for ring in rings) > MOST_VERTICES:
+        raise fault(f"has more than {MOST_VERTICES} vertices")
+    for ring in rings:
+        if len(ring) < 3:
+            raise fault(f"a ring has {len(ring)} vertices; {allowed}")
+        for i, point in enumerate(ring):
+            numbers = isinstance(point, list | tuple) and len(point) == 2 and all(type(x) in (int, float) for x in point)
+            if not numbers or not all(abs(x) <= shapes.LARGEST_VERTEX for x in point):
+                raise fault(f"vertex {i} is {point!r}; allowed: [x, y], each within ±{shapes.LARGEST_VERTEX:g}")
+    result = tuple(tuple((float(x), float(y)) for x, y in ring) for ring in rings)
+    if not all(np.ptp([point[axis] for ring in result for point in ring]) > 0 for axis in (0, 1)):
+        raise fault("encloses no area")
+    return result
+
+
+class Svg(Model):
+    """The `d` string of an SVG path, fitted into the unit box."""
+
+    svg: Annotated[str, Field(strict=True, min_length=1, max_length=1_000_000)]
+
+
+class Mask(Model):
+    """A PNG or PGM picture, light inside and dark outside; the path is relative to the config's folder."""
+
+    mask: Annotated[str, Field(strict=True, min_length=1)]
+
+
+class Text(Model):
+    """Characters in DejaVu Sans, fitted into the unit box."""
+
+    text: Annotated[str, Field(strict=True, min_length=1, max_length=100)]
+
+
+def _shape(value: Any, info: ValidationInfo) -> Any:
+    """Outlines from files, paths and glyphs become polygons, so that a resolved config needs no file or font."""
+    if isinstance(value, Polygon) or (isinstance(value, str) and value in shapes.BUILT_IN):
+        return value
+    kinds = {"polygon": Polygon, "svg": Svg, "mask": Mask, "text": Text}
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in kinds:
+        names = ", ".join(shapes.BUILT_IN)
+        raise fault(f"allowed: {names}, {{polygon: …}}, {{svg: '…'}}, {{mask: file.png}}, {{text: '7'}}")
+    given = kinds[next(iter(value))].model_validate(value)
+    try:
+        match given:
+            case Svg():
+                rings = shapes.rings_of_svg(given.svg)
+            case Mask():
+                rings = shapes.rings_of_mask(Path((info.context or {}).get("directory", ".")) / given.mask)
+            case Text():
+                rings = shapes.rings_of_text(given.text)
+            case _:
+                return given
+    except ValueError as error:
+        raise fault(str(error), next(iter(value))) from None
+    return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings))
+
+
+Shape = Annotated[
+    Literal["square", "circle", "triangle"] | Polygon | Svg | Mask | Text,
+    Field(description="the outline"),
+    BeforeValidator(_shape),
+]
+
+
+class Actor(Model):
+    """A shape, its brightness and its motion. A transformation that is not named stays at rest."""
+
+    shape: Shape
+    intensity: Value = Field(1.0, description=f"brightness on a background of 0, from {DIMMEST:g} to {BRIGHTEST:g}")
+    translation: Translation = Translation(acceleration=0.0)
+    scale: Scale = Scale(acceleration=0.0)
+    rotation: Rotation = Rotation(acceleration=0.0)
+    shear: Shear = Shear(acceleration=0.0)
+
+    @field_validator("intensity")
+    @classmethod
+    def _bright(cls, value: Value) -> Value:
+        return within(value, DIMMEST, BRIGHTEST, "an intensity")
+
+
+class Sensor(Model):
+    """The frame, in pixels."""
+
+    width: int = Field(128, strict=True, ge=1, le=16384)
+    height: int = Field(128, strict=True, ge=1, le=16384)
+
+
+class Integrator(Model):
+    """Each pixel's integrate-and-fire unit."""
+
+    threshold: float = Field(
+        0.5, strict=True, ge=0.001, le=16, description="change that fires, as a share of a fully covered pixel's count"
+    )
+    reset: Literal["subtract", "zero"] = Field(
+        "subtract", description="after an event: take the threshold off, or start again at 0"
+    )
+    initial: Literal["uniform"] | Annotated[float, Field(strict=True, ge=-1, le=1)] = Field(
+        "uniform", description="state at the start: uniform within ±0.9 thresholds, or a number of thresholds"
+    )
+    warmup: int = Field(5, strict=True, ge=0, le=100_000, description="steps run before step 0, not recorded")
+
+
+class Noise(Model):
+    """Three noises, each a probability, each absent at 0."""
+
+    background: Probability = Field(0.0, description="a pixel fires regardless, per pixel and step")
+    shape: Probability = Field(0.0, description="a covered pixel is missing in one rendered frame, per pixel and step")
+    event: Probability = Field(0.0, description="an event is dropped after the integrator, per event")
+
+
+class Config(Model):
+    """Everything that a recording depends on, besides its index."""
+
+    seed: int = Field(0, strict=True, ge=0, lt=2**64, description="of all randomness")
+    sensor: Sensor = Sensor()
+    steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="length of a recording")
+    step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
+    time_scale: float = Field(
+        1.0, strict=True, gt=0, le=1000, allow_inf_nan=False, description="the same motion, this many times as fast"
+    )
+    upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
+    integrator: Integrator = Integrator()
+    noise: Noise = Noise()
+    actors: Annotated[tuple[Actor, ...], Field(max_length=MOST_ACTORS, description="from the farthest to the nearest")]
+    sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+        {}, description="path of a field: list of its values; several paths make a grid"
+    )
+
+    _text: str | None = PrivateAttr(None)  # as the user wrote it
+    _trusted: str | None = PrivateAttr(None)  # the folder to import functions from, if the user trusts the config
+
+    @model_validator(mode="after")
+    def _starts_inside(self) -> Config:
+        size = (self.sensor.width, self.sensor.height)
+        for i, actor in enumerate(self.actors):
+            move = actor.translation
+            if move.border == "bounce" and 2 * move.margin >= min(size):
+                allowed = f"allowed: less than half of the smaller frame side, {min(size) / 2:g}"
+                raise fault(allowed, f"actors.{i}.translation.margin")
+            if move.border != "free" and not isinstance(move.start, str):
+                starts = move.start if isinstance(move.start, tuple) else (move.start, move.start)
+                for start, side in zip(starts, size, strict=True):
+                    path = f"actors.{i}.translation.start"
+                    _start_within(start, move.margin, side - move.margin, path)
+        return self
+
+    @property
+    def text(self) -> str:
+        """The YAML the config was read from, or one that gives the same config."""
+        return self.resolved_yaml() if self._text is None else self._text
+
+    def resolved(self) -> dict[str, Any]:
+        """All fields with their values as plain data, files and glyphs turned into polygons."""
+        return self.model_dump(mode="json")
+
+    def resolved_yaml(self) -> str:
+        import yaml
+
+        return yaml.safe_dump(self.resolved(), sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the resolved config: equal for equal recordings, however the text was written."""
+        return hashlib.sha256(json.dumps(self.resolved(), sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,54 @@
+"""The errors a user can cause. Each message says what was wrong, where, and what was allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class GerdError(Exception):
+    """Anything that is the input's fault and not the program's: printed without a traceback."""
+
+    exit_code = 1
+
+
+class TrustError(GerdError):
+    """A config names Python code, and nobody has said that it may run."""
+
+    exit_code = 2
+
+
+class StorageError(GerdError):
+    """A dataset on disk is missing, damaged, or not the one that was asked for."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a config."""
+
+    source: str  # the file, or another name for where the text came from
+    line: int | None
+    path: str  # such as actors.0.scale.start; empty for the whole document
+    value: str | None  # the offending value, shortened
+    message: str  # what was expected
+
+    def __str__(self) -> str:
+        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        parts = [place, self.path, "" if self.value is None else f"got {self.value}", self.message]
+        return ": ".join(part for part in parts if part)
+
+
+class ConfigError(GerdError):
+    """A config that cannot be used; lists every problem found, not only the first."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Sequence[Problem]):
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def shorten(value: object, limit: int = 60) -> str:
+    """`value` as text for a message, cut so that a huge value does not fill the screen."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

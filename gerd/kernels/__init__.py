@@ -1,0 +1,1 @@
+"""The backends: scenes in, events out, the same bits from each."""

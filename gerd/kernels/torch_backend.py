@@ -1,0 +1,190 @@
+"""The `torch` backend: the definition, dense over the frame, on any device that PyTorch has.
+
+Scenes in; for each chunk of steps, the events of a batch out. Everything after the crossings is integer arithmetic.
+The other backends do the same with the same names, and skip what cannot change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gerd import noise, philox, rasterise
+from gerd.kernels.events import Events
+from gerd.scene import BLOCK, Scenes
+
+CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
+
+
+def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Events]:
+    """The events of `scenes`, `chunk` steps at a time; the state of the pixels is carried from chunk to chunk."""
+    chunk = chunk or _chunk(scenes)
+    state = initial_state(scenes, device)
+    previous = activation(scenes, np.array([-scenes.warmup - 1]), device)[:, 0]
+    for begin in range(-scenes.warmup, scenes.steps, chunk):
+        steps = np.arange(begin, min(begin + chunk, scenes.steps))
+        current = activation(scenes, steps, device)
+        signal = torch.zeros((*current.shape, 2), dtype=torch.bool, device=device)
+        for i in range(len(steps)):
+            state = state + (current[:, i] - previous)
+            previous = current[:, i]
+            on, off = state > scenes.threshold, state < -scenes.threshold
+            signal[:, i, ..., 0], signal[:, i, ..., 1] = off, on
+            if scenes.reset_to_zero:
+                state = torch.where(on | off, 0, state)
+            else:
+                state = state - scenes.threshold * on.int() + scenes.threshold * off.int()
+        recorded = steps >= 0
+        if recorded.any():
+            yield _noisy(scenes, signal[:, torch.from_numpy(recorded).to(device)], steps[recorded])
+
+
+def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu", noisy: bool = True) -> Tensor:
+    """(recordings, steps, height, width) int32: the visible sub-pixels of each pixel, times their intensity."""
+    ends, jumps = _visible(scenes, steps, device)
+    f, width = scenes.upsampling, scenes.width
+    pixel, rest = ends // f, ends % f
+    # A jump at column c raises its own pixel by the part right of c and every later pixel in full: a running sum.
+    batch, count, rows, slots = ends.shape
+    rises = torch.zeros((batch * count, scenes.height, width + 2), dtype=torch.int32, device=device)
+    row = (torch.arange(rows, device=device) // f)[:, None] * (width + 2)
+    place = (row + pixel).reshape(batch * count, rows * slots)
+    flat = rises.view(batch * count, -1)
+    flat.scatter_add_(1, place, (jumps * (f - rest)).reshape(place.shape).int())
+    flat.scatter_add_(1, place + 1, (jumps * rest).reshape(place.shape).int())
+    result = rises.cumsum(-1, dtype=torch.int32)[..., :width].reshape(batch, count, scenes.height, width)
+    if noisy and scenes.shape_noise > 0:
+        missing, _ = _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, device)
+        result = torch.where(missing, 0, result)
+    return result
+
+
+def _visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Tensor]:
+    """Columns at which the picture changes along each sub-row, and by how much: (recordings, steps, sub-rows, slots)."""
+    borders = rasterise.borders(scenes, steps)
+    runs = [_crossings(scenes, borders, piece, device) for piece in range(len(borders.actor))]
+    shape = (len(scenes), len(steps), scenes.height * scenes.upsampling)
+    if not runs:
+        return torch.zeros((*shape, 0), dtype=torch.int64, device=device), torch.zeros((*shape, 0), device=device)
+    intensity = torch.from_numpy(scenes.intensity).to(device)
+    ends = torch.cat(runs, dim=-1)
+    before, after = torch.zeros_like(ends), torch.zeros_like(ends)  # the picture's value left and right of each end
+    for piece, run in enumerate(runs):  # nearer pieces overwrite farther ones
+        bright = intensity[:, borders.actor[piece]].view(-1, 1, 1, 1).long()
+        inside = (run[..., None, :] < ends[..., :, None]).sum(-1) % 2 == 1
+        before = torch.where(inside, bright, before)
+        inside = (run[..., None, :] <= ends[..., :, None]).sum(-1) % 2 == 1
+        after = torch.where(inside, bright, after)
+    # Where several ends share a column, the first of them stands for all.
+    again = (ends[..., None, :] == ends[..., :, None]).tril(-1).any(-1)
+    return ends, torch.where(again, 0, after - before)
+
+
+def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int, device: str) -> Tensor:
+    """(recordings, steps, sub-rows, crossings) int64: a piece's crossings, the unused ones at the right border."""
+    part = borders.coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
+    a, b, c, d, e = torch.from_numpy(np.ascontiguousarray(np.moveaxis(part, -1, 0)[..., None, :])).to(device)
+    y = (torch.arange(scenes.height * scenes.upsampling, device=device, dtype=torch.float64) + 0.5)[:, None]
+    if borders.is_ellipse[piece]:
+        dy = y - a
+        gap = b - dy * dy
+        crosses = (gap > 0).expand(*gap.shape[:-1], 2)
+        half = e * torch.sqrt(gap.clamp(min=0))
+        middle = c + d * dy
+        x = torch.cat([middle - half, middle + half], dim=-1)
+    else:
+        crosses = (a <= y) & (y < b)
+        x = c + (y - a) * d
+    right = scenes.width * scenes.upsampling
+    column = torch.ceil(x - 0.5).clamp(0, right)
+    column = torch.where(crosses, column, right).long().sort(dim=-1).values
+    most = int(crosses.sum(-1).max()) if crosses.numel() else 0
+    return column[..., :most]
+
+
+def initial_state(scenes: Scenes, device: str = "cpu") -> Tensor:
+    """(recordings, height, width) int32: the integrators before the first warm-up step."""
+    shape = (len(scenes), scenes.height, scenes.width)
+    if scenes.initial is not None:
+        return torch.full(shape, scenes.initial, dtype=torch.int32, device=device)
+    m = noise.largest_initial(scenes.threshold)
+    pixel = torch.arange(scenes.height * scenes.width, device=device)
+    index = torch.from_numpy(scenes.indices).to(device)[:, None]
+    word = _words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)[0]
+    return (((word * (2 * m + 1)) >> 32) - m).int().reshape(shape)
+
+
+def _noisy(scenes: Scenes, signal: Tensor, steps: np.ndarray) -> Events:
+    """Events from what the integrators fired, after event noise and background noise."""
+    device = str(signal.device)
+    if scenes.event_noise > 0:
+        row, step, y, x, p = signal.nonzero(as_tuple=True)
+        index = torch.from_numpy(scenes.indices).to(device)[row]
+        word = _words(scenes.seed, y * scenes.width + x, step + int(steps[0]), index, philox.EVENT)[0]
+        signal[row, step, y, x, p] = word >= noise.drop_bound(scenes.event_noise)
+    fired = signal
+    if scenes.background > 0:
+        picked, polarity = _scattered(scenes, steps, scenes.background, philox.BACKGROUND, device)
+        fired = signal | torch.stack([picked & ~polarity, picked & polarity], dim=-1)
+    row, step, y, x, p = fired.nonzero(as_tuple=True)
+    return Events(
+        *(part.cpu().numpy() for part in (row, step + int(steps[0]), y, x, p)),
+        background=~signal[row, step, y, x, p].cpu().numpy(),
+    )
+
+
+def _scattered(
+    scenes: Scenes, steps: np.ndarray, probability: float, purpose: int, device: str
+) -> tuple[Tensor, Tensor]:
+    """Two (recordings, steps, height, width) masks, by the rule of `noise.py`: picked pixels, and polarities."""
+    blocks = -(-scenes.width // BLOCK)
+    groups = -(-blocks // 4)
+    y = torch.arange(scenes.height, device=device)[:, None]
+    block = torch.arange(blocks, device=device)
+    step = torch.from_numpy(steps).to(device)[:, None, None]
+    index = torch.from_numpy(scenes.indices).to(device)[:, None, None, None]
+    four = _words(scenes.seed, y * groups + block[::4] // 4, step, index, purpose)
+    word = torch.stack(four, dim=-1).flatten(-2)[..., :blocks]
+    tables = torch.from_numpy(noise.block_tables(probability, scenes.width)).to(device)
+    table = torch.cat([tables[:1].expand(blocks - 1, -1), tables[1:]])
+    count = (word[..., None] >= table).sum(-1)
+    pixels = torch.full((blocks,), BLOCK, device=device)
+    pixels[-1] = noise.last_block(scenes.width)
+    chosen = torch.zeros_like(count)
+    polarity = torch.zeros_like(count)
+    for i in range(int(count.max()) + 1 if count.any() else 0):
+        if i % 4 == 0:
+            four = _words(scenes.seed, y * blocks + block, step, index, purpose + 256 * (1 + i // 4))
+        if i == 0:
+            polarity = four[0]
+            continue
+        j = pixels - count + (i - 1)
+        bit = torch.ones_like(count) << ((four[i % 4] * (j + 1)) >> 32)
+        bit = torch.where(chosen & bit != 0, torch.ones_like(count) << j.clamp(0, BLOCK), bit)
+        chosen = torch.where(i <= count, chosen | bit, chosen)
+    lane = torch.arange(BLOCK, device=device)
+    spread = [(mask[..., None] >> lane & 1).bool().flatten(-2)[..., : scenes.width] for mask in (chosen, polarity)]
+    return spread[0], spread[1]
+
+
+def _words(seed: int, element: Tensor, step: Tensor, index: Tensor, purpose: int) -> list[Tensor]:
+    """Philox 4x32-10 as in `philox.py`, on int64 tensors that hold 32-bit words."""
+    low = 0xFFFFFFFF
+    a, b, c = torch.broadcast_tensors(element & low, step & low, index & low)
+    d = torch.full_like(a, purpose)
+    key_a, key_b = seed & low, seed >> 32
+    for _ in range(philox.ROUNDS):
+        first, second = a * philox.MULTIPLIERS[0], c * philox.MULTIPLIERS[1]  # wraps as 64 bits: high word intact
+        a, b, c, d = (second >> 32 & low) ^ b ^ key_a, second & low, (first >> 32 & low) ^ d ^ key_b, first & low
+        key_a, key_b = (key_a + philox.KEY_STEPS[0]) & low, (key_b + philox.KEY_STEPS[1]) & low
+    return [a, b, c, d]
+
+
+def _chunk(scenes: Scenes) -> int:
+    """Steps per chunk that keep the largest intermediate tensor near `CHUNK_VALUES` numbers."""
+    slots = sum(2 if outline.is_circle else len(outline.segments) for outline in scenes.outlines) + 1
+    per_step = scenes.height * (2 * scenes.width + scenes.upsampling * slots * min(slots, 16))
+    return max(1, CHUNK_VALUES // (per_step * max(1, len(scenes))))

@@ -1,0 +1,277 @@
+"""An actor's four transformations, as the config writes them, to a `Trajectory` for a batch of recordings.
+
+Degrees become radians here. Natural ranges, boundary velocities and growth factors are worked out here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd import exactmath
+from gerd.config import Actor, Config
+from gerd.errors import ConfigError, Problem, TrustError
+from gerd.expression import evaluate
+from gerd.sampling import START, VELOCITY, Source
+from gerd.shapes import RADIUS, Outline
+from gerd.trajectory import ROTATION, SCALE_X, SCALE_Y, SHEAR, Trajectory, X, Y, derivatives, matrix
+from gerd.values import Boundary, Expression, Factor, Function, Profile, Uniform
+
+Array = NDArray[np.float64]
+
+NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
+NATURAL_SHEAR = (-0.5, 0.5)
+NATURAL_ROTATION = (0.0, 360.0)  # degrees
+
+
+def motion(config: Config, source: Source, outline: Outline, family: Sequence[Config]) -> Trajectory:
+    """The motion of actor number `source.actor`, leading axis the recordings.
+
+    `family` holds the members of a sweep: where the natural range of positions depends on a swept size, the range
+    that is natural for all of them is used, so that the members share their positions.
+    """
+    actor = config.actors[source.actor]
+    start = np.zeros((len(source.rows), 6))
+    start[:, SCALE_X:] = _form(config, source)
+    relatives = [member for member in family if source.actor < len(member.actors)] or [config]
+    start[:, X:SCALE_X] = _position(config, source, outline, relatives)
+    velocity = _velocity(source, actor, outline, start)
+    low, high = _bounds(config, actor, start)
+    wrap = np.zeros(start.shape, np.bool_)
+    wrap[:, X:SCALE_X] = actor.translation.border == "wrap"
+    base = np.zeros_like(start)
+    if isinstance(actor.scale.velocity, Factor):
+        sizes = slice(SCALE_X, SCALE_Y + 1)
+        base[:, sizes] = start[:, sizes]
+        low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
+        high[:, sizes] = np.where(np.isinf(high[:, sizes]), np.inf, exactmath.log(high[:, sizes] / base[:, sizes]))
+        start[:, sizes] = 0.0
+    first, count = own_time(config)
+    push = _acceleration(config, source, np.arange(first, first + count))
+    push = _speed_limited(actor, velocity, push, first)
+    return Trajectory(start, velocity, push, first, low, high, wrap, base, config.time_scale)
+
+
+def own_time(config: Config) -> tuple[int, int]:
+    """First interval and number of intervals of the trajectory's own time that a recording visits."""
+    first = math.floor(-(config.integrator.warmup + 1) * config.time_scale)
+    last = math.floor((config.steps - 1) * config.time_scale)
+    still = all(
+        part.acceleration == 0.0
+        for actor in config.actors
+        for part in (actor.translation, actor.scale, actor.rotation, actor.shear)
+    )
+    return first, 0 if still else last - first + 1
+
+
+def _form(config: Config, source: Source) -> Array:
+    """(rows, 4): scale x, scale y, rotation and shear at t = 0."""
+    actor, side = config.actors[source.actor], min(config.sensor.width, config.sensor.height)
+    natural_size = Uniform(uniform=(NATURAL_SIZE[0] * side, NATURAL_SIZE[1] * side))
+    scale, rotation, shear = (
+        Uniform(uniform=natural) if isinstance(given, str) else given
+        for given, natural in (
+            (actor.scale.start, natural_size.uniform),
+            (actor.rotation.start, NATURAL_ROTATION),
+            (actor.shear.start, NATURAL_SHEAR),
+        )
+    )
+    turn = exactmath.radians(source.sample(rotation, START, ROTATION))
+    return np.column_stack([source.size(scale, START), turn, source.sample(shear, START, SHEAR)])
+
+
+def _position(config: Config, source: Source, outline: Outline, relatives: Sequence[Config]) -> Array:
+    """(rows, 2): the centre at t = 0."""
+    start = config.actors[source.actor].translation.start
+    frame = np.array([config.sensor.width, config.sensor.height], np.float64)
+    if start == "centre":
+        return np.broadcast_to(frame / 2, (len(source.rows), 2))
+    if not isinstance(start, str):
+        return source.pair(start, START, X)
+    low, high = np.zeros((len(source.rows), 2)), np.broadcast_to(frame, (len(source.rows), 2))
+    for member in relatives:
+        parameters = np.zeros((len(source.rows), 3, 6))
+        parameters[:, 0, SCALE_X:] = _form(member, source)
+        smallest, largest = outline.extent(matrix(parameters)[:, :2, :2])
+        low, high = np.maximum(low, -smallest), np.minimum(high, frame - largest)
+    middle = (low + high) / 2  # of a shape that does not fit into the frame
+    low, high = np.minimum(low, middle), np.maximum(high, middle)
+    share = source.pair(Uniform(uniform=(0.0, 1.0)), START, X)
+    return np.where(low < high, low + (high - low) * share, middle)
+
+
+def _velocity(source: Source, actor: Actor, outline: Outline, start: Array) -> Array:
+    velocity = np.zeros_like(start)
+    velocity[:, X:SCALE_X] = source.pair(actor.translation.velocity, VELOCITY, X)
+    growth = actor.scale.velocity
+    for parameters, name, given in (
+        ([SCALE_X, SCALE_Y], "scale", growth),
+        ([ROTATION], "rotation", actor.rotation.velocity),
+        ([SHEAR], "shear", actor.shear.velocity),
+    ):
+        if isinstance(given, Boundary):
+            wanted = source.sample(given.boundary, VELOCITY, parameters[0])
+            moved = _boundary_speed(outline, start, parameters)
+            if not moved.all():
+                message = f"{name} does not move the outline of this shape; allowed: a number"
+                path = f"actors.{source.actor}.{name}.velocity.boundary"
+                raise ConfigError([Problem("config", None, path, str(given.boundary), message)])
+            velocity[:, parameters] = (wanted / moved)[:, None]
+        elif isinstance(given, Factor):
+            velocity[:, parameters] = exactmath.log(source.sample(given.factor, VELOCITY, parameters[0]))[:, None]
+        elif name == "scale":
+            velocity[:, parameters] = source.size(given, VELOCITY)
+        else:
+            speed = source.sample(given, VELOCITY, parameters[0])
+            velocity[:, parameters[0]] = exactmath.radians(speed) if name == "rotation" else speed
+    return velocity
+
+
+def _boundary_speed(outline: Outline, start: Array, moving: list[int]) -> Array:
+    """(rows,): mean distance along the normal that the outline moves per unit of the parameters `moving`."""
+    parameters = np.zeros((len(start), 3, 6))
+    parameters[:, 0] = start
+    parameters[:, 1, moving] = 1.0
+    at, speed = matrix(parameters)[:, None, :2, :2], derivatives(parameters)[0][:, None, :2, :2]
+    ends, tangent = _sides(outline)
+    along_x, along_y = _mapped(at, tangent)
+    length = np.sqrt(along_x * along_x + along_y * along_y)
+    moved = [_mapped(speed, end) for end in ends]
+    # the part along the normal, at both ends of each side, times the side's length
+    a, b = (np.abs(x * along_y - y * along_x) for x, y in moved)
+    same = (moved[0][0] * along_y - moved[0][1] * along_x) * (moved[1][0] * along_y - moved[1][1] * along_x) >= 0
+    total = a + b
+    mean = np.where(same, total / 2, (a * a + b * b) / (2 * np.where(total > 0, total, 1.0)))
+    result = np.cumsum(mean, axis=1)[:, -1] / np.cumsum(length, axis=1)[:, -1]
+    return np.where(result > 1e-9 * np.abs(speed).max(axis=(1, 2, 3)), result, 0.0)
+
+
+def _sides(outline: Outline) -> tuple[tuple[Array, Array], Array]:
+    """The two ends of each side and the side itself as a vector; the circle as short sides about their middles."""
+    if not outline.is_circle:
+        sides = outline.segments
+        return (sides[:, 0], sides[:, 1]), sides[:, 1] - sides[:, 0]
+    sine, cosine = exactmath.sincos(np.arange(256) * (exactmath.HALF_PI / 64))
+    points = RADIUS * np.stack([cosine, sine], axis=1)
+    return (points, points), np.stack([-sine, cosine], axis=1)
+
+
+def _mapped(linear: Array, vectors: Array) -> tuple[Array, Array]:
+    """x and y (rows, vectors) of the vectors under linear maps (rows, 1, 2, 2), in plain arithmetic."""
+    x, y = vectors[:, 0], vectors[:, 1]
+    return linear[..., 0, 0] * x + linear[..., 0, 1] * y, linear[..., 1, 0] * x + linear[..., 1, 1] * y
+
+
+def _bounds(config: Config, actor: Actor, start: Array) -> tuple[Array, Array]:
+    """Where each parameter is folded back: the frame's borders, the limits on scale and shear."""
+    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+    if actor.translation.border != "free":
+        low[:, X:SCALE_X] = actor.translation.margin
+        high[:, X] = config.sensor.width - actor.translation.margin
+        high[:, Y] = config.sensor.height - actor.translation.margin
+    for parameters, limits in (([SCALE_X, SCALE_Y], actor.scale.limits), ([SHEAR], actor.shear.limits)):
+        low[:, parameters] = -np.inf if limits[0] is None else limits[0]
+        high[:, parameters] = np.inf if limits[1] is None else limits[1]
+    return low, high
+
+
+def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> Array:
+    """(rows, 6, steps): what holds on [k, k + 1) for each k of `steps`."""
+    actor = config.actors[source.actor]
+    push = np.zeros((len(source.rows), 6, len(steps)))
+    position, size = actor.translation.acceleration, actor.scale.acceleration
+    position_x, position_y = position if isinstance(position, tuple) else (position, position)
+    size_x, size_y = size if isinstance(size, tuple) else (size, None)
+    for parameter, name, value in (
+        (X, "translation", position_x),
+        (Y, "translation", position_y),
+        (SCALE_X, "scale", size_x),
+        (SCALE_Y, "scale", size_y),
+        (ROTATION, "rotation", actor.rotation.acceleration),
+        (SHEAR, "shear", actor.shear.acceleration),
+    ):
+        if value is None:
+            push[:, parameter] = push[:, parameter - 1]  # one size for both sides
+        elif len(steps) and value != 0.0:
+            path = f"actors.{source.actor}.{name}.acceleration"
+            numbers = _stepwise(config, source, value, parameter, steps, path)
+            push[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
+    return push
+
+
+def _stepwise(
+    config: Config, source: Source, value: Any, parameter: int, steps: NDArray[np.int64], path: str
+) -> Array:
+    t = steps.astype(np.float64)
+    match value:
+        case Profile(profile="pulse"):
+            return np.where((t >= value.at) & (t < value.at + value.duration), value.amplitude, 0.0)
+        case Profile():
+            angle = 4 * exactmath.HALF_PI * (t / value.period) + exactmath.radians(value.phase)
+            wave = exactmath.sincos(angle)[0]
+            return value.amplitude * (wave if value.profile == "sine" else np.sign(wave))
+        case Expression():
+            try:
+                return evaluate(value.expression, t)
+            except ValueError as error:
+                raise ConfigError([Problem("config", None, path, value.expression, str(error))]) from None
+        case Function():
+            function = _trusted_function(config, value, path)
+            numbers = np.array([float(function(time)) for time in t.tolist()])
+            if not np.isfinite(numbers).all():
+                message = f"is not a finite number at t = {t[~np.isfinite(numbers)][0]:g}"
+                raise ConfigError([Problem("config", None, path, value.function, message)])
+            return numbers
+    return source.each_step(value, parameter, steps)
+
+
+def _trusted_function(config: Config, value: Function, path: str) -> Callable[[float], float]:
+    """The function itself, imported only if the user has said that the config may run code."""
+    if value._callable is not None:
+        return value._callable
+    if config._trusted is None:
+        raise TrustError(f"{path}: runs the Python function {value.function}; allow that with --trust or trust=True")
+    module, _, name = value.function.partition(":")
+    sys.path.insert(0, config._trusted)
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError([Problem("config", None, path, value.function, f"cannot be imported: {error}")]) from None
+    finally:
+        sys.path.remove(config._trusted)
+    if not callable(found):
+        raise ConfigError([Problem("config", None, path, value.function, "is not a function of t")])
+    return found
+
+
+def _speed_limited(actor: Actor, velocity: Array, push: Array, first: int) -> Array:
+    """The acceleration, weakened wherever it would take a speed over its limit."""
+    groups = ((actor.translation, [X, Y]), (actor.scale, [SCALE_X, SCALE_Y]), (actor.rotation, [ROTATION]))
+    for part, parameters in (*groups, (actor.shear, [SHEAR])):
+        if part.speed_limit is None:
+            continue
+        limit = exactmath.radians(part.speed_limit) if parameters == [ROTATION] else np.float64(part.speed_limit)
+        together = parameters == [X, Y]  # a speed in the plane; otherwise each parameter by itself
+        velocity[:, parameters] = _slowed(velocity[:, parameters], limit, together)
+        for order in (range(max(-first, 0), push.shape[2]), range(min(-first, push.shape[2]) - 1, -1, -1)):
+            speed, sign = velocity[:, parameters], 1.0 if order.step > 0 else -1.0
+            for k in order:
+                faster = _slowed(speed + sign * push[:, parameters, k], limit, together)
+                push[:, parameters, k] = sign * (faster - speed)
+                speed = faster
+    return push
+
+
+def _slowed(speed: Array, limit: np.float64 | Array, together: bool) -> Array:
+    if not together:
+        return np.clip(speed, -limit, limit)
+    size = np.sqrt(speed[:, :1] * speed[:, :1] + speed[:, 1:] * speed[:, 1:])
+    return np.where(size > limit, speed / np.where(size > 0, size, 1.0) * limit, speed)

@@ -1,0 +1,184 @@
+"""Outlines of shapes in their own unit frame: the built-in three, polygons, SVG paths, masks and glyphs.
+
+An outline is a set of closed rings, filled by the even-odd rule, or the circle, which is kept analytic.
+The unit frame is a box of side 1 about the origin, x to the right and y down. SVG paths, masks and glyphs are
+fitted into it: centred, the longer side 1, the aspect kept. A polygon's vertices are taken as written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+BUILT_IN: dict[str, list[list[float]] | None] = {
+    "square": [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]],
+    "circle": None,
+    "triangle": [[-0.5, -0.5], [0.5, 0.0], [-0.5, 0.5]],  # points right
+}
+RADIUS = 0.5  # of the circle
+CURVE_PIECES = 16  # straight pieces per Bézier curve of a path or glyph
+VERTEX_GRID = 2.0**20  # vertices from files are rounded to 1 / this, so that last bits of a library cannot show
+LARGEST_MASK = 4096  # pixels a side
+LARGEST_VERTEX = 1000.0
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A shape's border: rings of vertices (n, 2), or none for the circle."""
+
+    rings: tuple[Array, ...]
+
+    @property
+    def is_circle(self) -> bool:
+        return not self.rings
+
+    @property
+    def segments(self) -> Array:
+        """Every ring's sides as (sides, 2 ends, 2 coordinates)."""
+        return np.concatenate([np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in self.rings])
+
+    @property
+    def area(self) -> float:
+        """The enclosed area in the unit frame; a ring inside another is a hole. Rings must not cross."""
+        if self.is_circle:
+            return math.pi * RADIUS**2
+        total = 0.0
+        for i, ring in enumerate(self.rings):
+            x, y = ring[:, 0], ring[:, 1]
+            size = abs(float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))) / 2
+            depth = sum(_inside(ring[0], other) for j, other in enumerate(self.rings) if j != i)
+            total += size if depth % 2 == 0 else -size
+        return total
+
+    def extent(self, linear: Array) -> tuple[Array, Array]:
+        """Smallest and largest coordinates (…, 2) of the outline under the linear maps (…, 2, 2)."""
+        if self.is_circle:
+            reach = RADIUS * np.sqrt(linear[..., 0] * linear[..., 0] + linear[..., 1] * linear[..., 1])
+            return -reach, reach
+        points = np.concatenate(self.rings)
+        moved = linear[..., None, :, 0] * points[:, None, 0] + linear[..., None, :, 1] * points[:, None, 1]
+        return moved.min(axis=-2), moved.max(axis=-2)
+
+
+def outline(shape: str | Sequence[Array]) -> Outline:
+    """The outline of a built-in shape's name or of a polygon's rings."""
+    if not isinstance(shape, str):
+        return Outline(tuple(np.asarray(ring, np.float64) for ring in shape))
+    ring = BUILT_IN[shape]
+    return Outline(() if ring is None else (np.array(ring),))
+
+
+def rings_of_svg(path: str) -> list[Array]:
+    """The closed sub-paths of an SVG path's `d` string, curves cut into straight pieces."""
+    from fontTools.pens.recordingPen import RecordingPen
+    from fontTools.svgLib.path import parse_path
+
+    pen = RecordingPen()
+    try:
+        parse_path(path, pen)
+    except Exception as error:  # the parser raises many kinds, none of them its own
+        raise ValueError(f"is not an SVG path: {error or type(error).__name__}") from None
+    return _fit(_rings_of_pen(pen.value), "the SVG path")
+
+
+def rings_of_text(text: str) -> list[Array]:
+    """The outline of one or more characters in DejaVu Sans, which comes with matplotlib."""
+    import matplotlib
+    from fontTools.pens.recordingPen import DecomposingRecordingPen
+    from fontTools.ttLib import TTFont
+
+    with TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf") as font:
+        names, glyphs, advance, rings = font.getBestCmap(), font.getGlyphSet(), 0.0, []
+        for character in text:
+            if ord(character) not in names:
+                raise ValueError(f"has the character {character!r}, which the font DejaVu Sans does not hold")
+            glyph = glyphs[names[ord(character)]]
+            pen = DecomposingRecordingPen(glyphs)
+            glyph.draw(pen)
+            rings += [ring * (1, -1) + (advance, 0) for ring in _rings_of_pen(pen.value)]  # a font's y points up
+            advance += glyph.width
+    return _fit(rings, "the text")
+
+
+def rings_of_mask(path: Path) -> list[Array]:
+    """Contours of a picture at half of full brightness; light is inside. Transparent pixels are dark."""
+    from contourpy import contour_generator
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            if max(picture.size) > LARGEST_MASK:
+                raise ValueError(f"is {picture.size[0]}×{picture.size[1]}; a mask may be {LARGEST_MASK} pixels a side")
+            scale = 65535.0 if picture.mode.startswith("I") else 255.0
+            if "A" in picture.getbands() or "transparency" in picture.info:
+                flat = Image.new("RGBA", picture.size, "black")
+                flat.alpha_composite(picture.convert("RGBA"))
+                picture = flat
+            light = np.asarray(picture if scale > 255 else picture.convert("L"), np.float64) / scale
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except (OSError, Image.DecompressionBombError) as error:
+        raise ValueError(f"cannot be read as a picture: {error}") from None
+    lines = contour_generator(z=np.pad(light, 1)).lines(0.5)
+    return _fit([np.asarray(line)[:-1] for line in lines], "the mask")
+
+
+def _rings_of_pen(commands: list[tuple[str, tuple]]) -> list[Array]:
+    """Rings from the drawing commands of a fontTools pen."""
+    rings: list[list[Array]] = []
+    for name, raw in commands:
+        points = [np.array(point, np.float64) for point in raw if point is not None]
+        if name == "moveTo":
+            rings.append(points)
+        elif name == "lineTo":
+            rings[-1] += points
+        elif name == "curveTo":
+            rings[-1] += _bezier([rings[-1][-1], *points])
+        elif name == "qCurveTo":
+            # TrueType: between two control points lies an implied point on the curve, half-way.
+            while len(points) > 2:
+                middle = (points[0] + points[1]) / 2
+                rings[-1] += _bezier([rings[-1][-1], points[0], middle])
+                points = points[1:]
+            rings[-1] += _bezier([rings[-1][-1], *points])
+    return [np.array(ring) for ring in rings]
+
+
+def _bezier(control: list[Array]) -> list[Array]:
+    """Points along a Bézier curve after its first, by repeated halfway points (de Casteljau)."""
+    result = []
+    for k in range(1, CURVE_PIECES + 1):
+        points, share = control, k / CURVE_PIECES
+        while len(points) > 1:
+            points = [a + (b - a) * share for a, b in zip(points, points[1:], strict=False)]
+        result.append(points[0])
+    return result
+
+
+def _fit(rings: list[Array], what: str) -> list[Array]:
+    """Rings centred on the origin with the longer side of their common box 1."""
+    rings = [ring for ring in rings if len(ring) >= 3]
+    if not rings:
+        raise ValueError(f"{what} encloses no area")
+    points = np.concatenate(rings)
+    low, high = points.min(axis=0), points.max(axis=0)
+    side = float((high - low).max())
+    if not (math.isfinite(side) and (high > low).all()):
+        raise ValueError(f"{what} encloses no area")
+    return [np.rint((ring - (low + high) / 2) / side * VERTEX_GRID) / VERTEX_GRID for ring in rings]
+
+
+def _inside(point: Array, ring: Array) -> bool:
+    """Whether `point` lies inside `ring`, by counting the sides to its right."""
+    a, b = ring, np.roll(ring, -1, axis=0)
+    crossing = (a[:, 1] <= point[1]) != (b[:, 1] <= point[1])
+    run = np.where(crossing, b[:, 1] - a[:, 1], 1.0)
+    x = a[:, 0] + (point[1] - a[:, 1]) / run * (b[:, 0] - a[:, 0])
+    return bool((crossing & (x > point[0])).sum() % 2)
