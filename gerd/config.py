@@ -2,13 +2,14 @@
 
 Each field's unit, default and range stand here and nowhere else: `gerd schema`, docs/config.md and the error
 messages are made from these models. Lengths are in pixels, angles in degrees, velocities per step,
-accelerations per step², probabilities from 0 to 1. `load.py` makes a `Config` from text.
+accelerations per step², probabilities from 0 to 1. `loading.py` makes a `Config` from text.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -82,7 +83,9 @@ class Scale(Model):
         if high is not None and high <= self.limits[0]:
             raise fault("allowed: [low, high] with low below high, or [low, null]", "limits")
         _start_within(self.start, self.limits[0], 1e9 if high is None else high)
-        if isinstance(self.velocity, Factor) and (isinstance(self.start, tuple) or isinstance(self.acceleration, tuple)):
+        if isinstance(self.velocity, Factor) and (
+            isinstance(self.start, tuple) or isinstance(self.acceleration, tuple)
+        ):
             raise fault("a factor goes with one start and one acceleration for both sides, not a pair", "velocity")
         return self
 
@@ -141,7 +144,9 @@ def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
         if len(ring) < 3:
             raise fault(f"a ring has {len(ring)} vertices; {allowed}")
         for i, point in enumerate(ring):
-            numbers = isinstance(point, list | tuple) and len(point) == 2 and all(type(x) in (int, float) for x in point)
+            numbers = (
+                isinstance(point, list | tuple) and len(point) == 2 and all(type(x) in (int, float) for x in point)
+            )
             if not numbers or not all(abs(x) <= shapes.LARGEST_VERTEX for x in point):
                 raise fault(f"vertex {i} is {point!r}; allowed: [x, y], each within ±{shapes.LARGEST_VERTEX:g}")
     result = tuple(tuple((float(x), float(y)) for x, y in ring) for ring in rings)
@@ -172,7 +177,7 @@ def _shape(value: Any, info: ValidationInfo) -> Any:
     """Outlines from files, paths and glyphs become polygons, so that a resolved config needs no file or font."""
     if isinstance(value, Polygon) or (isinstance(value, str) and value in shapes.BUILT_IN):
         return value
-    kinds = {"polygon": Polygon, "svg": Svg, "mask": Mask, "text": Text}
+    kinds: dict[str, type[Model]] = {"polygon": Polygon, "svg": Svg, "mask": Mask, "text": Text}
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in kinds:
         names = ", ".join(shapes.BUILT_IN)
         raise fault(f"allowed: {names}, {{polygon: …}}, {{svg: '…'}}, {{mask: file.png}}, {{text: '7'}}")
@@ -208,6 +213,11 @@ class Actor(Model):
     scale: Scale = Scale(acceleration=0.0)
     rotation: Rotation = Rotation(acceleration=0.0)
     shear: Shear = Shear(acceleration=0.0)
+
+    @property
+    def rings(self) -> str | tuple[tuple[tuple[float, float], ...], ...]:
+        """The shape's name, or its rings: after validation a shape is one or the other."""
+        return self.shape if isinstance(self.shape, str) else self.shape.polygon  # type: ignore[union-attr]
 
     @field_validator("intensity")
     @classmethod
@@ -295,7 +305,7 @@ class Config(Model):
 
         return yaml.safe_dump(self.resolved(), sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """sha256 over the resolved config: equal for equal recordings, however the text was written."""
         return hashlib.sha256(json.dumps(self.resolved(), sort_keys=True).encode()).hexdigest()

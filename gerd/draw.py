@@ -19,9 +19,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64], family: Seq
     """The scenes of the recordings `indices`, in one batch; `family` holds the members of the sweep, if any."""
     rows = np.asarray(indices, np.int64)
     sources = [Source(config.seed, rows, i) for i in range(len(config.actors))]
-    outlines = tuple(
-        shapes.outline(actor.shape if isinstance(actor.shape, str) else actor.shape.polygon) for actor in config.actors
-    )
+    outlines = tuple(shapes.outline(actor.rings) for actor in config.actors)
     intensity = np.zeros((len(rows), len(sources)))
     for i, source in enumerate(sources):
         intensity[:, i] = source.sample(config.actors[i].intensity, INTENSITY)

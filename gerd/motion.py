@@ -50,7 +50,8 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
         sizes = slice(SCALE_X, SCALE_Y + 1)
         base[:, sizes] = start[:, sizes]
         low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
-        high[:, sizes] = np.where(np.isinf(high[:, sizes]), np.inf, exactmath.log(high[:, sizes] / base[:, sizes]))
+        if actor.scale.limits[1] is not None:
+            high[:, sizes] = exactmath.log(high[:, sizes] / base[:, sizes])
         start[:, sizes] = 0.0
     first, count = own_time(config)
     push = _acceleration(config, source, np.arange(first, first + count))
@@ -205,9 +206,7 @@ def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> A
     return push
 
 
-def _stepwise(
-    config: Config, source: Source, value: Any, parameter: int, steps: NDArray[np.int64], path: str
-) -> Array:
+def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps: NDArray[np.int64], path: str) -> Array:
     t = steps.astype(np.float64)
     match value:
         case Profile(profile="pulse"):

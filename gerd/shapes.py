@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +69,7 @@ class Outline:
         return moved.min(axis=-2), moved.max(axis=-2)
 
 
-def outline(shape: str | Sequence[Array]) -> Outline:
+def outline(shape: str | Sequence[Any]) -> Outline:
     """The outline of a built-in shape's name or of a polygon's rings."""
     if not isinstance(shape, str):
         return Outline(tuple(np.asarray(ring, np.float64) for ring in shape))
@@ -113,7 +115,8 @@ def rings_of_mask(path: Path) -> list[Array]:
     from PIL import Image
 
     try:
-        with Image.open(path) as picture:
+        with Image.open(path) as opened:
+            picture: Image.Image = opened
             if max(picture.size) > LARGEST_MASK:
                 raise ValueError(f"is {picture.size[0]}×{picture.size[1]}; a mask may be {LARGEST_MASK} pixels a side")
             scale = 65535.0 if picture.mode.startswith("I") else 255.0
@@ -130,7 +133,7 @@ def rings_of_mask(path: Path) -> list[Array]:
     return _fit([np.asarray(line)[:-1] for line in lines], "the mask")
 
 
-def _rings_of_pen(commands: list[tuple[str, tuple]]) -> list[Array]:
+def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
     """Rings from the drawing commands of a fontTools pen."""
     rings: list[list[Array]] = []
     for name, raw in commands:
@@ -157,7 +160,7 @@ def _bezier(control: list[Array]) -> list[Array]:
     for k in range(1, CURVE_PIECES + 1):
         points, share = control, k / CURVE_PIECES
         while len(points) > 1:
-            points = [a + (b - a) * share for a, b in zip(points, points[1:], strict=False)]
+            points = [a + (b - a) * share for a, b in pairwise(points)]
         result.append(points[0])
     return result
 

@@ -7,6 +7,7 @@ member of recording i is drawn with the same randomness, because draws depend on
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from gerd.config import Config
-from gerd.errors import ConfigError, shorten
-from gerd.text import Document, Path_
+from gerd.errors import ConfigError
+from gerd.explain import explain
+from gerd.text import Document
 
 
 def member_count(config: Config) -> int:
@@ -45,6 +47,16 @@ def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep"
     return result
 
 
+def relatives(config: Config) -> list[Config]:
+    """One config for each way in which the sweep changes the shapes at t = 0, which natural positions depend on."""
+    forms = {path: values for path, values in config.sweep.items() if path.startswith(("actors", "sensor"))}
+    moving = (".velocity", ".acceleration", ".speed_limit", ".intensity")
+    forms = {path: values for path, values in forms.items() if not any(part in path for part in moving)}
+    if not forms or not any(actor.translation.start == "uniform" for actor in config.actors):
+        return []
+    return [with_values(config, dict(zip(forms, row, strict=True))) for row in itertools.product(*forms.values())]
+
+
 def _replaced(node: Any, rest: list[str], value: Any, path: str, source: str) -> Any:
     """A copy of `node` with `value` at the end of `rest`; everything beside the path is kept as it is."""
     if not rest:
@@ -65,57 +77,3 @@ def _replaced(node: Any, rest: list[str], value: Any, path: str, source: str) ->
     here = ".".join(path.split(".")[: -len(rest)]) or "the config"
     allowed = f"{hint}allowed in {here}: {', '.join(names) or 'nothing below it'}"
     raise ConfigError([Document(None, source).problem((path,), f"no such field to sweep; {allowed}")])
-
-
-def explain(error: ValidationError, document: Document) -> ConfigError:
-    """pydantic's errors as problems with file, line, path, value and what was allowed."""
-    problems = []
-    for fault in error.errors(include_url=False):
-        context = fault.get("ctx", {})
-        path = _written_path(document.data, fault["loc"])
-        if context.get("path"):
-            path += tuple(int(part) if part.isdecimal() else part for part in context["path"].split("."))
-        message = "is required" if fault["type"] == "missing" else fault["msg"].replace("Input should be", "allowed:")
-        value = None if fault["type"] == "missing" else shorten(_plain(_value(document.data, path, fault["input"])))
-        if fault["type"] == "form" and isinstance(fault["input"], Mapping):
-            message += _hint(fault["input"], message)
-        problems.append(document.problem(path, message, value))
-    return ConfigError(problems)
-
-
-def _written_path(data: Any, location: tuple[str | int, ...]) -> Path_:
-    """pydantic's location without the names of the forms that it tried, which nobody wrote."""
-    path: Path_ = ()
-    for i, part in enumerate(location):
-        if isinstance(data, BaseModel):
-            data = {name: getattr(data, name) for name in type(data).model_fields}
-        if isinstance(data, Mapping) and part in data:
-            path, data = (*path, part), data[part]
-        elif isinstance(data, list | tuple) and isinstance(part, int) and part < len(data):
-            path, data = (*path, part), data[part]
-        elif i == len(location) - 1 and isinstance(data, Mapping):
-            path = (*path, part)
-    return path
-
-
-def _value(data: Any, path: Path_, otherwise: Any) -> Any:
-    for part in path:
-        if isinstance(data, Mapping) and part in data:
-            data = data[part]
-        elif isinstance(data, list | tuple) and isinstance(part, int) and part < len(data):
-            data = data[part]
-        else:
-            return otherwise
-    return data
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-
-
-def _hint(value: Mapping[str, Any], message: str) -> str:
-    """A suggestion for a misspelt form such as {unifrom: …}."""
-    names = [name for name in ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
-             if f"{{{name}:" in message]  # fmt: skip
-    close = [match for key in value for match in difflib.get_close_matches(str(key), names, 1)]
-    return f"; did you mean {close[0]}?" if close else ""

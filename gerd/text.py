@@ -28,6 +28,7 @@ class Document:
     data: Any
     source: str = "config"
     lines: dict[Path_, int] = field(default_factory=dict)
+    overrides: dict[tuple[str, ...], str] = field(default_factory=dict)  # path → the command-line option that set it
 
     def line(self, path: Path_) -> int | None:
         """The line of `path`, or of the nearest enclosing value that was written."""
@@ -36,13 +37,17 @@ class Document:
         return self.lines.get(path)
 
     def problem(self, path: Path_, message: str, value: str | None = None) -> Problem:
-        return Problem(self.source, self.line(path), ".".join(map(str, path)), value, message)
+        words = tuple(map(str, path))
+        for length in range(len(words), 0, -1):
+            if words[:length] in self.overrides:
+                return Problem(self.overrides[words[:length]], None, ".".join(words), value, message)
+        return Problem(self.source, self.line(path), ".".join(words), value, message)
 
 
 class _CoreLoader(yaml.SafeLoader):
     """Resolves plain scalars by the YAML 1.2 core schema."""
 
-    yaml_implicit_resolvers: dict[str, list[Any]] = {}
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - the base class fills it in
 
 
 for _tag, _pattern, _first in (

@@ -92,15 +92,17 @@ def _form(value: Any) -> str | None:
         return {"uniform": "natural", "centre": "centre"}.get(value)
     if isinstance(value, list | tuple):
         return "pair"
-    keys = list(type(value).model_fields if isinstance(value, BaseModel) else value if isinstance(value, Mapping) else ())
+    keys = list(
+        type(value).model_fields if isinstance(value, BaseModel) else value if isinstance(value, Mapping) else ()
+    )
     if keys == ["choice"]:
-        options = value.choice if isinstance(value, BaseModel) else value["choice"]
+        options = getattr(value, "choice", None) if isinstance(value, BaseModel) else value["choice"]
         if isinstance(options, list | tuple) and options and isinstance(options[0], list | tuple):
             return "pairs"
-    return next((key for key in keys if key in _FORM_KEYS), None)
+    return next((key for key in keys if key in FORM_KEYS), None)
 
 
-_FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
+FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
 _DRAWN = "a number, {uniform: [low, high]}, {normal: [mean, sd]}, {choice: [a, b, …]}"
 _STEPPED = f"{_DRAWN} drawn anew each step, {{profile: …}}, {{expression: '…'}}, {{function: 'module:name'}}"
 

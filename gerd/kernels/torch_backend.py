@@ -51,10 +51,10 @@ def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu", noisy: bo
     batch, count, rows, slots = ends.shape
     rises = torch.zeros((batch * count, scenes.height, width + 2), dtype=torch.int32, device=device)
     row = (torch.arange(rows, device=device) // f)[:, None] * (width + 2)
-    place = (row + pixel).reshape(batch * count, rows * slots)
+    place = (row + pixel).long().reshape(batch * count, rows * slots)
     flat = rises.view(batch * count, -1)
-    flat.scatter_add_(1, place, (jumps * (f - rest)).reshape(place.shape).int())
-    flat.scatter_add_(1, place + 1, (jumps * rest).reshape(place.shape).int())
+    flat.scatter_add_(1, place, (jumps * (f - rest)).reshape(place.shape))
+    flat.scatter_add_(1, place + 1, (jumps * rest).reshape(place.shape))
     result = rises.cumsum(-1, dtype=torch.int32)[..., :width].reshape(batch, count, scenes.height, width)
     if noisy and scenes.shape_noise > 0:
         missing, _ = _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, device)
@@ -63,28 +63,27 @@ def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu", noisy: bo
 
 
 def _visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Tensor]:
-    """Columns at which the picture changes along each sub-row, and by how much: (recordings, steps, sub-rows, slots)."""
+    """(recordings, steps, sub-rows, slots): columns where the picture changes along a sub-row, and by how much."""
     borders = rasterise.borders(scenes, steps)
     runs = [_crossings(scenes, borders, piece, device) for piece in range(len(borders.actor))]
     shape = (len(scenes), len(steps), scenes.height * scenes.upsampling)
     if not runs:
-        return torch.zeros((*shape, 0), dtype=torch.int64, device=device), torch.zeros((*shape, 0), device=device)
+        nothing = torch.zeros((*shape, 0), dtype=torch.int32, device=device)
+        return nothing, nothing
     intensity = torch.from_numpy(scenes.intensity).to(device)
-    ends = torch.cat(runs, dim=-1)
+    ends = torch.cat(runs, dim=-1).sort(dim=-1).values
     before, after = torch.zeros_like(ends), torch.zeros_like(ends)  # the picture's value left and right of each end
     for piece, run in enumerate(runs):  # nearer pieces overwrite farther ones
-        bright = intensity[:, borders.actor[piece]].view(-1, 1, 1, 1).long()
-        inside = (run[..., None, :] < ends[..., :, None]).sum(-1) % 2 == 1
-        before = torch.where(inside, bright, before)
-        inside = (run[..., None, :] <= ends[..., :, None]).sum(-1) % 2 == 1
-        after = torch.where(inside, bright, after)
-    # Where several ends share a column, the first of them stands for all.
-    again = (ends[..., None, :] == ends[..., :, None]).tril(-1).any(-1)
+        bright = intensity[:, borders.actor[piece]].view(-1, 1, 1, 1)
+        before = torch.where(torch.searchsorted(run, ends) % 2 == 1, bright, before)
+        after = torch.where(torch.searchsorted(run, ends, right=True) % 2 == 1, bright, after)
+    again = torch.zeros_like(ends, dtype=torch.bool)  # of several ends in one column, the first stands for all
+    again[..., 1:] = ends[..., 1:] == ends[..., :-1]
     return ends, torch.where(again, 0, after - before)
 
 
 def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int, device: str) -> Tensor:
-    """(recordings, steps, sub-rows, crossings) int64: a piece's crossings, the unused ones at the right border."""
+    """(recordings, steps, sub-rows, crossings) int32: a piece's crossings, the unused ones at the right border."""
     part = borders.coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
     a, b, c, d, e = torch.from_numpy(np.ascontiguousarray(np.moveaxis(part, -1, 0)[..., None, :])).to(device)
     y = (torch.arange(scenes.height * scenes.upsampling, device=device, dtype=torch.float64) + 0.5)[:, None]
@@ -100,9 +99,9 @@ def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int, device: s
         x = c + (y - a) * d
     right = scenes.width * scenes.upsampling
     column = torch.ceil(x - 0.5).clamp(0, right)
-    column = torch.where(crosses, column, right).long().sort(dim=-1).values
+    column = torch.where(crosses, column, right).int().sort(dim=-1).values
     most = int(crosses.sum(-1).max()) if crosses.numel() else 0
-    return column[..., :most]
+    return column[..., :most].contiguous()
 
 
 def initial_state(scenes: Scenes, device: str = "cpu") -> Tensor:
@@ -130,10 +129,8 @@ def _noisy(scenes: Scenes, signal: Tensor, steps: np.ndarray) -> Events:
         picked, polarity = _scattered(scenes, steps, scenes.background, philox.BACKGROUND, device)
         fired = signal | torch.stack([picked & ~polarity, picked & polarity], dim=-1)
     row, step, y, x, p = fired.nonzero(as_tuple=True)
-    return Events(
-        *(part.cpu().numpy() for part in (row, step + int(steps[0]), y, x, p)),
-        background=~signal[row, step, y, x, p].cpu().numpy(),
-    )
+    background = ~signal[row, step, y, x, p]
+    return Events(*(part.cpu().numpy() for part in (row, step + int(steps[0]), y, x, p, background)))
 
 
 def _scattered(
@@ -173,7 +170,7 @@ def _scattered(
 def _words(seed: int, element: Tensor, step: Tensor, index: Tensor, purpose: int) -> list[Tensor]:
     """Philox 4x32-10 as in `philox.py`, on int64 tensors that hold 32-bit words."""
     low = 0xFFFFFFFF
-    a, b, c = torch.broadcast_tensors(element & low, step & low, index & low)
+    a, b, c = torch.broadcast_tensors(element & low, step & low, index & low)  # type: ignore[no-untyped-call]
     d = torch.full_like(a, purpose)
     key_a, key_b = seed & low, seed >> 32
     for _ in range(philox.ROUNDS):
@@ -186,5 +183,5 @@ def _words(seed: int, element: Tensor, step: Tensor, index: Tensor, purpose: int
 def _chunk(scenes: Scenes) -> int:
     """Steps per chunk that keep the largest intermediate tensor near `CHUNK_VALUES` numbers."""
     slots = sum(2 if outline.is_circle else len(outline.segments) for outline in scenes.outlines) + 1
-    per_step = scenes.height * (2 * scenes.width + scenes.upsampling * slots * min(slots, 16))
+    per_step = scenes.height * (2 * scenes.width + scenes.upsampling * slots * 4)
     return max(1, CHUNK_VALUES // (per_step * max(1, len(scenes))))

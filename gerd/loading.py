@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from pydantic import ValidationError
 
 from gerd.config import MOST_MEMBERS, Config
 from gerd.errors import ConfigError, Problem
-from gerd.sweep import explain, member_count, with_values
+from gerd.explain import explain
+from gerd.sweep import member_count, with_values
 from gerd.text import Document, parse_yaml, read_text
 
 
@@ -77,8 +79,7 @@ def _override(document: Document, override: str) -> Document:
         raise ConfigError([Problem(source, None, "", None, "allowed: path=value, such as noise.background=0.01")])
     parts = path.strip().split(".")
     data = _set(document.data, parts, parse_yaml(value, source).data, source, path)
-    written = {key: line for key, line in document.lines.items() if tuple(map(str, key[: len(parts)])) != tuple(parts)}
-    return Document(data, document.source, written)
+    return replace(document, data=data, overrides={**document.overrides, tuple(parts): source})
 
 
 def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any:

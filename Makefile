@@ -1,0 +1,53 @@
+# `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test test-long check format docs bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## make .venv with the package and the exact versions in constraints.txt
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt torch
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: setup ## generate a small dataset and leave pictures of it in out/
+	$(BIN)/gerd check configs/bouncing.yaml -n 64
+	$(BIN)/gerd generate configs/bouncing.yaml out/bouncing -n 64
+	$(BIN)/gerd info out/bouncing
+	$(BIN)/gerd verify out/bouncing
+	$(BIN)/gerd render out/bouncing out/bouncing.gif
+	@echo "look at out/bouncing.gif"
+
+test: setup ## run the tests
+	$(BIN)/pytest -q -n auto
+
+test-long: setup ## run the tests that take longer, too
+	$(BIN)/pytest -q -n auto -m "long or not long"
+
+check: setup ## format, lint, types, layering of imports, generated docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy gerd
+	$(BIN)/lint-imports
+	$(BIN)/python docs/make_reference.py --check
+
+format: setup ## format the code and fix what ruff can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: setup ## write the config reference from the models
+	$(BIN)/python docs/make_reference.py
+
+bench: setup ## run the benchmarks
+	$(BIN)/python benchmarks/rates.py
+
+clean: ## remove what the other targets have made
+	rm -rf $(VENV) out dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

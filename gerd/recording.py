@@ -1,0 +1,223 @@
+"""A recording: the events of one scene, their ground truth, and what they were made from.
+
+Events are sorted by (step, y, x, p) and held as keys ((step · height + y) · width + x) · 2 + p. Frames are
+(steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON. Ground truth is per step and actor, float64,
+lengths in pixels, angles in radians, derivatives per step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd import trajectory
+from gerd.config import Config
+from gerd.draw import draw
+from gerd.scene import INTENSITY_ONE, Scenes
+from gerd.sweep import relatives, with_values
+
+if TYPE_CHECKING:
+    import torch
+
+Array = NDArray[np.float64]
+
+FORMAT_VERSION = 1  # of recordings on disk
+EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])  # as Tonic has it
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a recording is a function of, and which program made it."""
+
+    config_digest: str
+    seed: int
+    index: int
+    labels: dict[str, Any]  # swept path → value; empty without a sweep
+    gerd_version: str
+    format_version: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recording:
+    identity: Identity
+    config: Config  # as the user gave it, sweep and all
+    width: int  # pixels
+    height: int
+    steps: int
+    step_us: int
+    keys: NDArray[np.int64] = field(repr=False)
+    background: NDArray[np.bool_] = field(repr=False)  # per event: noise that no moving edge caused
+    truth: Array = field(repr=False)  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
+
+    def __len__(self) -> int:
+        """The number of events."""
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        labels = ", ".join(f"{path}={value}" for path, value in self.identity.labels.items())
+        on = int((self.keys & 1).sum())
+        return (
+            f"<Recording {self.identity.index}{f' ({labels})' if labels else ''}: {self.width}×{self.height}, "
+            f"{self.steps} steps, {self.actors} actor{'s' * (self.actors != 1)}, {len(self)} events "
+            f"({on} ON, {len(self) - on} OFF; {int(self.background.sum())} background), config "
+            f"{self.identity.config_digest[:8]}>"
+        )
+
+    @property
+    def actors(self) -> int:
+        return self.truth.shape[1]
+
+    @cached_property
+    def coordinates(self) -> NDArray[np.int64]:
+        """(events, 4): step, y, x, p."""
+        place, p = np.divmod(self.keys.astype(np.int64), 2)
+        row, x = np.divmod(place, self.width)
+        step, y = np.divmod(row, self.height)
+        return np.stack([step, y, x, p], axis=1)
+
+    @property
+    def events(self) -> NDArray[Any]:
+        """Structured array with the fields x, y, t (microseconds) and p, sorted by t."""
+        step, y, x, p = self.coordinates.T
+        result = np.empty(len(self), EVENT_DTYPE)
+        result["x"], result["y"], result["t"], result["p"] = x, y, step * self.step_us, p
+        return result
+
+    def frames(self, start: int = 0, stop: int | None = None) -> torch.Tensor:
+        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`."""
+        import torch
+
+        stop = self.steps if stop is None else stop
+        result = torch.zeros((max(0, stop - start), 2, self.height, self.width), dtype=torch.bool)
+        size = 2 * self.height * self.width
+        low, high = np.searchsorted(self.keys, [start * size, stop * size])
+        step, y, x, p = torch.from_numpy(self.coordinates[low:high]).unbind(1)
+        result[step - start, p, y, x] = True
+        return result
+
+    def sparse(self) -> torch.Tensor:
+        """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event."""
+        import torch
+
+        step, y, x, p = self.coordinates.T
+        place = np.stack([step, p, y, x])
+        order = np.lexsort(place[::-1])
+        shape = (self.steps, 2, self.height, self.width)
+        values = torch.ones(len(self), dtype=torch.bool)
+        return torch.sparse_coo_tensor(
+            torch.from_numpy(place[:, order]), values, shape, check_invariants=False, is_coalesced=True
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 over the events as rows of four little-endian int32 (step, y, x, p)."""
+        return hashlib.sha256(self.coordinates.astype("<i4").tobytes()).hexdigest()
+
+    @cached_property
+    def T(self) -> Array:
+        """(steps, actors, 3, 3): the unit frame of each shape to sensor pixels."""
+        return trajectory.matrix(self.truth)
+
+    @cached_property
+    def _derivatives(self) -> tuple[Array, Array]:
+        return trajectory.derivatives(self.truth)
+
+    @property
+    def T_velocity(self) -> Array:
+        """(steps, actors, 3, 3): dT/dt per step."""
+        return self._derivatives[0]
+
+    @property
+    def T_acceleration(self) -> Array:
+        """(steps, actors, 3, 3): d²T/dt² per step²."""
+        return self._derivatives[1]
+
+    def _named(self, order: int) -> NDArray[Any]:
+        names = np.dtype([(name, np.float64) for name in trajectory.PARAMETERS])
+        return np.ascontiguousarray(self.truth[:, :, order]).view(names)[..., 0]
+
+    @property
+    def parameters(self) -> NDArray[Any]:
+        """(steps, actors) with the fields x, y, scale_x, scale_y, rotation, shear."""
+        return self._named(0)
+
+    @property
+    def parameters_velocity(self) -> NDArray[Any]:
+        return self._named(1)
+
+    @property
+    def parameters_acceleration(self) -> NDArray[Any]:
+        return self._named(2)
+
+    @property
+    def positions(self) -> Array:
+        """(steps, actors, 2): x and y of each shape's centre."""
+        return self.truth[:, :, 0, :2]
+
+    @cached_property
+    def scene(self) -> Scenes:
+        """What was drawn: a batch of one. Its trajectory gives T at any real time."""
+        config = with_values(self.config, self.identity.labels)
+        return draw(config, [self.identity.index], relatives(self.config))
+
+    def boxes(self) -> Array:
+        """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""
+        result = np.empty((self.steps, self.actors, 4))
+        for actor, outline in enumerate(self.scene.outlines):
+            low, high = outline.extent(self.T[:, actor, :2, :2])
+            result[:, actor] = np.concatenate([self.positions[:, actor] + low, self.positions[:, actor] + high], axis=1)
+        return result
+
+    def images(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+        """(steps, height, width): the brightness of each pixel before any noise, 1 for a covered pixel."""
+        from gerd.kernels import torch_backend
+
+        steps = np.arange(self.steps)[start:stop]
+        counts = torch_backend.activation(self.scene, steps, noisy=False)[0].numpy()
+        return (counts / np.float32(self.scene.full_count)).astype(np.float32)
+
+    def coverage(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+        """(steps, actors, height, width): the share of each pixel in which each actor is visible."""
+        from dataclasses import replace
+
+        from gerd.kernels import torch_backend
+
+        steps = np.arange(self.steps)[start:stop]
+        result = np.empty((len(steps), self.actors, self.height, self.width), np.float32)
+        for actor in range(self.actors):
+            alone = np.zeros_like(self.scene.intensity)
+            alone[:, actor] = INTENSITY_ONE
+            counts = torch_backend.activation(replace(self.scene, intensity=alone), steps, noisy=False)
+            result[:, actor] = counts[0].numpy() / np.float32(self.scene.full_count)
+        return result
+
+    def masks(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
+        """(steps, actors, height, width): whether an actor is visible in at least half of the pixel."""
+        return self.coverage(start, stop) >= 0.5
+
+    def visibility(self) -> Array:
+        """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
+        seen = np.stack([self.coverage(i, i + 1)[0].sum(axis=(1, 2), dtype=np.float64) for i in range(self.steps)])
+        areas = np.array([outline.area for outline in self.scene.outlines])
+        size = areas * np.abs(np.linalg.det(self.T[:, :, :2, :2]))
+        return np.clip(seen / np.where(size > 0, size, 1.0), 0.0, 1.0)
+
+    def flow(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+        """(steps, 2, height, width): velocity (x, y) in pixels per step of what is visible in each pixel, 0 elsewhere.
+
+        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that covers at least half of the pixel.
+        """
+        masks = self.masks(start, stop)
+        x, y = np.meshgrid(np.arange(self.width) + 0.5, np.arange(self.height) + 0.5)
+        result = np.zeros((len(masks), 2, self.height, self.width), np.float32)
+        for i, step in enumerate(np.arange(self.steps)[start:stop]):
+            for actor in range(self.actors):
+                map_ = self.T_velocity[step, actor] @ np.linalg.inv(self.T[step, actor])
+                speed = map_[:2, 0, None, None] * x + map_[:2, 1, None, None] * y + map_[:2, 2, None, None]
+                result[i] = np.where(masks[i, actor], speed, result[i])
+        return result

@@ -1,0 +1,94 @@
+"""Config and index to recording: the one entry to the simulator, whatever backend does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config import Config
+from gerd.draw import draw
+from gerd.errors import GerdError
+from gerd.kernels.events import Events
+from gerd.recording import FORMAT_VERSION, Identity, Recording
+from gerd.scene import Scenes
+from gerd.sweep import relatives, with_values
+
+BACKENDS = ("torch",)
+
+
+def simulate(
+    config: Config,
+    index: int = 0,
+    *,
+    device: str = "cpu",
+    backend: str | None = None,
+    chunk: int | None = None,
+    **values: Any,
+) -> Recording:
+    """Recording number `index` of `config`.
+
+    `values` are fields to set, by path: the swept values of one member, say. The draws do not depend on them.
+    `device` is where to compute, `chunk` how many steps at a time; neither shows in the result.
+    """
+    return simulate_batch(config, [index], device=device, backend=backend, chunk=chunk, values=values)[0]
+
+
+def simulate_batch(
+    config: Config,
+    indices: Sequence[int],
+    *,
+    device: str = "cpu",
+    backend: str | None = None,
+    chunk: int | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> list[Recording]:
+    """Several recordings at once, each with the same bits as alone."""
+    scenes = scenes_of(config, indices, values or {})
+    parts = list(run(scenes, device=device, backend=backend, chunk=chunk))
+    row = np.concatenate([part.row for part in parts])
+    keys = np.concatenate(
+        [((part.step * scenes.height + part.y) * scenes.width + part.x) * 2 + part.p for part in parts]
+    )
+    background = np.concatenate([part.background for part in parts])
+    order = np.argsort(row, kind="stable")  # chunks come in order of time, so this sorts by recording, then time
+    bounds = np.searchsorted(row[order], np.arange(len(scenes) + 1))
+    truth = np.moveaxis(scenes.trajectory.parameters(np.arange(scenes.steps)), 1, 2)
+    return [
+        Recording(
+            identity=Identity(
+                config.digest, config.seed, int(index), dict(values or {}), metadata.version("gerd"), FORMAT_VERSION
+            ),
+            config=config,
+            width=scenes.width,
+            height=scenes.height,
+            steps=scenes.steps,
+            step_us=scenes.step_us,
+            keys=keys[order[bounds[i] : bounds[i + 1]]],
+            background=background[order[bounds[i] : bounds[i + 1]]],
+            truth=truth[i],
+        )
+        for i, index in enumerate(indices)
+    ]
+
+
+def scenes_of(config: Config, indices: Sequence[int] | NDArray[np.int64], values: Mapping[str, Any]) -> Scenes:
+    """What the recordings `indices` draw, with some fields set."""
+    for index in indices:
+        if not 0 <= index < 2**32:
+            raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
+    return draw(with_values(config, values, "values"), indices, relatives(config))
+
+
+def run(
+    scenes: Scenes, *, device: str = "cpu", backend: str | None = None, chunk: int | None = None
+) -> Iterator[Events]:
+    """The events of a batch of scenes, some steps at a time, in order of time."""
+    if backend not in (None, *BACKENDS):
+        raise GerdError(f"backend {backend!r}: allowed are {', '.join(BACKENDS)}")
+    from gerd.kernels import torch_backend
+
+    return torch_backend.run(scenes, device, chunk)
