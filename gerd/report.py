@@ -44,7 +44,7 @@ def dry_run(config: Config, count: int) -> None:
         table.add_row(name, *(column[k] for column in columns))
     console.print(table)
     steps = min(config.steps, SAMPLED_STEPS)
-    events = sum(len(part.x) for part in run(replace(scenes, steps=steps))) * config.steps / steps
+    events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * config.steps / steps
     members = member_count(config)
     recordings = count * members
     size = recordings * (events * BYTES_PER_EVENT + config.steps * len(config.actors) * BYTES_PER_TRUTH_ROW)

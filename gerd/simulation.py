@@ -17,7 +17,7 @@ from gerd.recording import FORMAT_VERSION, Identity, Recording
 from gerd.scene import Scenes
 from gerd.sweep import relatives, with_values
 
-BACKENDS = ("torch",)
+BACKENDS = ("torch", "cpu")
 
 
 def simulate(
@@ -48,14 +48,9 @@ def simulate_batch(
 ) -> list[Recording]:
     """Several recordings at once, each with the same bits as alone."""
     scenes = scenes_of(config, indices, values or {})
-    parts = list(run(scenes, device=device, backend=backend, chunk=chunk))
-    row = np.concatenate([part.row for part in parts])
-    keys = np.concatenate(
-        [((part.step * scenes.height + part.y) * scenes.width + part.x) * 2 + part.p for part in parts]
-    )
-    background = np.concatenate([part.background for part in parts])
-    order = np.argsort(row, kind="stable")  # chunks come in order of time, so this sorts by recording, then time
-    bounds = np.searchsorted(row[order], np.arange(len(scenes) + 1))
+    parts: list[list[Events]] = [[] for _ in indices]
+    for part in run(scenes, device=device, backend=backend, chunk=chunk):
+        parts[part.row].append(part)
     truth = np.moveaxis(scenes.trajectory.parameters(np.arange(scenes.steps)), 1, 2)
     return [
         Recording(
@@ -67,8 +62,8 @@ def simulate_batch(
             height=scenes.height,
             steps=scenes.steps,
             step_us=scenes.step_us,
-            keys=keys[order[bounds[i] : bounds[i + 1]]],
-            background=background[order[bounds[i] : bounds[i + 1]]],
+            keys=np.concatenate([part.keys for part in parts[i]]),
+            background=np.concatenate([part.background for part in parts[i]]),
             truth=truth[i],
         )
         for i, index in enumerate(indices)
@@ -87,8 +82,14 @@ def run(
     scenes: Scenes, *, device: str = "cpu", backend: str | None = None, chunk: int | None = None
 ) -> Iterator[Events]:
     """The events of a batch of scenes, some steps at a time, in order of time."""
-    if backend not in (None, *BACKENDS):
-        raise GerdError(f"backend {backend!r}: allowed are {', '.join(BACKENDS)}")
-    from gerd.kernels import torch_backend
+    if backend is None:
+        backend = "cpu" if device == "cpu" else "torch"
+    if backend == "cpu":
+        from gerd.kernels import numba_backend
 
-    return torch_backend.run(scenes, device, chunk)
+        return numba_backend.run(scenes, chunk)
+    if backend == "torch":
+        from gerd.kernels import torch_backend
+
+        return torch_backend.run(scenes, device, chunk)
+    raise GerdError(f"backend {backend!r}: allowed are {', '.join(BACKENDS)}")

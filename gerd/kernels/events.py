@@ -1,22 +1,16 @@
-"""What every backend gives: the events of a batch of recordings, as coordinates."""
+"""What every backend gives: events of a recording, as keys."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Coordinates = NDArray[np.int64]
 
+class Events(NamedTuple):
+    """Events of one recording in some steps; the parts of a recording come in order of time."""
 
-@dataclass(frozen=True)
-class Events:
-    """Events sorted by (row, step, y, x, p), where row is the recording's place in the batch."""
-
-    row: Coordinates
-    step: Coordinates
-    y: Coordinates
-    x: Coordinates
-    p: Coordinates  # 1 ON, 0 OFF
+    row: int  # the recording's place in the batch
+    keys: NDArray[np.int64]  # ((step · height + y) · width + x) · 2 + p, ascending
     background: NDArray[np.bool_]  # noise that no moving edge caused

@@ -39,7 +39,7 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
                 state = state - scenes.threshold * on.int() + scenes.threshold * off.int()
         recorded = steps >= 0
         if recorded.any():
-            yield _noisy(scenes, signal[:, torch.from_numpy(recorded).to(device)], steps[recorded])
+            yield from _noisy(scenes, signal[:, torch.from_numpy(recorded).to(device)], steps[recorded])
 
 
 def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu", noisy: bool = True) -> Tensor:
@@ -116,7 +116,7 @@ def initial_state(scenes: Scenes, device: str = "cpu") -> Tensor:
     return (((word * (2 * m + 1)) >> 32) - m).int().reshape(shape)
 
 
-def _noisy(scenes: Scenes, signal: Tensor, steps: np.ndarray) -> Events:
+def _noisy(scenes: Scenes, signal: Tensor, steps: np.ndarray) -> Iterator[Events]:
     """Events from what the integrators fired, after event noise and background noise."""
     device = str(signal.device)
     if scenes.event_noise > 0:
@@ -128,9 +128,12 @@ def _noisy(scenes: Scenes, signal: Tensor, steps: np.ndarray) -> Events:
     if scenes.background > 0:
         picked, polarity = _scattered(scenes, steps, scenes.background, philox.BACKGROUND, device)
         fired = signal | torch.stack([picked & ~polarity, picked & polarity], dim=-1)
-    row, step, y, x, p = fired.nonzero(as_tuple=True)
-    background = ~signal[row, step, y, x, p]
-    return Events(*(part.cpu().numpy() for part in (row, step + int(steps[0]), y, x, p, background)))
+    row, step, y, x, p = place = fired.nonzero(as_tuple=True)
+    keys = (((step + int(steps[0])) * scenes.height + y) * scenes.width + x) * 2 + p
+    parts = [part.cpu().numpy() for part in (row, keys, ~signal[place])]
+    bounds = np.searchsorted(parts[0], np.arange(len(scenes) + 1))
+    for i in range(len(scenes)):
+        yield Events(i, *(part[bounds[i] : bounds[i + 1]] for part in parts[1:]))
 
 
 def _scattered(
