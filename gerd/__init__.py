@@ -33,6 +33,7 @@ _HOME = {
     "simulate_batch": "simulation",
     "Recordings": "storage",
     "verify": "storage",
+    "__version__": "version",
 }
 
 __all__ = [

@@ -28,7 +28,9 @@ app = typer.Typer(
 
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="A config file (YAML).")]
 DatasetFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="A folder that gerd generate has written.")]
-Count = Annotated[int, typer.Option("-n", "--count", min=1, help="Recordings, each with all members of the sweep.")]
+Count = Annotated[
+    int, typer.Option("-n", "--count", min=1, max=2**32, help="Recordings, each with all members of the sweep.")
+]
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be given several times.")
 ]
@@ -65,17 +67,36 @@ actors:                                 # from the farthest to the nearest
 """
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from gerd.version import __version__
+
+        typer.echo(f"gerd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """What `gerd` takes before the name of a command; its help is that of the app."""
+
+
 @app.command()
 def new(path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
     """Write a commented starter config."""
+    from shlex import quote
+
     try:
         with open(path, "x", encoding="utf-8") as file:
-            file.write(STARTER.format(name=path))
+            file.write(STARTER.format(name=quote(str(path))))
     except FileExistsError:
         raise GerdError(f"{path}: exists already; give another name") from None
     except OSError as error:
         raise GerdError(f"{path}: cannot be written: {error.strerror}") from None
-    typer.echo(f"wrote {path}; next: gerd check {path}")
+    typer.echo(f"wrote {path}; next: gerd check {quote(str(path))}")
 
 
 @app.command()
@@ -101,7 +122,7 @@ def generate(
     config: ConfigFile,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
     count: Count = 100,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; as many as there are cores.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; as many as cores unless told.")] = None,
     device: Device = "cpu",
     set_: Overrides = None,
     trust: Trust = False,
@@ -115,12 +136,15 @@ def generate(
     chosen = _load(config, set_, trust)
     total = count * member_count(chosen)
     begun = time.monotonic()
-    with _Progress("recordings", total) as advance:
-        data = make(chosen, out, count, workers=workers, device=device, progress=advance)
+    try:
+        with _Progress("recordings", total) as advance:
+            data = make(chosen, out, count, workers=workers, device=device, progress=advance)
+    except KeyboardInterrupt:
+        raise _StoppedError(f"stopped; {out} keeps what is finished, and the same command continues") from None
     seconds = time.monotonic() - begun
     rate = f", {advance.done} made or checked at {advance.done / seconds:.3g} recordings/s" if advance.done else ""
-    shards = f"{data.shard_count} shard{'s' * (data.shard_count > 1)}"
-    typer.echo(f"{out}: {len(data)} recordings in {shards} ({seconds:.1f} s{rate})")
+    size = f"{_counted(len(data), 'recording')} in {_counted(data.shard_count, 'shard')}"
+    typer.echo(f"{out}: {size} ({seconds:.1f} s{rate})")
 
 
 @app.command()
@@ -153,16 +177,16 @@ def verify(
     if faults:
         raise typer.Exit(1)
     again = " and the same when made again" if regenerate else ""
-    typer.echo(f"{dataset}: {advance.done} recordings, all sound{again}")
+    typer.echo(f"{dataset}: {_counted(advance.done, 'recording')}, all sound{again}")
 
 
 @app.command()
 def render(
-    source: Annotated[Path, typer.Argument(metavar="CONFIG|DATASET", help="What to show.")],
+    source: Annotated[Path, typer.Argument(metavar="CONFIG|DATASET", help="What to show: a config file or a dataset.")],
     out: Annotated[Path, typer.Argument(metavar="OUT.gif", help="The file to write.")],
-    index: Annotated[int, typer.Option(min=0, help="Which recording.")] = 0,
+    index: Annotated[int, typer.Option(min=0, help="Which recording; of a dataset, which of all its members.")] = 0,
     zoom: Annotated[int | None, typer.Option(min=1, max=32, help="Screen pixels per sensor pixel.")] = None,
-    fps: Annotated[float, typer.Option(min=0.1, help="Frames per second.")] = 20.0,
+    fps: Annotated[float, typer.Option(min=0.1, help="Frames per second; a GIF shows at most 50.")] = 20.0,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
@@ -176,6 +200,10 @@ def render(
     typer.echo(f"wrote {out}: {recording!r}")
 
 
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
 def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:
     from gerd.loading import load
 
@@ -186,6 +214,8 @@ def _recording(source: Path, index: int, overrides: list[str] | None, trust: boo
     if source.is_dir():
         from gerd.storage import Recordings
 
+        if overrides:
+            raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
         try:
             return Recordings(source)[index]
         except IndexError as error:
@@ -221,7 +251,14 @@ class _Progress:
         self._bar.update(self._task, advance=made, rate=rate)
 
     def __exit__(self, *error: Any) -> None:
-        self._bar.stop()
+        if self._bar.console.is_terminal:
+            self._bar.stop()
+
+
+class _StoppedError(GerdError):
+    """The user pressed Ctrl-C."""
+
+    exit_code = 130
 
 
 def main() -> None:
@@ -233,8 +270,9 @@ def main() -> None:
             typer.echo(f"error: {line}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        typer.echo("stopped; the same command continues", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read the output has seen enough
         sys.exit(0)

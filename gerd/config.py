@@ -8,22 +8,38 @@ accelerations per step², probabilities from 0 to 1. `loading.py` makes a `Confi
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails
 
 from gerd import shapes
+from gerd.errors import shorten
+from gerd.model import Model, at, detail, details_of, did_you_mean, fault, faults, plain, replaced
+from gerd.text import dotted, dump_yaml
 from gerd.values import (
     Acceleration,
     Factor,
-    Model,
+    Initial,
     Normal,
     Number,
     PairAcceleration,
+    PairChoice,
     PositionStart,
     PositionVelocity,
     Positive,
@@ -33,14 +49,13 @@ from gerd.values import (
     Start,
     Value,
     Velocity,
-    fault,
-    within,
+    outside,
 )
 
 DIMMEST, BRIGHTEST = -8.0, 8.0  # intensity
-MOST_VERTICES = 20_000
 MOST_ACTORS = 64
 MOST_MEMBERS = 100_000
+NOT_SWEPT = ("seed", "sweep")  # members share their randomness
 
 
 def _brownian(deviation: float) -> Normal:
@@ -62,7 +77,7 @@ class Translation(Model):
     @model_validator(mode="after")
     def _margin_only_with_bounce(self) -> Translation:
         if self.margin and self.border != "bounce":
-            raise fault(f"a margin goes with border: bounce, not {self.border}", "margin")
+            raise fault(f"a margin goes with border: bounce, not {self.border}", "margin", given=self.margin)
         return self
 
 
@@ -81,12 +96,15 @@ class Scale(Model):
     def _consistent(self) -> Scale:
         high = self.limits[1]
         if high is not None and high <= self.limits[0]:
-            raise fault("allowed: [low, high] with low below high, or [low, null]", "limits")
-        _start_within(self.start, self.limits[0], 1e9 if high is None else high)
-        if isinstance(self.velocity, Factor) and (
-            isinstance(self.start, tuple) or isinstance(self.acceleration, tuple)
-        ):
-            raise fault("a factor goes with one start and one acceleration for both sides, not a pair", "velocity")
+            raise fault("allowed: [low, high] with low below high, or [low, null]", "limits", given=self.limits)
+        limits = (self.limits[0], math.inf if high is None else high)
+        problems = _start_outside(self.start, (limits, limits), "inside the limits", ("start",))
+        pairs = isinstance(self.start, tuple | PairChoice) or isinstance(self.acceleration, tuple)
+        if isinstance(self.velocity, Factor) and pairs:
+            message = "a factor goes with one start and one acceleration for both sides, not a pair"
+            problems.append(detail(message, ("velocity",), self.velocity))
+        if problems:
+            raise faults(problems)
         return self
 
 
@@ -110,20 +128,26 @@ class Shear(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Shear:
-        low = -1e9 if self.limits[0] is None else self.limits[0]
-        high = 1e9 if self.limits[1] is None else self.limits[1]
+        low = -math.inf if self.limits[0] is None else self.limits[0]
+        high = math.inf if self.limits[1] is None else self.limits[1]
         if high <= low:
-            raise fault("allowed: [low, high] with low below high; null for none", "limits")
-        _start_within(self.start, low, high)
+            raise fault("allowed: [low, high] with low below high; null for none", "limits", given=self.limits)
+        problems = _start_outside(self.start, ((low, high),), "inside the limits", ("start",))
+        if problems:
+            raise faults(problems)
         return self
 
 
-def _start_within(start: Any, low: float, high: float, path: str = "start") -> None:
-    for value in start if isinstance(start, tuple) else (start,):
-        try:
-            within(value, low, high, "inside the limits")
-        except Exception as error:
-            raise fault(str(error), path) from None
+def _start_outside(
+    start: Any, ranges: Sequence[tuple[float, float]], where: str, path: tuple[str | int, ...]
+) -> list[InitErrorDetails]:
+    """What to say of a start that can lie outside the range of an axis; nothing if it cannot."""
+    for axis, (low, high) in enumerate(ranges):
+        if (number := outside(start, low, high, axis)) is not None:
+            of_axis = f"{'xy'[axis]} = " if ranges[0] != ranges[-1] else ""
+            message = f"{of_axis}{number:g} is not {where}; allowed: from {low:g} to {high:g}"
+            return [detail(message, path, start)]
+    return []
 
 
 class Polygon(Model):
@@ -136,22 +160,25 @@ def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
     """One ring or several, as tuples; every fault named by its vertex."""
     allowed = "allowed: [[x, y], …] with three vertices or more, or several such rings"
     if not isinstance(value, list | tuple) or not value or not all(isinstance(part, list | tuple) for part in value):
-        raise fault(allowed)
-    rings = value if all(isinstance(point, list | tuple) for part in value for point in part) else [value]
-    if sum(len(ring) for ring in rings) > MOST_VERTICES:
-        raise fault(f"has more than {MOST_VERTICES} vertices")
-    for ring in rings:
+        raise fault(allowed, given=value)
+    several = all(isinstance(point, list | tuple) for part in value for point in part)
+    rings = value if several else [value]
+    if sum(len(ring) for ring in rings) > shapes.MOST_VERTICES:
+        raise fault(f"has too many vertices; at most {shapes.MOST_VERTICES} are allowed", given=value)
+    for k, ring in enumerate(rings):
+        place = (k,) if several else ()
         if len(ring) < 3:
-            raise fault(f"a ring has {len(ring)} vertices; {allowed}")
+            raise fault(f"the ring has {len(ring)} vertices; {allowed}", *place, given=ring)
         for i, point in enumerate(ring):
             numbers = (
                 isinstance(point, list | tuple) and len(point) == 2 and all(type(x) in (int, float) for x in point)
             )
             if not numbers or not all(abs(x) <= shapes.LARGEST_VERTEX for x in point):
-                raise fault(f"vertex {i} is {point!r}; allowed: [x, y], each within ±{shapes.LARGEST_VERTEX:g}")
+                message = f"allowed: a vertex [x, y], each within ±{shapes.LARGEST_VERTEX:g}"
+                raise fault(message, *place, i, given=point)
     result = tuple(tuple((float(x), float(y)) for x, y in ring) for ring in rings)
-    if not all(np.ptp([point[axis] for ring in result for point in ring]) > 0 for axis in (0, 1)):
-        raise fault("encloses no area")
+    if not any(shapes.encloses_area(np.array(ring)) for ring in result):
+        raise fault("encloses no area; allowed: vertices that do not lie on one line", given=value)
     return result
 
 
@@ -180,7 +207,10 @@ def _shape(value: Any, info: ValidationInfo) -> Any:
     kinds: dict[str, type[Model]] = {"polygon": Polygon, "svg": Svg, "mask": Mask, "text": Text}
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in kinds:
         names = ", ".join(shapes.BUILT_IN)
-        raise fault(f"allowed: {names}, {{polygon: …}}, {{svg: '…'}}, {{mask: file.png}}, {{text: '7'}}")
+        words = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
+        hint = did_you_mean(words, (*shapes.BUILT_IN, *kinds))
+        allowed = f"{hint}allowed: {names}, {{polygon: …}}, {{svg: '…'}}, {{mask: file.png}}, {{text: '7'}}"
+        raise fault(allowed, given=value)
     given = kinds[next(iter(value))].model_validate(value)
     try:
         match given:
@@ -193,7 +223,8 @@ def _shape(value: Any, info: ValidationInfo) -> Any:
             case _:
                 return given
     except ValueError as error:
-        raise fault(str(error), next(iter(value))) from None
+        kind = next(iter(value))
+        raise fault(str(error), kind, given=value[kind]) from None
     return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings))
 
 
@@ -222,7 +253,10 @@ class Actor(Model):
     @field_validator("intensity")
     @classmethod
     def _bright(cls, value: Value) -> Value:
-        return within(value, DIMMEST, BRIGHTEST, "an intensity")
+        if (number := outside(value, DIMMEST, BRIGHTEST)) is not None:
+            allowed = f"allowed: from {DIMMEST:g} to {BRIGHTEST:g}"
+            raise fault(f"{number:g} is not an intensity; {allowed}", given=value)
+        return value
 
 
 class Sensor(Model):
@@ -236,12 +270,17 @@ class Integrator(Model):
     """Each pixel's integrate-and-fire unit."""
 
     threshold: float = Field(
-        0.5, strict=True, ge=0.001, le=16, description="change that fires, as a share of a fully covered pixel's count"
+        0.5,
+        strict=True,
+        allow_inf_nan=False,
+        ge=0.001,
+        le=16,
+        description="change that fires, as a share of a fully covered pixel's count",
     )
     reset: Literal["subtract", "zero"] = Field(
         "subtract", description="after an event: take the threshold off, or start again at 0"
     )
-    initial: Literal["uniform"] | Annotated[float, Field(strict=True, ge=-1, le=1)] = Field(
+    initial: Initial = Field(
         "uniform", description="state at the start: uniform within ±0.9 thresholds, or a number of thresholds"
     )
     warmup: int = Field(5, strict=True, ge=0, le=100_000, description="steps run before step 0, not recorded")
@@ -274,22 +313,98 @@ class Config(Model):
     )
 
     _text: str | None = PrivateAttr(None)  # as the user wrote it
+    _directory: str = PrivateAttr(".")  # where masks are looked up
     _trusted: str | None = PrivateAttr(None)  # the folder to import functions from, if the user trusts the config
 
     @model_validator(mode="after")
     def _starts_inside(self) -> Config:
         size = (self.sensor.width, self.sensor.height)
+        problems = []
         for i, actor in enumerate(self.actors):
-            move = actor.translation
+            move, path = actor.translation, ("actors", i, "translation")
             if move.border == "bounce" and 2 * move.margin >= min(size):
                 allowed = f"allowed: less than half of the smaller frame side, {min(size) / 2:g}"
-                raise fault(allowed, f"actors.{i}.translation.margin")
-            if move.border != "free" and not isinstance(move.start, str):
-                starts = move.start if isinstance(move.start, tuple) else (move.start, move.start)
-                for start, side in zip(starts, size, strict=True):
-                    path = f"actors.{i}.translation.start"
-                    _start_within(start, move.margin, side - move.margin, path)
+                problems.append(detail(allowed, (*path, "margin"), move.margin))
+            elif move.border != "free":
+                ranges = [(move.margin, side - move.margin) for side in size]
+                problems += _start_outside(move.start, ranges, "inside the frame", (*path, "start"))
+        if problems:
+            raise faults(problems)
         return self
+
+    @model_validator(mode="after")
+    def _sweep_sound(self, info: ValidationInfo) -> Config:
+        """Every value of every swept path gives a good config by itself, and so does every member of a grid."""
+        self._directory = str((info.context or {}).get("directory", "."))
+        members = math.prod(len(values) for values in self.sweep.values())
+        if members > MOST_MEMBERS:
+            raise fault(f"makes {members} members; at most {MOST_MEMBERS} are allowed", "sweep", given=self.sweep)
+        problems: list[InitErrorDetails] = []
+        sweep = {}
+        for path, values in self.sweep.items():
+            try:
+                replaced(self, path, None, NOT_SWEPT)
+            except ValidationError as error:
+                problems.append(detail(error.errors()[0]["msg"], ("sweep", path), values))
+                continue
+            above = next((other for other in self.sweep if path.startswith(f"{other}.")), None)
+            if above is not None:
+                problems.append(detail(f"lies below {above}, which is swept, too", ("sweep", path), values))
+            sweep[path] = tuple(self._swept(path, i, value, problems) for i, value in enumerate(values))
+        if not problems and len(sweep) > 1:
+            problems = self._unsound_member(sweep)
+        if problems:
+            raise faults(problems)
+        object.__setattr__(self, "sweep", sweep)  # frozen for everybody else
+        return self
+
+    def _swept(self, path: str, position: int, value: Any, problems: list[InitErrorDetails]) -> Any:
+        """A swept value in plain data as its field holds it, a mask as a polygon; adds what is wrong to `problems`."""
+        here, words = ("sweep", path, position), path.split(".")
+        if _holds_function(value):
+            message = "a Python function cannot be swept; allowed: its name, {function: 'module:name'}"
+            problems.append(detail(message, here, value))
+            return value
+        try:
+            member = self.with_values({path: value})
+        except ValidationError as error:
+            for problem in details_of(error):
+                field = problem["loc"]
+                if [str(word) for word in field[: len(words)]] == words:
+                    problem["loc"] = (*here, *field[len(words) :])
+                else:
+                    problem = detail(f"makes {dotted(field)} wrong: {problem['type']}", here, value)
+                problems.append(problem)
+            return value
+        if isinstance(value, dict) and ("text" in value or "svg" in value):
+            return value  # says what the shape is, and needs no file
+        return _as_written(plain(at(member, path)))
+
+    def _unsound_member(self, sweep: dict[str, tuple[Any, ...]]) -> list[InitErrorDetails]:
+        for row in itertools.product(*sweep.values()):
+            values = dict(zip(sweep, row, strict=True))
+            try:
+                self.with_values(values)
+            except ValidationError as error:
+                first = details_of(error)[0]
+                member = ", ".join(f"{path} = {shorten(value)}" for path, value in values.items())
+                message = f"the member {member} makes {dotted(first['loc'])} wrong: {first['type']}"
+                return [detail(message, ("sweep",), values)]
+        return []
+
+    def with_values(self, values: Mapping[str, Any]) -> Config:
+        """The config with the fields at the given paths replaced and no sweep of its own; checked anew."""
+        data: Any = {**{name: getattr(self, name) for name in Config.model_fields}, "sweep": {}}
+        for path, value in values.items():
+            data = replaced(data, path, value, NOT_SWEPT)
+        result = Config.model_validate(data, context={"directory": self._directory})
+        result._trusted = self._trusted
+        return result
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
+        result = super().model_copy(update=update, deep=deep)
+        result.__dict__.pop("digest", None)
+        return result
 
     @property
     def text(self) -> str:
@@ -301,11 +416,29 @@ class Config(Model):
         return self.model_dump(mode="json")
 
     def resolved_yaml(self) -> str:
-        import yaml
-
-        return yaml.safe_dump(self.resolved(), sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
+        return dump_yaml(self.resolved())
 
     @cached_property
     def digest(self) -> str:
         """sha256 over the resolved config: equal for equal recordings, however the text was written."""
-        return hashlib.sha256(json.dumps(self.resolved(), sort_keys=True).encode()).hexdigest()
+        return digest_of(self.resolved())
+
+
+def digest_of(resolved: dict[str, Any]) -> str:
+    """The digest of a config, from its resolved form."""
+    return hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
+
+
+def _as_written(value: Any) -> Any:
+    """Plain data with 2 for 2.0, as people write it."""
+    if isinstance(value, dict):
+        return {key: _as_written(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_as_written(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _holds_function(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    return any(map(_holds_function, value)) if isinstance(value, list | tuple) else callable(value)

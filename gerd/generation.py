@@ -7,38 +7,43 @@ does not show: the directory is byte for byte the same as after one undisturbed 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import multiprocessing
 import os
+import re
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from importlib import metadata
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from gerd.config import Config
-from gerd.errors import GerdError, StorageError
+from gerd.errors import GerdError, StorageError, shorten
 from gerd.recording import FORMAT_VERSION, Recording
-from gerd.simulation import simulate_batch
+from gerd.shard import Shard, shard_bytes
+from gerd.simulation import scenes_of, simulate_batch
 from gerd.storage import (
     CONFIG,
     MANIFEST,
     RESOLVED,
     SHARD_SIZE,
     Recordings,
-    Shard,
+    json_bytes,
     read_manifest,
-    shard_bytes,
     shard_name,
     shard_positions,
     write_atomically,
 )
 from gerd.sweep import labels, member_count
 from gerd.values import Function
+from gerd.version import __version__
 
 BATCH_PIXELS = 2**20  # pixels of all frames simulated together, so that memory does not grow with the shard
 
@@ -57,90 +62,140 @@ def generate(
     """Write recordings 0 … count - 1 (with all members of a sweep) as a dataset into the folder `out`.
 
     Continues what an interrupted call has left; refuses a folder that holds something else. `workers` is the number
-    of processes, as many as there are cores unless told. `progress` is called with the number of recordings just made.
+    of processes: as many as there are cores unless told, and one if the device is not the CPU. `progress` is called
+    with the number of recordings just made.
     """
-    if count < 1:
-        raise GerdError(f"count {count}: allowed is 1 or more")
+    if not 1 <= count <= 2**32:
+        raise GerdError(f"count {count}: allowed is 1 to {2**32}")
     if workers is not None and workers < 1:
         raise GerdError(f"workers {workers}: allowed is 1 or more")
     _importable(config)
+    _usable(device)
+    scenes_of(config, [0], labels(config, 0))  # what cannot be drawn is refused before anything is written
     folder = Path(out)
-    manifest = _begin(config, folder, count)
-    total = count * member_count(config)
-    numbers = range(-(-total // SHARD_SIZE))
-    if not manifest["complete"]:
-        entries = {entry["file"]: entry for entry in _kept(folder, config, numbers, total, progress)}
-        missing = [number for number in numbers if shard_name(number) not in entries]
-        workers = min(workers or os.cpu_count() or 1, max(1, len(missing)))
-        for entry in _make(config, folder, missing, total, workers, device, progress):
-            entries[entry["file"]] = entry
-        manifest = {**manifest, "complete": True, "shards": [entries[shard_name(number)] for number in numbers]}
-        _write_json(folder / MANIFEST, manifest)
+    with _claimed(folder):
+        try:
+            manifest = _begin(config, folder, count)
+            if not manifest["complete"]:
+                _fill(config, folder, manifest, workers, device, progress)
+        finally:
+            _remove_leftovers(folder)
     return Recordings(folder)
 
 
+@contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    """Hold the folder, made if it is not there, so that no two runs write into it; the claim ends with the process."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY)
+    except FileExistsError:
+        raise StorageError(f"{folder}: is a file; a dataset is written into a folder") from None
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be used as a folder: {error.strerror or error}") from None
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StorageError(f"{folder}: another run is writing here; wait for it, or stop it") from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(held)
+
+
 def _begin(config: Config, folder: Path, count: int) -> dict[str, Any]:
-    """Claim `folder` for this dataset; the manifest that says so is the first thing in it."""
+    """The manifest of the dataset, found in the folder or written into it before anything else."""
+    text, resolved = config.text.encode(), json_bytes(config.resolved())
     manifest: dict[str, Any] = {
         "format": "gerd",
         "format_version": FORMAT_VERSION,
-        "gerd_version": metadata.version("gerd"),
+        "gerd_version": __version__,
         "config_digest": config.digest,
         "seed": config.seed,
         "count": count,
         "members": member_count(config),
         "sweep": {path: list(values) for path, values in config.resolved()["sweep"].items()},
+        "files": {CONFIG: hashlib.sha256(text).hexdigest(), RESOLVED: hashlib.sha256(resolved).hexdigest()},
         "complete": False,
         "shards": [],
     }
+    _remove_leftovers(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        empty = not any(file for file in folder.iterdir() if not _leftover(file))
+        names = {file.name for file in folder.iterdir()}
     except OSError as error:
-        raise StorageError(f"{folder}: cannot be used as a folder: {error.strerror}") from None
-    if not empty:
-        if not (folder / MANIFEST).exists():
-            raise StorageError(f"{folder}: holds files that are not a GERD dataset; give an empty or a new folder")
+        raise StorageError(f"{folder}: cannot be read: {error.strerror or error}") from None
+    if names and MANIFEST not in names:
+        raise StorageError(f"{folder}: holds files that are not a GERD dataset; give an empty or a new folder")
+    if names:
         found = read_manifest(folder)
-        differences = _differences(found, manifest, folder, config)
+        begun = found["complete"] or any(name.startswith("shard-") for name in names)
+        differences = _differences(found, manifest, folder, config) if begun else []
         if differences:
             raise StorageError(f"{folder}: holds a different dataset: {'; '.join(differences)}")
-        manifest = found
-    if not manifest["complete"]:
-        write_atomically(folder / CONFIG, config.text.encode())
-        _write_json(folder / RESOLVED, config.resolved())
-        _write_json(folder / MANIFEST, manifest)
+        if found["complete"]:
+            return found
+    write_atomically(folder / MANIFEST, json_bytes(manifest))
+    write_atomically(folder / CONFIG, text)
+    write_atomically(folder / RESOLVED, resolved)
     return manifest
 
 
-def _leftover(file: Path) -> bool:
-    """Whether `file` is a temporary one of a process that is gone; removes it if so."""
-    parts = file.name.split(".")
-    if not (file.name.startswith(".") and parts[-1] == "tmp" and parts[-2].isdecimal()):
-        return False
+def _fill(
+    config: Config, folder: Path, manifest: dict[str, Any], workers: int | None, device: str, progress: Progress
+) -> None:
+    """Make the shards that are missing, then write the manifest that lists them all."""
+    total = manifest["count"] * manifest["members"]
+    numbers = range(-(-total // SHARD_SIZE))
+    entries = dict(_kept(folder, config, numbers, total, progress))
+    missing = [number for number in numbers if number not in entries]
+    workers = min(workers or _cores(device), max(1, len(missing)))
+    entries.update(_make(config, folder, missing, total, workers, device, progress))
+    complete = {**manifest, "complete": True, "shards": [entries[number] for number in numbers]}
+    write_atomically(folder / MANIFEST, json_bytes(complete))
+
+
+def _usable(device: str) -> None:
+    if device == "cpu":
+        return
+    import torch
+
     try:
-        os.kill(int(parts[-2]), 0)
-    except (ProcessLookupError, OverflowError):
-        with suppress(OSError):
-            file.unlink()
-    except PermissionError:
-        pass
-    return True
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise GerdError(f"device {device!r}: cannot be used here: {reason}") from None
+
+
+def _cores(device: str) -> int:
+    if device != "cpu":
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of runs that were killed."""
+    ours = re.compile(r"\.(manifest\.json|config\.yaml|resolved\.json|shard-\d+\.safetensors)\.\d+\.tmp")
+    with suppress(OSError):
+        for file in folder.iterdir():
+            if ours.fullmatch(file.name):
+                file.unlink(missing_ok=True)
 
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any], folder: Path, config: Config) -> list[str]:
     """What sets the dataset in `folder` apart from the one that is asked for."""
     differences = [
-        f"{key} is {found.get(key)} there and {wanted[key]} here"
+        f"{key} is {found[key]} there and {wanted[key]} here"
         for key in ("count", "gerd_version")
-        if found.get(key) != wanted[key]
+        if found[key] != wanted[key]
     ]
     if found["config_digest"] != wanted["config_digest"]:
         try:
             there = json.loads((folder / RESOLVED).read_text("utf-8"))
-        except (OSError, ValueError):
-            there = {}
-        changed = list(_changes(there, config.resolved(), ""))
+        except (OSError, ValueError, RecursionError):
+            there = None
+        changed = list(_changes(there, json.loads(json_bytes(config.resolved())), "")) if there else []
         differences += changed[:5] or ["the config differs"]
         if len(changed) > 5:
             differences.append(f"and {len(changed) - 5} more")
@@ -155,24 +210,30 @@ def _changes(there: Any, here: Any, path: str) -> Iterator[str]:
         for i, (a, b) in enumerate(zip(there, here, strict=True)):
             yield from _changes(a, b, f"{path}.{i}")
     elif there != here:
-        yield f"{path} is {str(there)[:40]} there and {str(here)[:40]} here"
+        yield f"{path} is {shorten(there)} there and {shorten(here)} here"
 
 
-def _kept(folder: Path, config: Config, numbers: range, total: int, progress: Progress) -> Iterator[dict[str, Any]]:
+Entries = Iterator[tuple[int, dict[str, Any]]]  # shard number, and what the manifest says about the shard
+
+
+def _kept(folder: Path, config: Config, numbers: range, total: int, progress: Progress) -> Entries:
     """The entries of the shards that an earlier run has finished; damaged ones are made again."""
+    members = member_count(config)
     for number in numbers:
-        file = folder / shard_name(number)
-        if file.exists():
-            try:
-                shard = Shard(file)
-                whole = len(shard) == len(shard_positions(number, total)) and shard.config_digest == config.digest
-                for row in range(len(shard)):
-                    whole = whole and shard.recording(row, config).digest == shard.digest[row].tobytes().hex()
-            except StorageError:
-                whole = False
-            if whole:
-                progress(len(shard))
-                yield _entry(number, file.read_bytes(), shard.digest)
+        file, positions = folder / shard_name(number), shard_positions(number, total)
+        if not file.exists():
+            continue
+        try:
+            shard = Shard(file)
+            found = list(zip(shard.index, shard.member, strict=True))
+            whole = shard.config_digest == config.digest and found == [divmod(i, members) for i in positions]
+            for row in range(len(shard)):
+                whole = whole and shard.recording(row, config).digest == bytes(shard.digest[row]).hex()
+        except StorageError:
+            whole = False
+        if whole:
+            progress(len(shard))
+            yield number, _entry(number, file.read_bytes(), shard.digest)
 
 
 def _entry(number: int, data: bytes, digests: Any) -> dict[str, Any]:
@@ -185,50 +246,78 @@ def _entry(number: int, data: bytes, digests: Any) -> dict[str, Any]:
 
 def _make(
     config: Config, folder: Path, numbers: list[int], total: int, workers: int, device: str, progress: Progress
-) -> Iterator[dict[str, Any]]:
+) -> Entries:
     """Make the shards `numbers`, in this process or in several."""
     if workers == 1:
         for number in numbers:
-            yield make_shard(config, folder, number, total, device, progress)
+            yield number, make_shard(config, folder, number, total, device, progress)
         return
     context = multiprocessing.get_context("spawn")
     counter = context.Value("q", 0)
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (counter, config._trusted))
+    alive, hold = context.Pipe(duplex=False)  # workers see its end when this process lets go of it or dies
+    pool = ProcessPoolExecutor(workers, context, _start_worker, (counter, alive, config._trusted))
     seen = 0
     try:
-        waiting: set[Future[dict[str, Any]]] = {
-            pool.submit(_make_in_worker, config, folder, number, total, device) for number in numbers
-        }
+        with _starting_workers():
+            jobs: dict[Future[dict[str, Any]], int] = {
+                pool.submit(_make_in_worker, config, folder, number, total, device): number for number in numbers
+            }
+        waiting = set(jobs)
         while waiting:
             done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
             progress(counter.value - seen)
             seen = counter.value
-            for future in done:
-                yield future.result()
-        progress(counter.value - seen)
+            for job in done:
+                yield jobs[job], job.result()
     except BrokenProcessPool:
         raise GerdError(
             f"{folder}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
             "command continues"
         ) from None
+    except BaseException:
+        hold.close()  # stops the workers at once: a shard is either whole or not there
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        hold.close()
+        alive.close()
+
+
+@contextmanager
+def _starting_workers() -> Iterator[None]:
+    """While workers start: they do not run the user's script again, and Ctrl-C waits and is for this process alone."""
+    main, pressed = sys.modules["__main__"], []
+    ours = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda *_: pressed.append(True)) if ours else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # what the workers inherit
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+    if pressed and callable(handler):
+        handler(signal.SIGINT, None)
 
 
 _counter: Any = None  # recordings made by all workers together; set in a worker when it starts
 
 
-def _start_worker(counter: Any, trusted: str | None) -> None:
+def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
     global _counter
-    import signal
-
-    import torch
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
-    torch.set_num_threads(1)
+    threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
     if trusted is not None and trusted not in sys.path:
         sys.path.insert(0, trusted)
     _counter = counter
+
+
+def _end_with(alive: Any) -> None:
+    """End this worker when the process that started it has let go of the other end of the pipe, or is gone."""
+    with suppress(EOFError, OSError):
+        alive.recv_bytes()
+    os._exit(1)
 
 
 def _count(made: int) -> None:
@@ -248,7 +337,7 @@ def make_shard(
     positions = shard_positions(number, total)
     made: dict[int, Recording] = {}
     at_once = max(1, BATCH_PIXELS // (config.sensor.width * config.sensor.height))
-    for member in range(members):
+    for member in sorted({position % members for position in positions}):
         mine = [position for position in positions if position % members == member]
         for begin in range(0, len(mine), at_once):
             batch = mine[begin : begin + at_once]
@@ -260,10 +349,6 @@ def make_shard(
     data = shard_bytes(recordings, [position % members for position in positions])
     write_atomically(folder / shard_name(number), data)
     return _entry(number, data, [bytes.fromhex(recording.digest) for recording in recordings])
-
-
-def _write_json(path: Path, data: Any) -> None:
-    write_atomically(path, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _importable(config: Config) -> None:

@@ -1,4 +1,4 @@
-"""Text to `Config`: reads YAML, applies overrides, checks every field and every swept value."""
+"""Text to `Config`: reads YAML, applies overrides, says where a fault was written."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gerd.config import MOST_MEMBERS, Config
-from gerd.errors import ConfigError, Problem
+from gerd.config import Config
+from gerd.errors import ConfigError, Problem, shorten
 from gerd.explain import explain
-from gerd.sweep import member_count, with_values
 from gerd.text import Document, parse_yaml, read_text
 
 
@@ -45,30 +44,9 @@ def parse(
         config = Config.model_validate(document.data, context={"directory": directory})
     except ValidationError as error:
         raise explain(error, document) from None
-    _check_sweep(config, document)
     config._text = text if not overrides else config.resolved_yaml()
     config._trusted = str(directory) if trust else None
     return config
-
-
-def _check_sweep(config: Config, document: Document) -> None:
-    """Every value of every swept path gives a good config by itself."""
-    if member_count(config) > MOST_MEMBERS:
-        message = f"makes {member_count(config)} members; at most {MOST_MEMBERS} are allowed"
-        raise ConfigError([document.problem(("sweep",), message)])
-    problems = []
-    for path, values in config.sweep.items():
-        for i, value in enumerate(values):
-            try:
-                with_values(config, {path: value}, document.source)
-            except ConfigError as error:
-                line = document.line(("sweep", path, i))
-                for found in error.problems:
-                    where = f"sweep.{path}" + (f" → {found.path}" if found.path not in ("", path) else "")
-                    problems.append(Problem(document.source, line, where, found.value, found.message))
-                break
-    if problems:
-        raise ConfigError(problems)
 
 
 def _override(document: Document, override: str) -> Document:
@@ -78,6 +56,8 @@ def _override(document: Document, override: str) -> Document:
     if not equals or not path.strip():
         raise ConfigError([Problem(source, None, "", None, "allowed: path=value, such as noise.background=0.01")])
     parts = path.strip().split(".")
+    if parts[0] == "sweep" and len(parts) > 1:
+        parts = ["sweep", ".".join(parts[1:])]  # a swept path is one key
     data = _set(document.data, parts, parse_yaml(value, source).data, source, path)
     return replace(document, data=data, overrides={**document.overrides, tuple(parts): source})
 
@@ -94,4 +74,4 @@ def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any
     if node is None or isinstance(node, dict):
         node = node or {}
         return {**node, key: _set(node.get(key), rest, value, source, path)}
-    raise ConfigError([Problem(source, None, path, None, f"there is nothing below {node!r} to set")])
+    raise ConfigError([Problem(source, None, path, None, f"there is nothing below {shorten(node)} to set")])

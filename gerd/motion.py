@@ -1,6 +1,7 @@
 """An actor's four transformations, as the config writes them, to a `Trajectory` for a batch of recordings.
 
-Degrees become radians here. Natural ranges, boundary velocities and growth factors are worked out here.
+Degrees become radians here. Natural ranges, boundary velocities and growth factors are worked out here. A start that
+is drawn beyond a border or limit is its mirror image (on a torus: its copy) inside; its velocity is as configured.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ Array = NDArray[np.float64]
 NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
 NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
+FACTORS = (1e-6, 1e6)  # smallest and largest growth per step; a Gaussian one is clipped
+LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
 
 
 def motion(config: Config, source: Source, outline: Outline, family: Sequence[Config]) -> Trajectory:
@@ -41,17 +44,18 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
     start[:, SCALE_X:] = _form(config, source)
     relatives = [member for member in family if source.actor < len(member.actors)] or [config]
     start[:, X:SCALE_X] = _position(config, source, outline, relatives)
-    velocity = _velocity(source, actor, outline, start)
     low, high = _bounds(config, actor, start)
     wrap = np.zeros(start.shape, np.bool_)
     wrap[:, X:SCALE_X] = actor.translation.border == "wrap"
     base = np.zeros_like(start)
+    inside = Trajectory.at_rest(start, low, high, wrap).parameters([0.0])[:, 0, 0]
+    start = np.where((start < low) | (start > high), inside, start)
+    velocity = _velocity(source, actor, outline, start)
     if isinstance(actor.scale.velocity, Factor):
         sizes = slice(SCALE_X, SCALE_Y + 1)
         base[:, sizes] = start[:, sizes]
         low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
-        if actor.scale.limits[1] is not None:
-            high[:, sizes] = exactmath.log(high[:, sizes] / base[:, sizes])
+        high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST) / base[:, sizes])
         start[:, sizes] = 0.0
     first, count = own_time(config)
     push = _acceleration(config, source, np.arange(first, first + count))
@@ -100,7 +104,9 @@ def _position(config: Config, source: Source, outline: Outline, relatives: Seque
         parameters = np.zeros((len(source.rows), 3, 6))
         parameters[:, 0, SCALE_X:] = _form(member, source)
         smallest, largest = outline.extent(matrix(parameters)[:, :2, :2])
-        low, high = np.maximum(low, -smallest), np.minimum(high, frame - largest)
+        margin = member.actors[source.actor].translation.margin
+        low = np.maximum(low, np.maximum(-smallest, margin))
+        high = np.minimum(high, frame - np.maximum(largest, margin))
     middle = (low + high) / 2  # of a shape that does not fit into the frame
     low, high = np.minimum(low, middle), np.maximum(high, middle)
     share = source.pair(Uniform(uniform=(0.0, 1.0)), START, X)
@@ -125,7 +131,8 @@ def _velocity(source: Source, actor: Actor, outline: Outline, start: Array) -> A
                 raise ConfigError([Problem("config", None, path, str(given.boundary), message)])
             velocity[:, parameters] = (wanted / moved)[:, None]
         elif isinstance(given, Factor):
-            velocity[:, parameters] = exactmath.log(source.sample(given.factor, VELOCITY, parameters[0]))[:, None]
+            factor = np.clip(source.sample(given.factor, VELOCITY, parameters[0]), *FACTORS)
+            velocity[:, parameters] = exactmath.log(factor)[:, None]
         elif name == "scale":
             velocity[:, parameters] = source.size(given, VELOCITY)
         else:
@@ -212,22 +219,29 @@ def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps:
         case Profile(profile="pulse"):
             return np.where((t >= value.at) & (t < value.at + value.duration), value.amplitude, 0.0)
         case Profile():
+            if value.profile == "square":
+                share = np.mod(t / value.period + value.phase / 360.0, 1.0)
+                return value.amplitude * np.where(share < 0.5, 1.0, -1.0)
             angle = 4 * exactmath.HALF_PI * (t / value.period) + exactmath.radians(value.phase)
-            wave = exactmath.sincos(angle)[0]
-            return value.amplitude * (wave if value.profile == "sine" else np.sign(wave))
+            return value.amplitude * exactmath.sincos(angle)[0]
         case Expression():
             try:
-                return evaluate(value.expression, t)
+                return _usable(evaluate(value.expression, t), t, path, value.expression)
             except ValueError as error:
                 raise ConfigError([Problem("config", None, path, value.expression, str(error))]) from None
         case Function():
             function = _trusted_function(config, value, path)
-            numbers = np.array([float(function(time)) for time in t.tolist()])
-            if not np.isfinite(numbers).all():
-                message = f"is not a finite number at t = {t[~np.isfinite(numbers)][0]:g}"
-                raise ConfigError([Problem("config", None, path, value.function, message)])
-            return numbers
+            return _usable(np.array([float(function(time)) for time in t.tolist()]), t, path, value.function)
     return source.each_step(value, parameter, steps)
+
+
+def _usable(numbers: Array, t: Array, path: str, value: str) -> Array:
+    """The accelerations at times `t`, if they are numbers that a path can be made of."""
+    bad = ~(np.abs(numbers) <= LARGEST)
+    if bad.any():
+        message = f"is {numbers[bad][0]:g} at t = {t[bad][0]:g}; allowed: numbers within ±{LARGEST:g}"
+        raise ConfigError([Problem("config", None, path, value, message)])
+    return numbers
 
 
 def _trusted_function(config: Config, value: Function, path: str) -> Callable[[float], float]:

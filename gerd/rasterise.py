@@ -1,8 +1,9 @@
 """Outlines in the frame: T in, the coefficients from which a backend finds where each sub-row crosses an outline.
 
 This is the only floating point behind the picture, and its last bit decides which sub-pixel a crossing falls on. So
-it is done once, here, in plain float64 numpy; a backend adds one multiplication and one addition (and for the circle a
-square root) per crossing, without contraction, and rounds to integers.
+it is done once, here, in plain float64 arithmetic, one operation at a time: numpy's, or PyTorch's on the device that
+needs the result, with the same bits. A backend adds one multiplication and one addition (and for the circle a square
+root) per crossing, without contraction, and rounds to integers.
 
 Coordinates are in sub-pixels: pixel coordinates times `upsampling`. Sub-row r is sampled at y = r + 0.5, and the
 sub-pixel in column c at x = c + 0.5 is inside when an odd number of crossings lies at or left of it. A crossing at x
@@ -12,12 +13,14 @@ therefore *is* the integer column ceil(x - 0.5), clipped to [0, width · upsampl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.scene import Scenes
 from gerd.shapes import RADIUS
+from gerd.trajectory import affine
 
 Array = NDArray[np.float64]
 
@@ -36,9 +39,10 @@ class Borders:
         ellipse    x = (CENTRE_X + TILT · (y - CENTRE_Y)) ∓ WIDTH · sqrt(REACH - (y - CENTRE_Y)²)
     """
 
-    coefficients: Array  # (recordings, steps, entries, 5)
+    coefficients: Any  # (recordings, steps, entries, 5) float64: a numpy array, or a tensor on a device
     first: NDArray[np.int32]  # (pieces + 1,)
     is_ellipse: NDArray[np.bool_]  # (pieces,)
+    convex: NDArray[np.bool_]  # (pieces,): no row meets the piece in more than one span
     actor: NDArray[np.int32]  # (pieces,); pieces lie from the farthest to the nearest
 
     @property
@@ -48,27 +52,33 @@ class Borders:
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
 
-def borders(scenes: Scenes, steps: NDArray[np.int64]) -> Borders:
-    """The outlines of `scenes` at the given steps."""
-    T = scenes.trajectory.T(steps)  # (recordings, actors, steps, 3, 3)
-    parts: list[Array] = []
-    sizes, is_ellipse, owner = [0], [], []
+def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None) -> Borders:
+    """The outlines of `scenes` at the given steps; with `device`, their coefficients as a PyTorch tensor there."""
+    entries: Any = affine(scenes.trajectory.values(steps))  # of T, each (recordings, actors, steps)
+    xp: Any = np
+    if device is not None:
+        import torch as xp
+
+        entries = [xp.from_numpy(np.ascontiguousarray(entry)).to(device) for entry in entries]
+    parts = []
+    sizes, is_ellipse, convex, owner = [0], [], [], []
     for actor, outline in enumerate(scenes.outlines):
+        a, b, x, c, d, y = (entry[:, actor, :, None] for entry in entries)
+        f = scenes.upsampling
         for down, right in _COPIES if scenes.wraps[actor] else ((0, 0),):
-            placed = T[:, actor].copy()
-            placed[..., 0, 2] += right * scenes.width
-            placed[..., 1, 2] += down * scenes.height
-            placed[..., :2, :] *= scenes.upsampling
-            part = _ellipse(placed) if outline.is_circle else _sides(placed, outline.segments)
-            parts.append(part)
+            placed = (a * f, b * f, (x + right * scenes.width) * f, c * f, d * f, (y + down * scenes.height) * f)
+            part = _ellipse(xp, placed) if outline.is_circle else _sides(xp, placed, outline.segments)
+            parts.append(xp.broadcast_to(part, (len(scenes), len(steps), *part.shape[2:])))
             sizes.append(part.shape[2])
             is_ellipse.append(outline.is_circle)
+            convex.append(outline.is_convex)
             owner.append(actor)
-    nothing = np.zeros((len(scenes), len(steps), 0, 5))
+    nothing = xp.zeros((len(scenes), len(steps), 0, 5), dtype=xp.float64)
     return Borders(
-        np.concatenate(parts, axis=2) if parts else nothing,
+        xp.concatenate(parts, 2) if parts else nothing,
         np.cumsum(sizes).astype(np.int32),
         np.array(is_ellipse, np.bool_),
+        np.array(convex, np.bool_),
         np.array(owner, np.int32),
     )
 
@@ -76,32 +86,31 @@ def borders(scenes: Scenes, steps: NDArray[np.int64]) -> Borders:
 _COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))
 
 
-def _sides(T: Array, segments: Array) -> Array:
-    """(recordings, steps, sides, 5) from T (recordings, steps, 3, 3) and sides (sides, 2, 2) in the unit frame."""
-    px, py = segments[..., 0], segments[..., 1]
-    T = T[..., None, None, :, :]
-    x = (T[..., 0, 0] * px + T[..., 0, 1] * py) + T[..., 0, 2]
-    y = (T[..., 1, 0] * px + T[..., 1, 1] * py) + T[..., 1, 2]
-    upward = y[..., 0] > y[..., 1]
-    result = np.zeros((*upward.shape, 5))
-    result[..., TOP] = np.where(upward, y[..., 1], y[..., 0])
-    result[..., BOTTOM] = np.where(upward, y[..., 0], y[..., 1])
-    result[..., X_TOP] = np.where(upward, x[..., 1], x[..., 0])
-    rise = result[..., BOTTOM] - result[..., TOP]
-    run = np.where(upward, x[..., 0], x[..., 1]) - result[..., X_TOP]
-    result[..., SLOPE] = np.where(rise > 0, run / np.where(rise > 0, rise, 1.0), 0.0)
-    return result
+def _sides(xp: Any, T: tuple[Any, ...], segments: Array) -> Any:
+    """(recordings, steps, sides, 5) from the entries of T, each (recordings, steps, 1), and sides (sides, 2, 2)."""
+    a, b, x, c, d, y = T
+    points = segments if xp is np else xp.from_numpy(segments).to(a.device)
+    (x0, y0), (x1, y1) = (
+        ((a * points[:, end, 0] + b * points[:, end, 1]) + x, (c * points[:, end, 0] + d * points[:, end, 1]) + y)
+        for end in range(2)
+    )
+    upward = y0 > y1
+    top, bottom = xp.minimum(y0, y1), xp.maximum(y0, y1)
+    x_top, x_bottom = xp.where(upward, x1, x0), xp.where(upward, x0, x1)
+    rise = bottom - top
+    slope = xp.where(rise > 0, (x_bottom - x_top) / xp.where(rise > 0, rise, 1.0), 0.0)
+    return _stacked(xp, (top, bottom, x_top, slope, xp.zeros_like(top)))
 
 
-def _ellipse(T: Array) -> Array:
+def _ellipse(xp: Any, T: tuple[Any, ...]) -> Any:
     """(recordings, steps, 1, 5): the circle under T. With A = M·Mᵀ, its points satisfy qᵀ·A⁻¹·q = RADIUS²."""
-    a, b, c, d = T[..., 0, 0], T[..., 0, 1], T[..., 1, 0], T[..., 1, 1]
+    a, b, x, c, d, y = T
     spread = c * c + d * d
-    safe = np.where(spread > 0, spread, 1.0)
-    result = np.zeros((*spread.shape, 1, 5))
-    result[..., 0, CENTRE_Y] = T[..., 1, 2]
-    result[..., 0, REACH] = RADIUS * RADIUS * spread
-    result[..., 0, CENTRE_X] = T[..., 0, 2]
-    result[..., 0, TILT] = (a * c + b * d) / safe
-    result[..., 0, WIDTH] = np.abs(a * d - b * c) / safe
-    return result
+    safe = xp.where(spread > 0, spread, 1.0)
+    tilt, width = (a * c + b * d) / safe, xp.abs(a * d - b * c) / safe
+    return _stacked(xp, (y, RADIUS * RADIUS * spread, x, tilt, width))
+
+
+def _stacked(xp: Any, parts: tuple[Any, ...]) -> Any:
+    shape = np.broadcast_shapes(*(tuple(part.shape) for part in parts))
+    return xp.stack([xp.broadcast_to(part, shape) for part in parts], -1)

@@ -8,8 +8,10 @@ lengths in pixels, angles in radians, derivatives per step.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from gerd import trajectory
 from gerd.config import Config
 from gerd.draw import draw
 from gerd.scene import INTENSITY_ONE, Scenes
+from gerd.shapes import RADIUS, Outline
 from gerd.sweep import relatives, with_values
 
 if TYPE_CHECKING:
@@ -89,10 +92,10 @@ class Recording:
         return result
 
     def frames(self, start: int = 0, stop: int | None = None) -> torch.Tensor:
-        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`."""
+        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice."""
         import torch
 
-        stop = self.steps if stop is None else stop
+        start, stop, _ = slice(start, stop).indices(self.steps)
         result = torch.zeros((max(0, stop - start), 2, self.height, self.width), dtype=torch.bool)
         size = 2 * self.height * self.width
         low, high = np.searchsorted(self.keys, [start * size, stop * size])
@@ -175,25 +178,27 @@ class Recording:
 
     def images(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(steps, height, width): the brightness of each pixel before any noise, 1 for a covered pixel."""
-        from gerd.kernels import torch_backend
-
-        steps = np.arange(self.steps)[start:stop]
-        counts = torch_backend.activation(self.scene, steps, noisy=False)[0].numpy()
-        return (counts / np.float32(self.scene.full_count)).astype(np.float32)
+        return self._brightness(self.scene, np.arange(self.steps)[start:stop])
 
     def coverage(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(steps, actors, height, width): the share of each pixel in which each actor is visible."""
-        from dataclasses import replace
-
-        from gerd.kernels import torch_backend
-
         steps = np.arange(self.steps)[start:stop]
         result = np.empty((len(steps), self.actors, self.height, self.width), np.float32)
         for actor in range(self.actors):
             alone = np.zeros_like(self.scene.intensity)
             alone[:, actor] = INTENSITY_ONE
-            counts = torch_backend.activation(replace(self.scene, intensity=alone), steps, noisy=False)
-            result[:, actor] = counts[0].numpy() / np.float32(self.scene.full_count)
+            result[:, actor] = self._brightness(replace(self.scene, intensity=alone), steps)
+        return result
+
+    def _brightness(self, scene: Scenes, steps: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(steps, height, width) of a batch of one, in pieces that do not need much more memory than the result."""
+        from gerd.kernels import torch_backend
+
+        result = np.empty((len(steps), self.height, self.width), np.float32)
+        some = max(1, 2**20 // (self.height * self.width))
+        for i in range(0, len(steps), some):
+            counts = torch_backend.activation(scene, steps[i : i + some], noisy=False)[0]
+            result[i : i + some] = counts.numpy() / scene.full_count
         return result
 
     def masks(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
@@ -203,14 +208,15 @@ class Recording:
     def visibility(self) -> Array:
         """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
         seen = np.stack([self.coverage(i, i + 1)[0].sum(axis=(1, 2), dtype=np.float64) for i in range(self.steps)])
-        areas = np.array([outline.area for outline in self.scene.outlines])
+        areas = np.array([_area(outline) for outline in self.scene.outlines])
         size = areas * np.abs(np.linalg.det(self.T[:, :, :2, :2]))
         return np.clip(seen / np.where(size > 0, size, 1.0), 0.0, 1.0)
 
     def flow(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(steps, 2, height, width): velocity (x, y) in pixels per step of what is visible in each pixel, 0 elsewhere.
 
-        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that covers at least half of the pixel.
+        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that covers at least half of the pixel. On a
+        torus it is the copy of the actor that covers most of the pixel.
         """
         masks = self.masks(start, stop)
         x, y = np.meshgrid(np.arange(self.width) + 0.5, np.arange(self.height) + 0.5)
@@ -218,6 +224,44 @@ class Recording:
         for i, step in enumerate(np.arange(self.steps)[start:stop]):
             for actor in range(self.actors):
                 map_ = self.T_velocity[step, actor] @ np.linalg.inv(self.T[step, actor])
-                speed = map_[:2, 0, None, None] * x + map_[:2, 1, None, None] * y + map_[:2, 2, None, None]
+                right, down = self._shift(step, actor) if self.scene.wraps[actor] else (0, 0)
+                along_x, along_y, drift = map_[:2, :, None, None].swapaxes(0, 1)
+                speed = along_x * (x - right) + along_y * (y - down) + drift
                 result[i] = np.where(masks[i, actor], speed, result[i])
         return result
+
+    def _shift(self, step: int, actor: int) -> NDArray[np.int64]:
+        """(2, height, width): how far right and down the copy on the torus lies that covers most of each pixel."""
+        from gerd.kernels import torch_backend
+
+        places = np.array([(right * self.width, down * self.height) for down in (-1, 0, 1) for right in (-1, 0, 1)])
+        start = np.repeat(self.truth[step, actor, :1][None], len(places), axis=0)
+        start[:, 0, :2] += places
+        copies = replace(
+            self.scene,
+            indices=np.zeros(len(places), np.int64),
+            outlines=self.scene.outlines[actor : actor + 1],
+            wraps=(False,),
+            intensity=np.full((len(places), 1), INTENSITY_ONE, np.int32),
+            trajectory=trajectory.Trajectory.at_rest(start),
+        )
+        counts = torch_backend.activation(copies, np.zeros(1, np.int64), noisy=False)[:, 0]
+        return np.moveaxis(places[counts.numpy().argmax(axis=0)], -1, 0)
+
+
+def _area(outline: Outline) -> float:
+    """What the outline encloses in the unit frame, by the even-odd rule; rings may cross.
+
+    Cut into slabs at every vertex, and finer: in a slab the width is linear in y, but for the few where sides cross.
+    """
+    if outline.is_circle:
+        return math.pi * RADIUS**2
+    (ax, ay), (bx, by) = np.moveaxis(outline.segments, 0, -1)
+    heights = np.unique(np.concatenate([ay, np.linspace(ay.min(), ay.max(), 1025)]))
+    total = 0.0
+    for top, bottom in pairwise(heights):
+        y = (top + bottom) / 2
+        cut = (ay <= y) != (by <= y)
+        x = np.sort(ax[cut] + (y - ay[cut]) / (by[cut] - ay[cut]) * (bx[cut] - ax[cut]))
+        total += (bottom - top) * float((x[1::2] - x[::2]).sum())
+    return total

@@ -12,38 +12,30 @@ from rich.console import Console
 from rich.table import Table
 
 from gerd.config import Config
-from gerd.scene import INTENSITY_ONE
+from gerd.scene import INTENSITY_ONE, Scenes
 from gerd.simulation import run, scenes_of
 from gerd.storage import MANIFEST, Recordings
 from gerd.sweep import member_count
 from gerd.trajectory import PARAMETERS, ROTATION
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
+SAMPLED_PIXELS = 2**26  # fewer steps if the frame is so large that they would have more pixels than this
 BYTES_PER_EVENT = 4.125  # a 32-bit key and one bit
 BYTES_PER_TRUTH_ROW = 3 * 6 * 8
+ACTORS_ABREAST = 4  # columns that fit a terminal
+MOST_ACTORS_SHOWN = 12
 
 
 def dry_run(config: Config, count: int) -> None:
     """Print the scene of recording 0 and what a dataset of `count` recordings would be."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     scenes = scenes_of(config, [0], {})
-    start = scenes.trajectory.parameters(np.zeros(1))[0, :, 0]
-    table = Table(title="recording 0 at step 0, with the change per step", title_justify="left")
-    table.add_column("")
-    columns = []
-    for i, actor in enumerate(config.actors):
-        table.add_column(f"actor {i}")
-        value, speed = start[i, 0].copy(), start[i, 1].copy()
-        value[ROTATION], speed[ROTATION] = degrees(value[ROTATION]), degrees(speed[ROTATION])
-        shape = actor.shape if isinstance(actor.shape, str) else _polygon(scenes.outlines[i].rings)
-        bright = f"{scenes.intensity[0, i] / INTENSITY_ONE:.4g}"
-        columns.append([shape, bright, *(f"{value[k]:.5g}  {speed[k]:+.3g}" for k in range(len(PARAMETERS)))])
-    units = {"rotation": "rotation °", "shear": "shear"}
-    names = ["shape", "intensity", *(units.get(name, f"{name} px") for name in PARAMETERS)]
-    for k, name in enumerate(names):
-        table.add_row(name, *(column[k] for column in columns))
-    console.print(table)
-    steps = min(config.steps, SAMPLED_STEPS)
+    shown = min(len(config.actors), MOST_ACTORS_SHOWN)
+    for first in range(0, shown, ACTORS_ABREAST):
+        console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
+    if len(config.actors) > shown:
+        console.print(f"and {len(config.actors) - shown} more actors")
+    steps = min(config.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
     events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * config.steps / steps
     members = member_count(config)
     recordings = count * members
@@ -51,29 +43,50 @@ def dry_run(config: Config, count: int) -> None:
     family = f" ({count} × {members} members of the sweep)" if config.sweep else ""
     console.print(f"frame       {scenes.width}×{scenes.height}, {scenes.steps} steps, upsampling {scenes.upsampling}")
     console.print(f"recordings  {recordings}{family}, seed {config.seed}")
-    console.print(f"size        about {_bytes(size)}: {events:.3g} events in recording 0, by its first {steps} steps")
+    basis = f"{events:.3g} events in recording 0, by its first {steps} step{'s' * (steps > 1)}"
+    console.print(f"size        about {_bytes(size)}: {basis}")
+
+
+def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
+    """The parameters of some actors at t = 0, with their velocities."""
+    table = Table(title="recording 0 at step 0, with the change per step", title_justify="left")
+    table.add_column("")
+    columns = []
+    start = scenes.trajectory.parameters(np.zeros(1))[0, :, 0]
+    for i in actors:
+        table.add_column(f"actor {i}")
+        value, speed = start[i, 0].copy(), start[i, 1].copy()
+        value[ROTATION], speed[ROTATION] = degrees(value[ROTATION]), degrees(speed[ROTATION])
+        shape = config.actors[i].shape
+        name = shape if isinstance(shape, str) else _polygon(scenes.outlines[i].rings)
+        bright = f"{scenes.intensity[0, i] / INTENSITY_ONE:.4g}"
+        columns.append([name, bright, *(f"{value[k]:.5g}  {speed[k]:+.3g}" for k in range(len(PARAMETERS)))])
+    units = {"rotation": "rotation °", "shear": "shear"}
+    names = ["shape", "intensity", *(units.get(name, f"{name} px") for name in PARAMETERS)]
+    for k, name in enumerate(names):
+        table.add_row(name, *(column[k] for column in columns))
+    return table
 
 
 def describe(path: Path) -> None:
     """Print what the dataset in the folder `path` holds."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     data = Recordings(path)
     manifest, config = data.manifest, data.config
-    shards = [data.shard(number) for number in range(data.shard_count) if manifest["complete"]]
     state = "complete" if manifest["complete"] else "not complete: run the same generate command to finish it"
     console.print(f"dataset     {path}, {state}")
     console.print(f"made by     gerd {manifest['gerd_version']}, format {manifest['format_version']}")
     console.print(f"config      {manifest['config_digest'][:16]}…, seed {config.seed}")
-    console.print(
-        f"recordings  {len(data)} = {manifest['count']} × {manifest['members']} members; shards {data.shard_count}"
-    )
+    family = f" ({manifest['count']} × {manifest['members']} members of the sweep)" if config.sweep else ""
+    shards = f"{data.shard_count} shard{'s' * (data.shard_count > 1)}"
+    console.print(f"recordings  {len(data)}{family} in {shards}")
     for swept, values in config.sweep.items():
         console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
     sensor, names = config.sensor, ", ".join(_shape_name(actor.shape) for actor in config.actors)
     console.print(f"frame       {sensor.width}×{sensor.height}, {config.steps} steps of {config.step_us} µs")
     console.print(f"actors      {names or 'none'}")
-    if shards:
-        lengths = np.concatenate([np.diff(shard.events) for shard in shards])
+    if manifest["complete"]:
+        lengths = np.concatenate([np.diff(data.shard(number).events) for number in range(data.shard_count)])
         size = sum(file.stat().st_size for file in path.iterdir() if file.suffix == ".safetensors")
         spread = f"per recording {lengths.min()} to {lengths.max()}, median {np.median(lengths):g}"
         console.print(f"events      {lengths.sum()}; {spread}")

@@ -8,6 +8,8 @@ fitted into it: centred, the longer side 1, the aspect kept. A polygon's vertice
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,6 +31,8 @@ CURVE_PIECES = 16  # straight pieces per Bézier curve of a path or glyph
 VERTEX_GRID = 2.0**20  # vertices from files are rounded to 1 / this, so that last bits of a library cannot show
 LARGEST_MASK = 4096  # pixels a side
 LARGEST_VERTEX = 1000.0
+MOST_VERTICES = 20_000
+LARGEST_COORDINATE = 1e9  # of an SVG path, before it is fitted
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,17 @@ class Outline:
         return not self.rings
 
     @property
+    def is_convex(self) -> bool:
+        """Whether every line meets the shape in one piece: one ring that always turns the same way, once around."""
+        if self.is_circle:
+            return True
+        side = np.roll(self.rings[0], -1, axis=0) - self.rings[0]
+        after = np.roll(side, -1, axis=0)
+        turns = np.arctan2(side[:, 0] * after[:, 1] - side[:, 1] * after[:, 0], (side * after).sum(axis=1))
+        same_way = bool((turns > 0).all() or (turns < 0).all())
+        return len(self.rings) == 1 and same_way and abs(abs(float(turns.sum())) - 2 * math.pi) < 0.1
+
+    @property
     def segments(self) -> Array:
         """Every ring's sides as (sides, 2 ends, 2 coordinates)."""
         return np.concatenate([np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in self.rings])
@@ -51,12 +66,12 @@ class Outline:
         """The enclosed area in the unit frame; a ring inside another is a hole. Rings must not cross."""
         if self.is_circle:
             return math.pi * RADIUS**2
-        total = 0.0
+        total, sides = 0.0, self.segments
+        owner = np.repeat(np.arange(len(self.rings)), [len(ring) for ring in self.rings])
         for i, ring in enumerate(self.rings):
             x, y = ring[:, 0], ring[:, 1]
             size = abs(float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))) / 2
-            depth = sum(_inside(ring[0], other) for j, other in enumerate(self.rings) if j != i)
-            total += size if depth % 2 == 0 else -size
+            total += -size if _inside(ring[0], sides[owner != i]) else size
         return total
 
     def extent(self, linear: Array) -> tuple[Array, Array]:
@@ -82,12 +97,16 @@ def rings_of_svg(path: str) -> list[Array]:
     from fontTools.pens.recordingPen import RecordingPen
     from fontTools.svgLib.path import parse_path
 
+    allowed = "allowed: a path's d string, such as 'M 0 0 L 4 0 L 2 3 Z'"
+    strange = re.search(r"[^MmZzLlHhVvCcSsQqTtAa0-9eE.,+\-\s]", path)
+    if strange:
+        raise ValueError(f"is not an SVG path: it has the character {strange.group()!r}; {allowed}")
     pen = RecordingPen()
     try:
         parse_path(path, pen)
     except Exception as error:  # the parser raises many kinds, none of them its own
-        raise ValueError(f"is not an SVG path: {error or type(error).__name__}") from None
-    return _fit(_rings_of_pen(pen.value), "the SVG path")
+        raise ValueError(f"is not an SVG path: {(str(error) or type(error).__name__)[:80]}; {allowed}") from None
+    return _fit(_rings_of_pen(pen.value))
 
 
 def rings_of_text(text: str) -> list[Array]:
@@ -106,31 +125,43 @@ def rings_of_text(text: str) -> list[Array]:
             glyph.draw(pen)
             rings += [ring * (1, -1) + (advance, 0) for ring in _rings_of_pen(pen.value)]  # a font's y points up
             advance += glyph.width
-    return _fit(rings, "the text")
+    return _fit(rings)
 
 
 def rings_of_mask(path: Path) -> list[Array]:
-    """Contours of a picture at half of full brightness; light is inside. Transparent pixels are dark."""
+    """Contours of a PNG or PGM picture at half of full brightness; light is inside. Transparent pixels are dark."""
     from contourpy import contour_generator
     from PIL import Image
 
     try:
-        with Image.open(path) as opened:
-            picture: Image.Image = opened
-            if max(picture.size) > LARGEST_MASK:
-                raise ValueError(f"is {picture.size[0]}×{picture.size[1]}; a mask may be {LARGEST_MASK} pixels a side")
-            scale = 65535.0 if picture.mode.startswith("I") else 255.0
-            if "A" in picture.getbands() or "transparency" in picture.info:
-                flat = Image.new("RGBA", picture.size, "black")
-                flat.alpha_composite(picture.convert("RGBA"))
-                picture = flat
-            light = np.asarray(picture if scale > 255 else picture.convert("L"), np.float64) / scale
+        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=["PNG", "PPM"]) as picture:
+            width, height = picture.size
+            light = _light(picture) if max(width, height) <= LARGEST_MASK else None
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
-    except (OSError, Image.DecompressionBombError) as error:
-        raise ValueError(f"cannot be read as a picture: {error}") from None
+    except Image.DecompressionBombError as error:
+        raise ValueError(f"is too large: at most {LARGEST_MASK} pixels a side are allowed ({error})") from None
+    except Exception as error:  # Pillow raises many kinds for a damaged file
+        what = getattr(error, "strerror", None) or str(error)[:80]
+        raise ValueError(f"cannot be read as a picture: {what}; allowed: PNG, PGM") from None
+    if light is None:
+        raise ValueError(f"is {width}×{height} pixels; at most {LARGEST_MASK} a side are allowed")
+    if not (light > 0.5).any():
+        raise ValueError("has no light pixel; allowed: a picture that is light inside the shape and dark outside")
     lines = contour_generator(z=np.pad(light, 1)).lines(0.5)
-    return _fit([np.asarray(line)[:-1] for line in lines], "the mask")
+    return _fit([np.asarray(line)[:-1] for line in lines])
+
+
+def _light(picture: Any) -> Array:
+    """(height, width): the brightness of each pixel of a Pillow picture, from 0 to 1."""
+    from PIL import Image
+
+    if picture.mode.startswith("I"):  # 16 bits
+        values = np.asarray(picture, np.float64)
+        return np.where(values == picture.info.get("transparency"), 0.0, values / 65535.0)
+    flat = Image.new("RGBA", picture.size, "black")
+    flat.alpha_composite(picture.convert("RGBA"))
+    return np.asarray(flat.convert("L"), np.float64) / 255.0
 
 
 def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
@@ -138,6 +169,8 @@ def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
     rings: list[list[Array]] = []
     for name, raw in commands:
         points = [np.array(point, np.float64) for point in raw if point is not None]
+        if not all((np.abs(point) <= LARGEST_COORDINATE).all() for point in points):
+            raise ValueError(f"has a coordinate that is too large; allowed: up to {LARGEST_COORDINATE:g}")
         if name == "moveTo":
             rings.append(points)
         elif name == "lineTo":
@@ -145,12 +178,17 @@ def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
         elif name == "curveTo":
             rings[-1] += _bezier([rings[-1][-1], *points])
         elif name == "qCurveTo":
+            if raw[-1] is None:  # a TrueType ring of control points only begins half-way between two of them
+                rings.append([(points[-1] + points[0]) / 2])
+                points.append(rings[-1][0])
             # TrueType: between two control points lies an implied point on the curve, half-way.
             while len(points) > 2:
                 middle = (points[0] + points[1]) / 2
                 rings[-1] += _bezier([rings[-1][-1], points[0], middle])
                 points = points[1:]
             rings[-1] += _bezier([rings[-1][-1], *points])
+        if rings and len(rings[-1]) > MOST_VERTICES:
+            raise ValueError(_TOO_MANY)
     return [np.array(ring) for ring in rings]
 
 
@@ -165,23 +203,39 @@ def _bezier(control: list[Array]) -> list[Array]:
     return result
 
 
-def _fit(rings: list[Array], what: str) -> list[Array]:
-    """Rings centred on the origin with the longer side of their common box 1."""
-    rings = [ring for ring in rings if len(ring) >= 3]
-    if not rings:
-        raise ValueError(f"{what} encloses no area")
-    points = np.concatenate(rings)
-    low, high = points.min(axis=0), points.max(axis=0)
+def _fit(rings: list[Array]) -> list[Array]:
+    """Rings centred on the origin with the longer side of their common box 1, without vertices that stand twice."""
+    if sum(map(len, rings)) > MOST_VERTICES:
+        raise ValueError(_TOO_MANY)
+    points = np.concatenate([*rings, np.zeros((0, 2))])
+    low, high = (points.min(axis=0), points.max(axis=0)) if len(points) else (np.zeros(2), np.zeros(2))
     side = float((high - low).max())
-    if not (math.isfinite(side) and (high > low).all()):
-        raise ValueError(f"{what} encloses no area")
-    return [np.rint((ring - (low + high) / 2) / side * VERTEX_GRID) / VERTEX_GRID for ring in rings]
+    if not (math.isfinite(side) and side > 0):
+        raise ValueError(_NO_AREA)
+    rings = [np.rint((ring - (low + high) / 2) / side * VERTEX_GRID) / VERTEX_GRID for ring in rings]
+    rings = [ring[(ring != np.roll(ring, -1, axis=0)).any(axis=1)] for ring in rings]
+    rings = [ring for ring in rings if len(ring) >= 3]
+    if not any(map(encloses_area, rings)):
+        raise ValueError(_NO_AREA)
+    return rings
 
 
-def _inside(point: Array, ring: Array) -> bool:
-    """Whether `point` lies inside `ring`, by counting the sides to its right."""
-    a, b = ring, np.roll(ring, -1, axis=0)
+_NO_AREA = "encloses no area; allowed: an outline that does"
+_TOO_MANY = f"has too many vertices; at most {MOST_VERTICES} are allowed"
+
+
+def _inside(point: Array, sides: Array) -> bool:
+    """Whether `point` lies inside the rings made of `sides` (n, 2, 2), by counting the sides to its right."""
+    a, b = sides[:, 0], sides[:, 1]
     crossing = (a[:, 1] <= point[1]) != (b[:, 1] <= point[1])
     run = np.where(crossing, b[:, 1] - a[:, 1], 1.0)
     x = a[:, 0] + (point[1] - a[:, 1]) / run * (b[:, 0] - a[:, 0])
     return bool((crossing & (x > point[0])).sum() % 2)
+
+
+def encloses_area(ring: Array) -> bool:
+    """Whether the vertices of a ring do not all lie on one line."""
+    sides = ring - ring[0]
+    longest = sides[np.abs(sides).max(axis=1).argmax()]
+    apart = np.abs(sides[:, 0] * longest[1] - sides[:, 1] * longest[0])  # times the longest side
+    return bool(apart.max() > 1e-12 * np.abs(longest).max() ** 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from gerd.kernels.events import Events
 from gerd.recording import FORMAT_VERSION, Identity, Recording
 from gerd.scene import Scenes
 from gerd.sweep import relatives, with_values
+from gerd.version import __version__
 
-BACKENDS = ("torch", "cpu")
+BACKENDS = ("torch", "cpu", "cuda")
 
 
 def simulate(
@@ -54,9 +55,7 @@ def simulate_batch(
     truth = np.moveaxis(scenes.trajectory.parameters(np.arange(scenes.steps)), 1, 2)
     return [
         Recording(
-            identity=Identity(
-                config.digest, config.seed, int(index), dict(values or {}), metadata.version("gerd"), FORMAT_VERSION
-            ),
+            identity=Identity(config.digest, config.seed, int(index), dict(values or {}), __version__, FORMAT_VERSION),
             config=config,
             width=scenes.width,
             height=scenes.height,
@@ -81,15 +80,35 @@ def scenes_of(config: Config, indices: Sequence[int] | NDArray[np.int64], values
 def run(
     scenes: Scenes, *, device: str = "cpu", backend: str | None = None, chunk: int | None = None
 ) -> Iterator[Events]:
-    """The events of a batch of scenes, some steps at a time, in order of time."""
+    """The events of a batch of scenes, some steps at a time; the parts of a recording come in order of time.
+
+    Every backend gives the same bits: `torch` is the definition, on any device; `cpu` (numba) and `cuda` (Triton) are
+    fast. Without a name, the fast one of the device is taken if its compiler is installed.
+    """
     if backend is None:
-        backend = "cpu" if device == "cpu" else "torch"
+        compilers = {"cpu": "numba", "cuda": "triton"}
+        kind = device.partition(":")[0]
+        backend = kind if kind in compilers and find_spec(compilers[kind]) else "torch"
     if backend == "cpu":
         from gerd.kernels import numba_backend
 
         return numba_backend.run(scenes, chunk)
+    _check_device(device)
+    if backend == "cuda":
+        from gerd.kernels import triton_backend
+
+        return triton_backend.run(scenes, device, chunk)
     if backend == "torch":
         from gerd.kernels import torch_backend
 
         return torch_backend.run(scenes, device, chunk)
     raise GerdError(f"backend {backend!r}: allowed are {', '.join(BACKENDS)}")
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise GerdError(f"device {device!r}: cannot be used: {str(error).splitlines()[0]}") from None

@@ -1,23 +1,12 @@
-"""Datasets on disk: a directory of safetensors shards, a manifest, and the config they were made from.
+"""Datasets on disk: a directory of shards, a manifest, and the config they were made from.
 
-    manifest.json            what the dataset is; sha256 of every shard and of every recording's events
+    manifest.json            what the dataset is; sha256 of every file and of every recording's events
     config.yaml              the config as the user wrote it
     resolved.json            the config with every default filled in, and no files or fonts left to look up
-    shard-000000.safetensors recordings 0 … SHARD_SIZE - 1, and so on
+    shard-000000.safetensors recordings 0 … SHARD_SIZE - 1, and so on; `shard.py` says what is in one
 
 A dataset of `count` recordings of a config with M members holds count · M recordings; number i · M + k is member k
-of recording i. A shard's tensors (ragged rows are concatenated, with offsets):
-
-    index, member            (n,) int64          recording index, and member of the family
-    shape                    (n, 4) int64        steps, height, width, actors
-    event_offsets            (n + 1,) int64      rows of `keys` and bits of `background`
-    keys                     int32 or int64      ((step · height + y) · width + x) · 2 + p, ascending
-    background               uint8, packed bits  whether the event is background noise, first event = highest bit
-    truth_offsets            (n + 1,) int64      rows of `truth`
-    truth                    (rows, 3, 6) f64    step-major rows of (step, actor): parameters, velocities, accelerations
-    digest                   (n, 32) uint8       sha256 of the events
-
-Nothing here is ever unpickled or run.
+of recording i. Nothing here is ever unpickled or run.
 """
 
 from __future__ import annotations
@@ -26,37 +15,26 @@ import contextlib
 import hashlib
 import json
 import os
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index as whole_number
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from gerd.config import Config
 from gerd.errors import StorageError
-from gerd.recording import FORMAT_VERSION, Identity, Recording
+from gerd.recording import FORMAT_VERSION, Recording
+from gerd.shard import Shard
 from gerd.sweep import labels, member_count
 
 SHARD_SIZE = 64  # recordings
 MANIFEST, CONFIG, RESOLVED = "manifest.json", "config.yaml", "resolved.json"
 OPEN_SHARDS = 64  # shards kept open by one reader
-
-_TENSORS = {  # name: (dtypes, dimensions)
-    "index": (("int64",), 1),
-    "member": (("int64",), 1),
-    "shape": (("int64",), 2),
-    "event_offsets": (("int64",), 1),
-    "keys": (("int32", "int64"), 1),
-    "background": (("uint8",), 1),
-    "truth_offsets": (("int64",), 1),
-    "truth": (("float64",), 3),
-    "digest": (("uint8",), 2),
-}
+UNFINISHED = "the dataset is not complete; run the same generate command to finish it"
 
 
 def shard_name(number: int) -> str:
@@ -68,38 +46,9 @@ def shard_positions(number: int, recordings: int) -> range:
     return range(number * SHARD_SIZE, min((number + 1) * SHARD_SIZE, recordings))
 
 
-def shard_bytes(recordings: Sequence[Recording], members: Sequence[int]) -> bytes:
-    """A shard as the bytes of its file: the same for the same recordings, whoever writes it."""
-    from safetensors.numpy import save
-
-    small = all(r.steps * 2 * r.height * r.width <= 2**31 for r in recordings)
-    truth = [r.truth.reshape(-1, 3, 6) for r in recordings]
-    tensors: dict[str, NDArray[Any]] = {
-        "index": np.array([r.identity.index for r in recordings], np.int64),
-        "member": np.array(members, np.int64),
-        "shape": np.array([(r.steps, r.height, r.width, r.actors) for r in recordings], np.int64),
-        "event_offsets": _offsets([len(r) for r in recordings]),
-        "keys": np.concatenate([r.keys for r in recordings]).astype(np.int32 if small else np.int64),
-        "background": np.packbits(np.concatenate([r.background for r in recordings])),
-        "truth_offsets": _offsets([len(rows) for rows in truth]),
-        "truth": np.ascontiguousarray(np.concatenate(truth)),
-        "digest": np.array([list(bytes.fromhex(r.digest)) for r in recordings], np.uint8),
-    }
-    first = recordings[0].identity
-    about = {
-        "format_version": FORMAT_VERSION,
-        "gerd_version": first.gerd_version,
-        "config_digest": first.config_digest,
-        "seed": first.seed,
-        "step_us": [r.step_us for r in recordings],
-        "labels": [r.identity.labels for r in recordings],
-    }
-    # One metadata key only: safetensors writes several in no fixed order.
-    return save(tensors, metadata={"gerd": json.dumps(about)})
-
-
-def _offsets(lengths: Sequence[int]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+def json_bytes(data: Any) -> bytes:
+    """The bytes of a JSON file of a dataset."""
+    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -117,109 +66,59 @@ def write_atomically(path: Path, data: bytes) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of the dataset in the folder `path`."""
+    """The manifest of the dataset in the folder `path`, its fields checked."""
     file = path / MANIFEST
     try:
         manifest = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         what = "has no manifest.json, so it is not a GERD dataset" if path.is_dir() else "there is no such dataset"
         raise StorageError(f"{path}: {what}") from None
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise StorageError(f"{file}: cannot be read: {error}") from None
+    except NotADirectoryError:
+        raise StorageError(f"{path}: is a file; a GERD dataset is a folder") from None
+    except OSError as error:
+        raise StorageError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f"{file}: is damaged: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != "gerd":
         raise StorageError(f"{file}: is not the manifest of a GERD dataset")
     if manifest.get("format_version") != FORMAT_VERSION:
         found = manifest.get("format_version")
         raise StorageError(f"{file}: has format version {found}; this version of gerd reads {FORMAT_VERSION}")
-    for key, kind in (("count", int), ("members", int), ("config_digest", str), ("complete", bool), ("shards", list)):
-        if not isinstance(manifest.get(key), kind):
-            raise StorageError(f"{file}: has no valid {key!r}")
+    for key, valid in _FIELDS.items():
+        if not valid(manifest.get(key)):
+            raise StorageError(f"{file}: is damaged: it has no valid {key!r}")
     return manifest
 
 
-class Shard:
-    """One shard, memory-mapped; reads only what is asked for."""
-
-    def __init__(self, path: Path):
-        from safetensors import SafetensorError, safe_open
-
-        self.path = path
-        try:
-            self._file = safe_open(path, framework="numpy")
-            about = json.loads((self._file.metadata() or {})["gerd"])
-            self._slices = {name: self._file.get_slice(name) for name in _TENSORS}
-            for name, (dtypes, dimensions) in _TENSORS.items():
-                found = self._slices[name]
-                if _DTYPES.get(found.get_dtype()) not in dtypes or len(found.get_shape()) != dimensions:
-                    raise StorageError(f"{path}: tensor {name} has the wrong type or shape")
-            self.index, self.member = self._whole("index"), self._whole("member")
-            self.shape, self.digest = self._whole("shape"), self._whole("digest")
-            self.events, self.rows = self._whole("event_offsets"), self._whole("truth_offsets")
-            self.step_us, self.labels = about["step_us"], about["labels"]
-            self.config_digest, self.gerd_version = about["config_digest"], about["gerd_version"]
-            self.seed = about["seed"]
-        except FileNotFoundError:
-            raise StorageError(f"{path}: is missing") from None
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise StorageError(f"{path}: is damaged: {error}") from None
-        self._check()
-
-    def _whole(self, name: str) -> NDArray[Any]:
-        return np.array(self._file.get_tensor(name))
-
-    def _check(self) -> None:
-        """That the parts fit each other, so that reading a recording cannot run over an end."""
-        n = len(self.index)
-        size = {name: part.get_shape() for name, part in self._slices.items()}
-        steps, height, width, actors = self.shape.T if self.shape.shape[1:] == (4,) else (np.array([-1]),) * 4
-        sound = (
-            size["member"] == [n]
-            and size["shape"] == [n, 4]
-            and size["digest"] == [n, 32]
-            and len(self.step_us) == len(self.labels) == n
-            and all(len(o) == n + 1 and o[0] == 0 and (np.diff(o) >= 0).all() for o in (self.events, self.rows))
-            and size["keys"] == [self.events[-1]]
-            and size["background"] == [-(-self.events[-1] // 8)]
-            and size["truth"] == [self.rows[-1], 3, 6]
-            and bool(((steps > 0) & (height > 0) & (width > 0) & (actors >= 0)).all())
-            and bool((np.diff(self.rows) == steps * actors).all())
-        )
-        if not sound:
-            raise StorageError(f"{self.path}: is damaged: its parts do not fit each other")
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def recording(self, row: int, config: Config) -> Recording:
-        steps, height, width, actors = (int(part) for part in self.shape[row])
-        low, high = int(self.events[row]), int(self.events[row + 1])
-        bits = np.unpackbits(self._slices["background"][low // 8 : -(-high // 8)]) if high > low else np.zeros(0)
-        truth = self._slices["truth"][int(self.rows[row]) : int(self.rows[row + 1])]
-        keys = np.asarray(self._slices["keys"][low:high])
-        if len(keys) and not (keys[0] >= 0 and keys[-1] < steps * height * width * 2 and (keys[1:] > keys[:-1]).all()):
-            raise StorageError(f"{self.path}: is damaged: the events of recording {row} are not in order")
-        return Recording(
-            identity=Identity(
-                self.config_digest, self.seed, int(self.index[row]), self.labels[row], self.gerd_version, FORMAT_VERSION
-            ),
-            config=config,
-            width=width,
-            height=height,
-            steps=steps,
-            step_us=int(self.step_us[row]),
-            keys=keys,
-            background=bits[low % 8 : low % 8 + high - low].astype(np.bool_),
-            truth=np.asarray(truth).reshape(steps, actors, 3, 6),
-        )
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= 2**32
 
 
-_DTYPES = {"I32": "int32", "I64": "int64", "U8": "uint8", "F64": "float64"}  # safetensors' names
+def _is_entry(value: Any) -> bool:
+    """Whether `value` is what the manifest says about one shard."""
+    if not (isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("file", "sha256"))):
+        return False
+    digests = value.get("recordings")
+    return isinstance(digests, list) and all(isinstance(digest, str) for digest in digests)
+
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "gerd_version": lambda value: isinstance(value, str),
+    "config_digest": lambda value: isinstance(value, str),
+    "seed": lambda value: type(value) is int,
+    "count": _is_count,
+    "members": _is_count,
+    "complete": lambda value: isinstance(value, bool),
+    "files": lambda value: isinstance(value, dict),
+    "shards": lambda value: isinstance(value, list) and all(_is_entry(entry) for entry in value),
+}
 
 
 class Recordings(Sequence[Recording]):
@@ -228,24 +127,28 @@ class Recordings(Sequence[Recording]):
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self.manifest = read_manifest(self.path)
-        self._shards: OrderedDict[int, Shard] = OrderedDict()
+        self._shards: dict[int, Shard] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_shards": OrderedDict()}  # another process opens its own files
+        return {**self.__dict__, "_shards": {}}  # another process opens its own files
 
     def __repr__(self) -> str:
         return f"<Recordings {self.path}: {len(self)} of config {self.manifest['config_digest'][:8]}>"
 
     @cached_property
     def config(self) -> Config:
+        """The config that the recordings were made from, sweep and all."""
         file = self.path / RESOLVED
         try:
-            config = Config.model_validate(json.loads(file.read_text("utf-8")))
-        except (OSError, ValueError, RecursionError, ValidationError) as error:
-            raise StorageError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
-        if config.digest != self.manifest["config_digest"]:
-            raise StorageError(f"{file}: is not the config that the manifest names")
-        return config
+            data = json.loads(file.read_text("utf-8"))
+            digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+            if digest != self.manifest["config_digest"]:
+                raise StorageError(f"{file}: is not the config that the manifest names")
+            return Config.model_validate(data)
+        except OSError as error:
+            raise StorageError(f"{file}: cannot be read: {error.strerror or error}") from None
+        except (ValueError, RecursionError, ValidationError) as error:
+            raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
 
     def __len__(self) -> int:
         return self.manifest["count"] * self.manifest["members"]
@@ -255,18 +158,22 @@ class Recordings(Sequence[Recording]):
         return -(-len(self) // SHARD_SIZE)
 
     def shard(self, number: int) -> Shard:
-        if number in self._shards:
-            self._shards.move_to_end(number)
-            return self._shards[number]
-        shard = Shard(self.path / shard_name(number))
-        if (
-            len(shard) != len(shard_positions(number, len(self)))
-            or shard.config_digest != self.manifest["config_digest"]
-        ):
-            raise StorageError(f"{shard.path}: belongs to another dataset")
+        """Shard number `number`, which stays open for the next recording that is asked for."""
+        opened = self._shards.get(number)
+        if opened is not None:
+            return opened
+        file = self.path / shard_name(number)
+        if not (self.manifest["complete"] or file.exists()):
+            raise StorageError(f"{file}: is missing: {UNFINISHED}")
+        shard = Shard(file)
+        positions, members = shard_positions(number, len(self)), self.manifest["members"]
+        here = all(getattr(shard, key) == self.manifest[key] for key in ("config_digest", "seed", "gerd_version"))
+        if not here or list(zip(shard.index, shard.member, strict=True)) != [divmod(i, members) for i in positions]:
+            wanted = f"{positions.start} to {positions.stop - 1}"
+            raise StorageError(f"{file}: does not hold the recordings {wanted} of this dataset")
         self._shards[number] = shard
         if len(self._shards) > OPEN_SHARDS:
-            self._shards.popitem(last=False)
+            self._shards.pop(next(iter(self._shards)), None)
         return shard
 
     @overload
@@ -276,11 +183,10 @@ class Recordings(Sequence[Recording]):
     def __getitem__(self, position: int | slice) -> Recording | list[Recording]:
         if isinstance(position, slice):
             return [self[i] for i in range(*position.indices(len(self)))]
-        if position < 0:
-            position += len(self)
-        if not 0 <= position < len(self):
-            raise IndexError(f"{self.path}: there is no recording {position}; it holds {len(self)}")
-        number, row = divmod(position, SHARD_SIZE)
+        wanted = whole_number(position)
+        if not -len(self) <= wanted < len(self):
+            raise IndexError(f"{self.path}: there is no recording {wanted}; it holds {len(self)}, numbered from 0")
+        number, row = divmod(wanted % len(self), SHARD_SIZE)
         return self.shard(number).recording(row, self.config)
 
 
@@ -298,57 +204,125 @@ class Fault:
 def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -> Iterator[tuple[int, list[Fault]]]:
     """Check a dataset shard by shard: yields how many recordings were looked at, and what is wrong with them.
 
-    Compares each file with the manifest's sha256 and each recording's events with its digest. With `regenerate` it
-    also makes every recording again from the stored config and compares all bits. Code that the config names is run
-    only with `trust`.
+    Compares each file with the manifest's sha256, each recording's events with their digest, and the manifest with the
+    config. With `regenerate` it also makes every recording again from the stored config and compares all bits. Code
+    that the config names is run only with `trust`.
     """
     data = Recordings(path)
-    if not data.manifest["complete"]:
-        yield (
-            0,
-            [Fault(data.path / MANIFEST, "the dataset is not complete; run the same generate command to finish it")],
-        )
-    config = data.config
-    config._trusted = str(data.path) if trust else None
+    try:
+        config: Config | None = data.config
+        data.config._trusted = str(data.path) if trust else None
+        faults = _manifest_faults(data, data.config)
+    except StorageError as error:
+        config, faults = None, [_fault(data.path / RESOLVED, error)]
+    yield 0, faults + _file_faults(data)
     listed = {entry["file"]: entry for entry in data.manifest["shards"]}
-    for number in range(data.shard_count):
-        positions = shard_positions(number, len(data))
-        entry = listed.get(shard_name(number))
-        if entry is None and not (data.path / shard_name(number)).exists():
+    for number in range(min(data.shard_count, len(listed)) if data.manifest["complete"] else data.shard_count):
+        file = data.path / shard_name(number)
+        if not data.manifest["complete"] and not file.exists():
             continue  # not made yet, and said so above
+        yield (
+            len(shard_positions(number, len(data))),
+            list(_shard_faults(data, config, number, listed.get(file.name), regenerate)),
+        )
+
+
+def _fault(file: Path, error: StorageError) -> Fault:
+    return Fault(file, str(error).removeprefix(f"{file}: "))
+
+
+def _manifest_faults(data: Recordings, config: Config) -> list[Fault]:
+    """Where the manifest contradicts the config."""
+    sweep = {path: list(values) for path, values in config.resolved()["sweep"].items()}
+    wanted = {"seed": config.seed, "members": member_count(config), "sweep": sweep}
+    return [
+        Fault(data.path / MANIFEST, f"{key} is {data.manifest.get(key)}, but {value} by the config")
+        for key, value in wanted.items()
+        if data.manifest.get(key) != value
+    ]
+
+
+def _file_faults(data: Recordings) -> list[Fault]:
+    """What is wrong with the set of files, and with those that are not shards."""
+    faults = []
+    for name in (CONFIG, RESOLVED):
+        file = data.path / name
         try:
-            faults = _verify_shard(data, config, number, entry, regenerate)
-        except StorageError as error:
-            faults = [Fault(data.path / shard_name(number), str(error).partition(": ")[2])]
-        yield len(positions), faults
+            if hashlib.sha256(file.read_bytes()).hexdigest() != data.manifest["files"].get(name):
+                faults.append(Fault(file, "the file differs from the sha256 in the manifest"))
+        except OSError as error:
+            faults.append(Fault(file, f"cannot be read: {error.strerror or error}"))
+    listed = [entry["file"] for entry in data.manifest["shards"]]
+    if not data.manifest["complete"]:
+        faults.append(Fault(data.path / MANIFEST, UNFINISHED))
+    elif len(listed) != data.shard_count or listed != [shard_name(number) for number in range(len(listed))]:
+        message = f"does not list the {data.shard_count} shards of {len(data)} recordings"
+        faults.append(Fault(data.path / MANIFEST, message))
+    for file in sorted(data.path.glob("shard-*.safetensors")):
+        number = file.stem.removeprefix("shard-")
+        known = number.isdecimal() and file.name == shard_name(int(number)) and int(number) < data.shard_count
+        if not known:
+            faults.append(Fault(file, "does not belong to the dataset"))
+    return faults
 
 
-def _verify_shard(
-    data: Recordings, config: Config, number: int, entry: dict[str, Any] | None, regenerate: bool
-) -> list[Fault]:
+def _shard_faults(
+    data: Recordings, config: Config | None, number: int, entry: dict[str, Any] | None, regenerate: bool
+) -> Iterator[Fault]:
+    file = data.path / shard_name(number)
+    try:
+        if entry is not None:
+            with open(file, "rb") as opened:
+                if hashlib.file_digest(opened, "sha256").hexdigest() != entry["sha256"]:
+                    yield Fault(file, "the file differs from the sha256 in the manifest")
+        shard = data.shard(number)
+    except FileNotFoundError:
+        yield Fault(file, "is missing")
+        return
+    except OSError as error:
+        yield Fault(file, f"cannot be read: {error.strerror or error}")
+        return
+    except StorageError as error:
+        yield _fault(file, error)
+        return
+    if entry is not None and entry["recordings"] != [bytes(digest).hex() for digest in shard.digest]:
+        yield Fault(file, "the digests of its recordings differ from those in the manifest")
+    if config is None:
+        return
+    for row, position in enumerate(shard_positions(number, len(data))):
+        index, member = divmod(position, data.manifest["members"])
+        for message in _recording_faults(shard, row, config, index, member, regenerate):
+            yield Fault(file, f"recording {position}: {message}")
+
+
+def _recording_faults(
+    shard: Shard, row: int, config: Config, index: int, member: int, regenerate: bool
+) -> Iterator[str]:
     from gerd.simulation import simulate
 
-    faults = []
-    file = data.path / shard_name(number)
-    if entry is not None:
-        with open(file, "rb") as opened:
-            if hashlib.file_digest(opened, "sha256").hexdigest() != entry["sha256"]:
-                faults.append(Fault(file, "the file differs from the sha256 in the manifest"))
-    shard = data.shard(number)
-    members = member_count(config)
-    for row, position in enumerate(shard_positions(number, len(data))):
+    try:
         recording = shard.recording(row, config)
-        index, member = divmod(position, members)
-        if recording.digest != shard.digest[row].tobytes().hex():
-            faults.append(Fault(file, f"recording {position}: the events differ from their digest"))
-        if (recording.identity.index, int(shard.member[row])) != (index, member):
-            faults.append(Fault(file, f"recording {position}: is index {recording.identity.index}, not {index}"))
-        if regenerate:
-            again = simulate(config, index, **labels(config, member))
-            if again.digest != recording.digest:
-                faults.append(Fault(file, f"recording {position}: made again, its events differ"))
-            if again.truth.tobytes() != recording.truth.tobytes():
-                faults.append(Fault(file, f"recording {position}: made again, its ground truth differs"))
-            if again.background.tobytes() != recording.background.tobytes():
-                faults.append(Fault(file, f"recording {position}: made again, its background flags differ"))
-    return faults
+    except StorageError:
+        yield "differs from its checksum"
+        return
+    if recording.digest != bytes(shard.digest[row]).hex():
+        yield "the events differ from their digest"
+    if member >= member_count(config):
+        return
+    wanted = labels(config, member)
+    if json.dumps(recording.identity.labels) != json.dumps(wanted):
+        yield f"has the labels {recording.identity.labels}, not {wanted}"
+    if regenerate:
+        again = simulate(config, index, **wanted)
+        for what, fields in (
+            ("the size differs", ("width", "height", "steps", "step_us")),
+            ("the events differ", ("digest",)),
+            ("the background flags differ", ("background",)),
+            ("the ground truth differs", ("truth",)),
+        ):
+            if any(_bits(getattr(again, name)) != _bits(getattr(recording, name)) for name in fields):
+                yield f"made again, {what}"
+
+
+def _bits(value: Any) -> bytes:
+    return np.asarray(value).tobytes()

@@ -6,16 +6,14 @@ member of recording i is drawn with the same randomness, because draws depend on
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from gerd.config import Config
-from gerd.errors import ConfigError
 from gerd.explain import explain
 from gerd.text import Document
 
@@ -35,16 +33,10 @@ def labels(config: Config, member: int) -> dict[str, Any]:
 
 def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep") -> Config:
     """`config` with the fields at the given paths replaced and no sweep of its own; checked anew."""
-    data: Any = {name: getattr(config, name) for name in Config.model_fields}
-    data["sweep"] = {}
-    for path, value in values.items():
-        data = _replaced(data, path.split("."), value, path, source)
     try:
-        result = Config.model_validate(data)
+        return config.with_values(values)
     except ValidationError as error:
-        raise explain(error, Document(data, source)) from None
-    result._trusted = config._trusted
-    return result
+        raise explain(error, Document(None, source)) from None
 
 
 def relatives(config: Config) -> list[Config]:
@@ -55,25 +47,3 @@ def relatives(config: Config) -> list[Config]:
     if not forms or not any(actor.translation.start == "uniform" for actor in config.actors):
         return []
     return [with_values(config, dict(zip(forms, row, strict=True))) for row in itertools.product(*forms.values())]
-
-
-def _replaced(node: Any, rest: list[str], value: Any, path: str, source: str) -> Any:
-    """A copy of `node` with `value` at the end of `rest`; everything beside the path is kept as it is."""
-    if not rest:
-        return value
-    key = rest[0]
-    if isinstance(node, BaseModel):
-        node = {name: getattr(node, name) for name in type(node).model_fields}
-    if isinstance(node, dict) and key in node and key not in ("sweep", "seed"):
-        return {**node, key: _replaced(node[key], rest[1:], value, path, source)}
-    if isinstance(node, tuple | list) and key.isdecimal() and int(key) < len(node):
-        changed = _replaced(node[int(key)], rest[1:], value, path, source)
-        return [*node[: int(key)], changed, *node[int(key) + 1 :]]
-    names = [name for name in node if name not in ("sweep", "seed")] if isinstance(node, dict) else []
-    if isinstance(node, tuple | list):
-        names = [str(i) for i in range(len(node))]
-    close = difflib.get_close_matches(key, names, 1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    here = ".".join(path.split(".")[: -len(rest)]) or "the config"
-    allowed = f"{hint}allowed in {here}: {', '.join(names) or 'nothing below it'}"
-    raise ConfigError([Document(None, source).problem((path,), f"no such field to sweep; {allowed}")])

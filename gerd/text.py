@@ -13,10 +13,15 @@ from typing import Any
 
 import yaml
 
-from gerd.errors import ConfigError, Problem
+from gerd.errors import ConfigError, Problem, shorten
 
 LONGEST_TEXT = 16 * 2**20  # bytes; a config is read whole
-MOST_VALUES = 2_000_000  # values after expanding aliases, so that a small file cannot fill the memory
+MOST_VALUES = 1_000_000  # values that are written
+MOST_REPEATED = 100_000  # values that aliases stand for, so that a small file cannot fill the memory
+DEEPEST = 64  # lists and mappings inside each other
+LONGEST_INTEGER = 400  # digits
+_TOO_LONG = f"is too long; at most {LONGEST_TEXT} bytes are allowed"
+_TOO_DEEP = f"is nested too deeply; at most {DEEPEST} levels are allowed"
 
 Path_ = tuple[str | int, ...]
 
@@ -40,38 +45,69 @@ class Document:
         words = tuple(map(str, path))
         for length in range(len(words), 0, -1):
             if words[:length] in self.overrides:
-                return Problem(self.overrides[words[:length]], None, ".".join(words), value, message)
-        return Problem(self.source, self.line(path), ".".join(words), value, message)
+                return Problem(self.overrides[words[:length]], None, dotted(path), value, message)
+        return Problem(self.source, self.line(path), dotted(path), value, message)
+
+
+def dotted(path: Path_) -> str:
+    """A path as it is shown: `actors.0.shape`; what would not be seen is quoted."""
+    return ".".join(word if word and word.isprintable() else repr(word) for word in map(str, path))
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """Resolves plain scalars by the YAML 1.2 core schema."""
+    """Resolves plain scalars by the YAML 1.2 core schema; refuses too many and too deeply nested values."""
 
-    yaml_implicit_resolvers = {}  # noqa: RUF012 - the base class fills it in
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - filled in below
+
+    depth = values = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self.depth += 1
+        self.values += 1
+        if self.depth > DEEPEST:
+            raise self.refused(_TOO_DEEP)
+        if self.values > MOST_VALUES:
+            raise self.refused(f"holds too many values; at most {MOST_VALUES} are allowed")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def refused(self, message: str) -> ConfigError:
+        line = self.peek_event().start_mark.line + 1  # type: ignore[no-untyped-call]
+        return ConfigError([Problem(str(self.name), line, "", None, message)])
 
 
-for _tag, _pattern, _first in (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
-    (
-        "float",
+class _CoreDumper(yaml.SafeDumper):
+    """Quotes whatever either YAML 1.1 or 1.2 would take for something other than text."""
+
+
+_SCALARS = {  # kind: (pattern, first characters)
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    "float": (
         r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
         list("-+.0123456789"),
     ),
-):
-    _CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
+}
+_TAG = "tag:yaml.org,2002:"
+_CoreDumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar(f"{_TAG}str", text, None if text.isprintable() else '"')
+)
+for _kind, (_pattern, _first) in _SCALARS.items():
+    for _class in (_CoreLoader, _CoreDumper):
+        _class.add_implicit_resolver(_TAG + _kind, re.compile(rf"^(?:{_pattern})$"), _first)
 
 
 def read_text(path: str | Path) -> str:
     """The text of a config file, or a `ConfigError` that names the file."""
     try:
-        raw = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            raw = file.read(LONGEST_TEXT + 1)
     except OSError as error:
         raise ConfigError([Problem(str(path), None, "", None, f"cannot be read: {error.strerror}")]) from None
     if len(raw) > LONGEST_TEXT:
-        message = f"is {len(raw)} bytes long; at most {LONGEST_TEXT} are allowed"
-        raise ConfigError([Problem(str(path), None, "", None, message)])
+        raise ConfigError([Problem(str(path), None, "", None, _TOO_LONG)])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,23 +119,32 @@ def read_text(path: str | Path) -> str:
 def parse_yaml(text: str, source: str = "config") -> Document:
     """`text` as a `Document`; every fault is a `ConfigError` with the line."""
     if len(text) > LONGEST_TEXT:
-        raise ConfigError([Problem(source, None, "", None, f"is too long; at most {LONGEST_TEXT} bytes are allowed")])
+        raise ConfigError([Problem(source, None, "", None, _TOO_LONG)])
+    line: int | None = None
     try:
-        node = yaml.compose(text, Loader=_CoreLoader)
+        loader = _CoreLoader(text)
+        loader.name = source
+        node = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
-        raise ConfigError([Problem(source, line, "", None, f"is not YAML: {error.problem}")]) from None
-    except yaml.YAMLError as error:
-        raise ConfigError([Problem(source, None, "", None, f"is not YAML: {error}")]) from None
-    except RecursionError:
-        raise ConfigError([Problem(source, None, "", None, "is nested too deeply")]) from None
-    builder = _Builder(source)
-    try:
-        data = None if node is None else builder.build(node, (), ())
-    except RecursionError:
-        raise ConfigError([Problem(source, None, "", None, "is nested too deeply")]) from None
-    return Document(data, source, builder.lines)
+        message = ", ".join(part for part in (error.context, error.problem) if part)
+        if error.context_mark and error.context_mark.line + 1 != line:
+            message += f" (begun on line {error.context_mark.line + 1})"
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        message = f"the character {chr(error.character)!a} is not allowed"
+    except (ValueError, OverflowError):
+        line, message = loader.line + 1, "an escape stands for no character"  # such as "\\UFFFFFFFF"
+    else:
+        builder = _Builder(source)
+        return Document(None if node is None else builder.build(node, (), ()), source, builder.lines)
+    raise ConfigError([Problem(source, line, "", None, f"is not YAML: {message}")])
+
+
+def dump_yaml(data: Any) -> str:
+    """Plain data as YAML text that `parse_yaml` turns into the same data."""
+    return yaml.dump(data, Dumper=_CoreDumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
 
 
 class _Builder:
@@ -108,47 +153,64 @@ class _Builder:
     def __init__(self, source: str):
         self.source = source
         self.lines: dict[Path_, int] = {}
+        self.seen: set[int] = set()
+        self.repeated = 0
 
     def fail(self, node: yaml.Node, path: Path_, message: str) -> ConfigError:
-        problem = Problem(self.source, node.start_mark.line + 1, ".".join(map(str, path)), None, message)
-        return ConfigError([problem])
+        return ConfigError([Problem(self.source, node.start_mark.line + 1, dotted(path), None, message)])
 
     def build(self, node: yaml.Node, path: Path_, ancestors: tuple[int, ...]) -> Any:
         if id(node) in ancestors:
             raise self.fail(node, path, "contains itself (a cyclic alias)")
-        if len(self.lines) > MOST_VALUES:
-            raise self.fail(node, path, f"holds more than {MOST_VALUES} values")
+        self.repeated += id(node) in self.seen
+        if self.repeated > MOST_REPEATED:
+            raise self.fail(node, path, f"aliases stand for too much; at most {MOST_REPEATED} values are allowed")
+        if len(ancestors) > DEEPEST:
+            raise self.fail(node, path, _TOO_DEEP)
+        self.seen.add(id(node))
         self.lines[path] = node.start_mark.line + 1
         inside = (*ancestors, id(node))
-        if isinstance(node, yaml.SequenceNode):
+        kind = node.tag.removeprefix(_TAG)
+        if isinstance(node, yaml.SequenceNode) and kind == "seq":
             return [self.build(item, (*path, i), inside) for i, item in enumerate(node.value)]
-        if isinstance(node, yaml.MappingNode):
-            result: dict[str, Any] = {}
-            for key_node, value_node in node.value:
-                if not isinstance(key_node, yaml.ScalarNode):
-                    raise self.fail(key_node, path, "has a key that is not a word")
-                key = key_node.value
-                if key in result:
-                    raise self.fail(key_node, (*path, key), "stands twice; each key may be given once")
-                result[key] = self.build(value_node, (*path, key), inside)
-                self.lines[(*path, key)] = key_node.start_mark.line + 1
-            return result
-        return self.scalar(node, path)
+        if isinstance(node, yaml.MappingNode) and kind == "map":
+            return self.mapping(node, path, inside)
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, kind, path)
+        raise self.tagged(node, path)
 
-    def scalar(self, node: yaml.Node, path: Path_) -> Any:
-        kind, value = node.tag.removeprefix("tag:yaml.org,2002:"), node.value
+    def tagged(self, node: yaml.Node, path: Path_) -> ConfigError:
+        tag = node.tag.replace(_TAG, "!!")
+        return self.fail(node, path, f"has the tag {tag}; only plain YAML values are allowed")
+
+    def mapping(self, node: yaml.MappingNode, path: Path_, inside: tuple[int, ...]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self.fail(key_node, path, "has a list or a mapping as a key; only words are allowed")
+            if key_node.tag.removeprefix(_TAG) not in ("str", *_SCALARS):
+                raise self.tagged(key_node, path)
+            key = key_node.value
+            if key in result:
+                raise self.fail(key_node, (*path, key), "stands twice; each key may be given once")
+            result[key] = self.build(value_node, (*path, key), inside)
+            self.lines[(*path, key)] = key_node.start_mark.line + 1
+        return result
+
+    def scalar(self, node: yaml.ScalarNode, kind: str, path: Path_) -> Any:
+        value = node.value
         if kind == "str":
             return value
+        if kind not in _SCALARS:
+            raise self.tagged(node, path)
+        if not re.fullmatch(_SCALARS[kind][0], value):
+            raise self.fail(node, path, f"{shorten(value)} is not what its tag says, !!{kind}")
         if kind == "null":
             return None
         if kind == "bool":
             return value.lower() == "true"
-        if kind == "int":
-            digits = value.lstrip("+-")
-            base = {"0o": 8, "0x": 16}.get(digits[:2], 10)
-            if len(digits) > 400:
-                raise self.fail(node, path, "is a number with too many digits")
-            return int(value, base)
         if kind == "float":
             return float(value.lower().replace(".inf", "inf").replace(".nan", "nan"))
-        raise self.fail(node, path, f"has the tag {node.tag}; only plain YAML values are allowed")
+        if len(value) > LONGEST_INTEGER:
+            raise self.fail(node, path, f"has {len(value)} digits; at most {LONGEST_INTEGER} are allowed")
+        return int(value, {"0o": 8, "0x": 16}.get(value[:2], 10))

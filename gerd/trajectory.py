@@ -53,10 +53,18 @@ class Trajectory:
     def joined(cls, motions: Sequence[Trajectory], rows: int, rate: float) -> Trajectory:
         """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
         if not motions:
-            empty = np.zeros((rows, 0, 6))
-            return cls(empty, empty, empty[..., None][..., :0], 0, empty, empty, empty.astype(np.bool_), empty, rate)
+            return cls.at_rest(np.zeros((rows, 0, 6))).scaled(rate)
         arrays = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
         return cls(**arrays, first=motions[0].first, rate=rate)
+
+    @classmethod
+    def at_rest(
+        cls, start: Array, low: ArrayLike = -np.inf, high: ArrayLike = np.inf, wrap: ArrayLike = False
+    ) -> Trajectory:
+        """No motion: the parameters `start` (…, 6), folded at borders and limits."""
+        none = np.zeros_like(start)
+        low, high, wrap = (np.broadcast_to(given, start.shape) for given in (low, high, wrap))
+        return cls(start, none, none[..., None][..., :0], 0, low, high, wrap, none)
 
     def scaled(self, factor: float) -> Trajectory:
         """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
@@ -70,110 +78,136 @@ class Trajectory:
 
     def parameters(self, times: ArrayLike) -> Array:
         """(…, times, 3, 6): each parameter with its velocity and acceleration per step, at `times` in steps."""
-        values = self._folded(np.asarray(times, np.float64) * self.rate)
-        values[..., 1, :] *= self.rate
-        values[..., 2, :] *= self.rate * self.rate
-        return values
+        t = np.asarray(times, np.float64) * self.rate
+        result = np.empty((*self.start.shape[:-1], len(t), 3, 6))
+        for i in range(6):
+            low, high, wrap = self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None]
+            u, speed, push = self._free(i, t)
+            flip = _flipped(u, speed, push, low, high, wrap)
+            u, speed, push = _folded(u, low, high, wrap), np.where(flip, -speed, speed), np.where(flip, -push, push)
+            base = self.base[..., i, None]
+            if base.any():
+                u = np.where(base != 0, base * exactmath.exp(u), u)
+                grown = u * (speed * speed + push)
+                speed, push = np.where(base != 0, u * speed, speed), np.where(base != 0, grown, push)
+            result[..., 0, i] = u
+            result[..., 1, i] = speed * self.rate
+            result[..., 2, i] = push * (self.rate * self.rate)
+        return result
+
+    def values(self, times: ArrayLike) -> list[Array]:
+        """The six parameters alone, each (…, times), or (…, 1) where it rests: what a picture needs, and no more."""
+        t = np.asarray(times, np.float64) * self.rate
+        result = []
+        for i in range(6):
+            resting = not (self.velocity[..., i].any() or self.acceleration[..., i, :].any())
+            u = self.start[..., i, None] if resting else self._free(i, t)[0]
+            u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
+            base = self.base[..., i, None]
+            result.append(np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u)
+        return result
 
     def T(self, times: ArrayLike) -> Array:
         """(…, times, 3, 3): the transformation at `times`."""
-        return matrix(self.parameters(times))
+        shape = (*self.start.shape[:-1], len(np.asarray(times)))
+        return _matrix(affine(self.values(times)), shape)
 
-    def _free(self, t: Array) -> Array:
-        """The free path (…, t, 3, 6) at own times `t`, before any border."""
-        steps = t[:, None]
-        start, velocity = self.start[..., None, :], self.velocity[..., None, :]
-        path = np.empty((*self.start.shape[:-1], len(t), 3, 6))
-        path[..., 0, :] = start + velocity * steps
-        path[..., 1, :] = velocity
-        path[..., 2, :] = 0.0
-        intervals = self.acceleration.shape[-1]
-        if intervals:
-            gained, moved = self._integrals()
-            k = np.floor(t)
-            knot = np.clip(k - self.first, 0, intervals).astype(np.int64)  # the last knot starts a free flight
-            since = (t - (knot + self.first))[:, None]
-            pushed = np.concatenate([self.acceleration, np.zeros((*self.start.shape, 1))], axis=-1)
-            before = (k < self.first)[:, None]
-            push = np.where(before, 0.0, np.moveaxis(pushed, -1, -2)[..., knot, :])
-            speed = np.moveaxis(gained, -1, -2)[..., knot, :]
-            path[..., 0, :] += np.moveaxis(moved, -1, -2)[..., knot, :] + since * (speed + push * 0.5 * since)
-            path[..., 1, :] += speed + push * since
-            path[..., 2, :] = push
-        return path
-
-    def _integrals(self) -> tuple[Array, Array]:
-        """Velocity and distance that the acceleration has added at each knot (…, 6, intervals + 1); 0 at t = 0."""
-        # Summed outwards from t = 0, so that a longer recording or warm-up does not change a bit of the path.
-        a = self.acceleration
-        origin = min(max(-self.first, 0), a.shape[-1])
-        gained = np.zeros((*a.shape[:-1], a.shape[-1] + 1))
-        gained[..., origin + 1 :] = np.cumsum(a[..., origin:], axis=-1)
-        gained[..., :origin] = -np.cumsum(a[..., :origin][..., ::-1], axis=-1)[..., ::-1]
-        per_interval = gained[..., :-1] + a * 0.5
-        moved = np.zeros_like(gained)
-        moved[..., origin + 1 :] = np.cumsum(per_interval[..., origin:], axis=-1)
-        moved[..., :origin] = -np.cumsum(per_interval[..., :origin][..., ::-1], axis=-1)[..., ::-1]
-        return gained, moved
-
-    def _folded(self, t: Array) -> Array:
-        """The path (…, t, 3, 6) at own times `t`, folded at borders and limits and exponentiated where asked."""
-        path = self._free(t)
-        for i in range(6):
-            low, high = self.low[..., i], self.high[..., i]
-            if np.isfinite(low).any() or np.isfinite(high).any():
-                _fold(path[..., i], low[..., None], high[..., None], self.wrap[..., i][..., None])
-            if self.base[..., i].any():
-                _grow(path[..., i], self.base[..., i][..., None])
-        return path
+    def _free(self, i: int, t: Array) -> tuple[Array, Array, Array]:
+        """Parameter i and its velocity and acceleration, each (…, t), at own times `t` before any border."""
+        start, velocity = self.start[..., i, None], self.velocity[..., i, None]
+        u = start + velocity * t
+        a = self.acceleration[..., i, :]
+        if not a.any():
+            return u, np.broadcast_to(velocity, u.shape), np.zeros_like(u)
+        gained, moved = _integrals(a, self.first)
+        k = np.floor(t)
+        knot = np.clip(k - self.first, 0, a.shape[-1]).astype(np.int64)  # the last knot starts a free flight
+        since = t - (knot + self.first)
+        pushed = np.concatenate([a, np.zeros((*a.shape[:-1], 1))], axis=-1)
+        push = np.where(k < self.first, 0.0, pushed[..., knot])
+        speed = gained[..., knot]
+        return u + (moved[..., knot] + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
 
 
-def _fold(path: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> None:
-    """Fold (…, t, 3) values into [low, high] in place."""
-    u, speed, push = path[..., 0], path[..., 1], path[..., 2]
+def _integrals(a: Array, first: int) -> tuple[Array, Array]:
+    """Velocity and distance that the accelerations (…, intervals) have added at each knot; 0 at t = 0."""
+    # Summed outwards from t = 0, so that a longer recording or warm-up does not change a bit of the path.
+    origin = min(max(-first, 0), a.shape[-1])
+    gained = np.zeros((*a.shape[:-1], a.shape[-1] + 1))
+    gained[..., origin + 1 :] = np.cumsum(a[..., origin:], axis=-1)
+    gained[..., :origin] = -np.cumsum(a[..., :origin][..., ::-1], axis=-1)[..., ::-1]
+    per_interval = gained[..., :-1] + a * 0.5
+    moved = np.zeros_like(gained)
+    moved[..., origin + 1 :] = np.cumsum(per_interval[..., origin:], axis=-1)
+    moved[..., :origin] = -np.cumsum(per_interval[..., :origin][..., ::-1], axis=-1)[..., ::-1]
+    return gained, moved
+
+
+def _cells(u: Array, low: Array, high: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """How many sizes `u` is away from its anchor; the anchor; the size; and whether there are two bounds."""
     bounded = np.isfinite(low) & np.isfinite(high)
     size = np.where(bounded, high, 1.0) - np.where(bounded, low, 0.0)
     anchor = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
-    cells = (u - anchor) / size
+    return (u - anchor) / size, anchor, size, bounded
+
+
+def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array:
+    """`u` folded into [low, high], either of which may be infinite."""
+    if (u >= low).all() and (u < high).all():
+        return u
+    cells, anchor, size, bounded = _cells(u, low, high)
+    cell = np.floor(cells)
+    rest = u - cell * size
+    odd = np.mod(cell, 2.0) == 1.0
+    mirrored = np.clip(np.where(odd, (anchor + np.where(bounded, high, 0.0)) - rest, rest), low, high)  # of rounding
+    cyclic = np.where((cells == cell) | (rest < low) | (rest >= high), anchor, rest)  # in [low, high)
+    beyond = np.where(np.isfinite(low), u < low, u > high)  # one limit only: reflect there once
+    once = np.where(beyond, anchor - (u - anchor), u)
+    return np.where(bounded, np.where(wrap, cyclic, mirrored), once)
+
+
+def _flipped(
+    u: Array, speed: Array, push: Array, low: Array, high: Array, wrap: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Whether the folded path runs against the free one, on the later side of an instant of reflection."""
+    if (u > low).all() and (u < high).all():
+        return np.zeros(u.shape, np.bool_)
+    cells, _, _, bounded = _cells(u, low, high)
     cell = np.floor(cells)
     leaving = (speed < 0) | ((speed == 0) & (push < 0))
     cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
-    odd = np.mod(cell, 2.0) == 1.0
-    rest = u - cell * size
-    mirrored = np.where(odd, (anchor + np.where(bounded, high, 0.0)) - rest, rest)
-    cyclic = np.where(cells == np.floor(cells), anchor, rest)  # a wrapped position lies in [low, high)
-    beyond = np.where(np.isfinite(low), cell < 0, cell >= 0)  # one limit only: reflect there once
-    once = np.where(beyond, anchor - (u - anchor), u)
-    free = ~(np.isfinite(low) | np.isfinite(high))
-    flip = np.where(bounded & ~wrap, odd, ~bounded & ~free & beyond)
-    path[..., 0] = np.where(free, u, np.where(bounded, np.where(wrap, cyclic, mirrored), once))
-    path[..., 1] = np.where(flip, -speed, speed)
-    path[..., 2] = np.where(flip, -push, push)
+    beyond = np.where(np.isfinite(low), cell < 0, np.isfinite(high) & (cell >= 0))
+    return np.where(bounded, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
 
 
-def _grow(path: Array, base: Array) -> None:
-    """Replace a logarithm's path (…, t, 3) by base · exp(path) in place, where base is not 0."""
-    speed, push = path[..., 1].copy(), path[..., 2].copy()
-    size = base * exactmath.exp(path[..., 0])
-    path[..., 0] = np.where(base != 0, size, path[..., 0])
-    path[..., 1] = np.where(base != 0, size * speed, speed)
-    path[..., 2] = np.where(base != 0, size * (speed * speed + push), push)
+def affine(values: Sequence[Array]) -> tuple[Array, ...]:
+    """The six entries a, b, x, c, d, y of T = ((a, b, x), (c, d, y), (0, 0, 1)) from the six parameters."""
+    x, y, scale_x, scale_y, rotation, shear = values
+    across = shear * scale_y
+    if not rotation.any():  # sine 0 and cosine 1, as below
+        return scale_x, across, x, np.zeros_like(scale_x), scale_y, y
+    sine, cosine = exactmath.sincos(rotation)
+    return (
+        cosine * scale_x,
+        cosine * across - sine * scale_y,
+        x,
+        sine * scale_x,
+        sine * across + cosine * scale_y,
+        y,
+    )
+
+
+def _matrix(entries: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    result = np.zeros((*shape, 3, 3))
+    for k, entry in enumerate(entries):
+        result[..., k // 3, k % 3] = entry
+    result[..., 2, 2] = 1.0
+    return result
 
 
 def matrix(parameters: Array) -> Array:
     """T (…, 3, 3) from parameters (…, 3, 6)."""
-    value = parameters[..., 0, :]
-    sine, cosine = exactmath.sincos(value[..., ROTATION])
-    across = value[..., SHEAR] * value[..., SCALE_Y]
-    result = np.zeros((*value.shape[:-1], 3, 3))
-    result[..., 0, 0] = cosine * value[..., SCALE_X]
-    result[..., 0, 1] = cosine * across - sine * value[..., SCALE_Y]
-    result[..., 1, 0] = sine * value[..., SCALE_X]
-    result[..., 1, 1] = sine * across + cosine * value[..., SCALE_Y]
-    result[..., 0, 2] = value[..., X]
-    result[..., 1, 2] = value[..., Y]
-    result[..., 2, 2] = 1.0
-    return result
+    return _matrix(affine([parameters[..., 0, i] for i in range(6)]), parameters.shape[:-2])
 
 
 def derivatives(parameters: Array) -> tuple[Array, Array]:

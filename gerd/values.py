@@ -6,49 +6,26 @@ The models dump to the text they were read from, so a resolved config is written
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     PrivateAttr,
     Tag,
     field_validator,
-    model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from gerd import expression
+from gerd.model import Model, fault, tag
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e9, le=1e9)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
-Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
-
-
-def fault(message: str, path: str = "", **context: Any) -> PydanticCustomError:
-    """A validation error at `path` below the model that raises it."""
-    return PydanticCustomError("fault", "{message}", {"message": message, "path": path, **context})
-
-
-class Model(BaseModel):
-    """Frozen; an unknown key is refused, with a suggestion."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, data: Any) -> Any:
-        for key in data if isinstance(data, Mapping) else ():
-            if key not in cls.model_fields:
-                close = difflib.get_close_matches(str(key), cls.model_fields, 1)
-                hint = f"did you mean {close[0]}? " if close else ""
-                raise fault(f"unknown key; {hint}allowed: {', '.join(cls.model_fields)}", str(key))
-        return data
+Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
 
 
 class Uniform(Model):
@@ -60,7 +37,7 @@ class Uniform(Model):
     @classmethod
     def _ordered(cls, value: tuple[float, float]) -> tuple[float, float]:
         if value[0] > value[1]:
-            raise fault("allowed: [low, high] with low not above high")
+            raise fault("allowed: [low, high] with low not above high", given=value)
         return value
 
 
@@ -82,43 +59,45 @@ class PairChoice(Model):
     choice: Annotated[tuple[tuple[Number, Number], ...], Field(min_length=1, max_length=10_000)]
 
 
+FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
+
+
 def _form(value: Any) -> str | None:
     """Which of the forms below a value is written in; the tag of the unions."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return "number"
+        return tag("number")
     if isinstance(value, str):
-        return {"uniform": "natural", "centre": "centre"}.get(value)
+        return tag(value) if value in ("uniform", "centre") else None
     if isinstance(value, list | tuple):
-        return "pair"
+        return tag("pair")
     keys = list(
         type(value).model_fields if isinstance(value, BaseModel) else value if isinstance(value, Mapping) else ()
     )
     if keys == ["choice"]:
         options = getattr(value, "choice", None) if isinstance(value, BaseModel) else value["choice"]
         if isinstance(options, list | tuple) and options and isinstance(options[0], list | tuple):
-            return "pairs"
-    return next((key for key in keys if key in FORM_KEYS), None)
+            return tag("{choice of pairs}")
+    return next((tag(f"{{{key}}}") for key in keys if key in FORM_KEYS), None)
 
 
-FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
 _DRAWN = "a number, {uniform: [low, high]}, {normal: [mean, sd]}, {choice: [a, b, …]}"
 _STEPPED = f"{_DRAWN} drawn anew each step, {{profile: …}}, {{expression: '…'}}, {{function: 'module:name'}}"
 
 
-def _forms(allowed: str) -> Discriminator:
+def forms(allowed: str) -> Discriminator:
     return Discriminator(_form, custom_error_type="form", custom_error_message=f"allowed: {allowed}")
 
 
-_Number = Annotated[Number, Tag("number")]
-_Uniform = Annotated[Uniform, Tag("uniform")]
-_Normal = Annotated[Normal, Tag("normal")]
-_Choice = Annotated[Choice, Tag("choice")]
-_Pairs = Annotated[PairChoice, Tag("pairs")]
+_Number = Annotated[Number, Tag(tag("number"))]
+_Uniform = Annotated[Uniform, Tag(tag("{uniform}"))]
+_Normal = Annotated[Normal, Tag(tag("{normal}"))]
+_Choice = Annotated[Choice, Tag(tag("{choice}"))]
+_Pairs = Annotated[PairChoice, Tag(tag("{choice of pairs}"))]
 
-Value = Annotated[Union[_Number, _Uniform, _Normal, _Choice], _forms(_DRAWN)]
-_ValuePair = Annotated[tuple[Value, Value], Tag("pair")]
+Value = Annotated[Union[_Number, _Uniform, _Normal, _Choice], forms(_DRAWN)]
+_ValuePair = Annotated[tuple[Value, Value], Tag(tag("pair"))]
 
 
 class Boundary(Model):
@@ -135,26 +114,32 @@ class Factor(Model):
     @field_validator("factor")
     @classmethod
     def _positive(cls, value: Value) -> Value:
-        return within(value, 1e-6, 1e6, "a factor")
+        if (number := outside(value, 1e-6, 1e6)) is not None:
+            raise fault(f"{number:g} is not a factor; allowed: from 1e-06 to 1e+06", given=value)
+        return value
 
 
-def within(value: Any, low: float, high: float, what: str) -> Any:
-    """`value`, if every number it can give (a Gaussian's mean) lies in [low, high]."""
+def numbers(value: Any, axis: int = 0) -> tuple[float, ...]:
+    """The numbers that a value can give, of a pair those for one axis; a range by its ends, a Gaussian by its mean."""
     match value:
         case Uniform():
-            numbers: tuple[float, ...] = value.uniform
+            return value.uniform
         case Normal():
-            numbers = value.normal[:1]
+            return value.normal[:1]
         case Choice():
-            numbers = value.choice
+            return value.choice
+        case PairChoice():
+            return tuple(pair[axis] for pair in value.choice)
+        case tuple():
+            return numbers(value[axis])
         case int() | float():
-            numbers = (value,)
-        case _:
-            numbers = ()
-    for number in numbers:
-        if not low <= number <= high:
-            raise fault(f"{number:g} is not {what}; allowed: from {low:g} to {high:g}")
-    return value
+            return (float(value),)
+    return ()
+
+
+def outside(value: Any, low: float, high: float, axis: int = 0) -> float | None:
+    """The first of those numbers that does not lie in [low, high], if there is one."""
+    return next((number for number in numbers(value, axis) if not low <= number <= high), None)
 
 
 class Profile(Model):
@@ -179,19 +164,27 @@ class Expression(Model):
         try:
             expression.check(value)
         except ValueError as error:
-            raise fault(str(error)) from None
+            raise fault(str(error), given=value) from None
         return value
 
 
 class Function(Model):
     """An acceleration as a Python function of t; named in text, it is imported only where the user trusts it."""
 
-    function: Annotated[str, Field(strict=True, pattern=r"^[\w.<>]+:[\w.<>]+$", description="module:name")]
+    function: Annotated[str, Field(strict=True, description="module:name")]
     _callable: Callable[[float], float] | None = PrivateAttr(None)
+
+    @field_validator("function")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if not re.fullmatch(r"[\w.]+:[\w.<>]+", value):
+            raise fault("allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", given=value)
+        return value
 
     @classmethod
     def of(cls, function: Callable[[float], float]) -> Function:
-        result = cls(function=f"{function.__module__}:{getattr(function, '__qualname__', 'function')}")
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        result = cls(function=f"{function.__module__}:{name}")
         result._callable = function
         return result
 
@@ -200,47 +193,51 @@ def _wrap_callable(value: Any) -> Any:
     return Function.of(value) if callable(value) and not isinstance(value, BaseModel) else value
 
 
-_Profile = Annotated[Profile, Tag("profile")]
-_Expression = Annotated[Expression, Tag("expression")]
-_Function = Annotated[Function, Tag("function")]
+_Profile = Annotated[Profile, Tag(tag("{profile}"))]
+_Expression = Annotated[Expression, Tag(tag("{expression}"))]
+_Function = Annotated[Function, Tag(tag("{function}"))]
 
-_Natural = Annotated[Literal["uniform"], Tag("natural")]
-_Centre = Annotated[Literal["centre"], Tag("centre")]
-_Boundary = Annotated[Boundary, Tag("boundary")]
-_Factor = Annotated[Factor, Tag("factor")]
+_Natural = Annotated[Literal["uniform"], Tag(tag("uniform"))]
+_Centre = Annotated[Literal["centre"], Tag(tag("centre"))]
+_Boundary = Annotated[Boundary, Tag(tag("{boundary}"))]
+_Factor = Annotated[Factor, Tag(tag("{factor}"))]
 
 Start = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Natural],
-    _forms(f"uniform (the natural range), {_DRAWN}"),
+    forms(f"uniform (the natural range), {_DRAWN}"),
 ]
 PositionStart = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _Natural, _Centre, _ValuePair],
-    _forms(f"centre, uniform (any place where the shape lies inside the frame), [x, y], {_DRAWN}"),
+    forms(f"centre, uniform (any place where the shape lies inside the frame), [x, y], {_DRAWN}"),
 ]
 SizeStart = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _Natural, _ValuePair],
-    _forms(f"uniform (the natural range), [x, y], {_DRAWN}"),
+    forms(f"uniform (the natural range), [x, y], {_DRAWN}"),
+]
+Initial = Annotated[
+    Union[Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1, le=1), Tag(tag("number"))], _Natural],
+    forms("uniform, or a number from -1 to 1"),
 ]
 Velocity = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Boundary],
-    _forms(f"{_DRAWN}, {{boundary: pixels}}"),
+    forms(f"{_DRAWN}, {{boundary: pixels}}"),
 ]
 PositionVelocity = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _ValuePair],
-    _forms(f"[x, y], {_DRAWN}"),
+    forms(f"[x, y], {_DRAWN}"),
 ]
 SizeVelocity = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _ValuePair, _Boundary, _Factor],
-    _forms(f"[x, y], {_DRAWN}, {{boundary: pixels}}, {{factor: number}}"),
+    forms(f"[x, y], {_DRAWN}, {{boundary: pixels}}, {{factor: number}}"),
 ]
 Acceleration = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Profile, _Expression, _Function],
-    _forms(_STEPPED),
+    forms(_STEPPED),
     BeforeValidator(_wrap_callable),
 ]
-_AccelerationPair = Annotated[tuple[Acceleration, Acceleration], Tag("pair")]
+_AccelerationPair = Annotated[tuple[Acceleration, Acceleration], Tag(tag("pair"))]
 PairAcceleration = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Profile, _Expression, _Function, _AccelerationPair],
-    _forms(f"[x, y], {_STEPPED}"),
+    forms(f"[x, y], {_STEPPED}"),
     BeforeValidator(_wrap_callable),
 ]

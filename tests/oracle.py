@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -38,7 +39,7 @@ def words(scenes: Scenes, element: int, step: int, purpose: int, round: int = 0)
 
 
 def inside(outline: Outline, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Whether the points (u, v) of the unit frame lie in the shape: in the circle, or right of an odd number of sides."""
+    """Whether the points (u, v) of the unit frame lie in the circle, or right of an odd number of a polygon's sides."""
     if not outline.rings:
         return u * u + v * v < 0.25
     odd = np.zeros(u.shape, bool)
@@ -56,7 +57,7 @@ def picture(scenes: Scenes, step: int) -> np.ndarray:
     fine = np.zeros(x.shape, np.int64)
     for actor, outline in enumerate(scenes.outlines):  # a nearer one paints over a farther one
         back = np.linalg.inv(scenes.trajectory.T([step])[0, actor, 0])
-        around = (-2, -1, 0, 1, 2) if scenes.wraps[actor] else (0,)
+        around = (-1, 0, 1) if scenes.wraps[actor] else (0,)
         for right in around:
             for down in around:
                 px, py = x - right * width, y - down * height
@@ -83,6 +84,7 @@ def scattered(scenes: Scenes, step: int, p: float, purpose: int) -> dict[tuple[i
     return picked
 
 
+@cache
 def binomial_bounds(p: float, n: int) -> list[int]:
     """A word is worth k picked pixels if it reaches k of these: P(at most 0), P(at most 1), … in units of 2⁻³²."""
     q = Fraction(p)
@@ -102,7 +104,7 @@ def rendered(scenes: Scenes, step: int) -> np.ndarray:
 def initial(scenes: Scenes) -> list[list[int]]:
     if scenes.initial is not None:
         return [[scenes.initial] * scenes.width for _ in range(scenes.height)]
-    m = max(m for m in range(scenes.threshold + 1) if 10 * m < 9 * scenes.threshold or m == 0)
+    m = -(-9 * scenes.threshold // 10) - 1  # the largest integer below 0.9 thresholds
     pixels = [[y * scenes.width + x for x in range(scenes.width)] for y in range(scenes.height)]
     return [[(words(scenes, pixel, 0, INITIAL)[0] * (2 * m + 1) >> 32) - m for pixel in row] for row in pixels]
 

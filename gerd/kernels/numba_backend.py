@@ -65,7 +65,6 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
                 (np.uint64(scenes.seed), scenes.indices[row]),
                 state.arrays(),
                 state.scratch,
-                state.space,
             )
             if len(steps) % 2:
                 state.frames.reverse()
@@ -89,23 +88,18 @@ class _State:
             )
             for _ in range(2)
         ]
-        bounds = np.zeros((height, 2), np.int64)
-        bounds[:, 0] = width
         self._rest = (
-            np.empty((height, width), np.int32),  # v
-            np.zeros((height, width), np.uint8),  # seen
+            np.zeros((height, width), np.int32),  # v
             np.zeros((height, width) if scenes.shape_noise > 0 else (1, 1), np.int32),  # activation
             np.zeros((height, width), np.int32),  # change
-            np.zeros((height, width), np.uint8),  # touched
-            bounds,
-            np.empty(height * width, np.int64),  # hidden pixels
-            np.empty(height * width, np.int32),  # and their activations
+            np.zeros((height, -(-width // 64)), np.uint64),  # touched
+            np.empty((2, height * width), np.int64),  # hidden pixels and their activations
             np.empty(height * width, np.int64),  # pixels that still hold more than a threshold
             np.zeros(2, np.int64),  # how many pending, how many hidden
-            np.arange(width * f + 1, dtype=np.int32) // f,  # pixel of a column
+            np.empty(height * width, np.int64),  # picked by a scattered noise
+            np.arange(width * f + 1, dtype=np.int32) // np.int32(f),  # pixel of a column
         )
-        self.scratch = tuple(np.empty(slots + 1, np.int64) for _ in range(4)) + (np.empty(pieces, np.int64),)
-        self.space = np.empty(height * width, np.int64), np.empty(height * width, np.int64)
+        self.scratch = tuple(np.empty(2 * (slots + pieces) + 2, np.int64) for _ in range(8))
 
     def arrays(self) -> tuple[Any, ...]:
         return (*self.frames, *self._rest)
@@ -116,23 +110,24 @@ def _kernels() -> Any:
     """The kernels, compiled at their first call unless the cache holds them."""
     import numba
 
+    settings: Any = numba.config
     source = Path(__file__).with_name("numba_kernels.py").read_bytes()
     default = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gerd"
-    folder = Path(numba.config.CACHE_DIR or default) / f"numba-{hashlib.sha256(source).hexdigest()[:16]}"
-    kept = numba.config.CACHE_DIR
+    folder = Path(settings.CACHE_DIR or default) / f"numba-{hashlib.sha256(source).hexdigest()[:16]}"
+    kept = settings.CACHE_DIR
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)
     except OSError:
         writable = False
     try:
-        numba.config.CACHE_DIR = str(folder) if writable else kept
+        settings.CACHE_DIR = str(folder) if writable else kept
         from gerd.kernels import numba_kernels
 
         if writable:
             numba_kernels.simulate_steps.enable_caching()
     finally:
-        numba.config.CACHE_DIR = kept
+        settings.CACHE_DIR = kept
     same = (
         (int(numba_kernels.MULTIPLIER_A), int(numba_kernels.MULTIPLIER_B)) == philox.MULTIPLIERS
         and (int(numba_kernels.KEY_STEP_A), int(numba_kernels.KEY_STEP_B)) == philox.KEY_STEPS

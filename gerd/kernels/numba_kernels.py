@@ -4,9 +4,10 @@ For each step the crossings of every sub-row are found, compared with those of t
 difference is added up in the pixels between old and new crossings; no other pixel is looked at, except those that
 still hold more than a threshold from an earlier step. Order of operations and names are those of `torch_backend.py`.
 
-Plain functions here, compiled by `numba_backend.py`. Everything that an edit of another file could change comes in as an
-argument, or is checked there, because numba's cache looks at one file only.
+Compiled by `numba_backend.py`. What an edit of another file could change comes in as an argument, or is checked there,
+because numba's cache looks at one file only.
 """
+# mypy: ignore-errors
 
 from __future__ import annotations
 
@@ -23,11 +24,19 @@ KEY_STEP_A, KEY_STEP_B = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 ROUNDS = 10
 INITIAL, SHAPE, EVENT, BACKGROUND = 2, 3, 4, 5  # purposes
 BLOCK = 32
+BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
 
-compiled: Any = njit(nogil=True)
+NONE, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # each 6-bit window is another number
+BIT_NUMBERS = np.zeros(64, np.int64)
+for _bit in range(64):
+    BIT_NUMBERS[((1 << _bit) * int(DE_BRUIJN) & (2**64 - 1)) >> 58] = _bit
+
+compiled: Any = njit(nogil=True, error_model="numpy")
+inlined: Any = njit(nogil=True, error_model="numpy", forceinline=True)  # a call passes every array field by field
 
 
-@compiled
+@inlined
 def words(key, element, step, index, purpose):
     """Philox 4x32-10 as in `philox.py`."""
     a, b = np.uint64(element) & LOW, np.uint64(step) & LOW
@@ -40,7 +49,7 @@ def words(key, element, step, index, purpose):
     return a, b, c, d
 
 
-@compiled
+@inlined
 def column(x, right):
     """The integer column of a crossing at x."""
     x = x - 0.5
@@ -48,25 +57,26 @@ def column(x, right):
         return 0
     if x >= right:
         return right
-    return int(math.ceil(x))
+    return math.ceil(x)
 
 
-@compiled
+@inlined
 def row_bound(y, rows):
     """ceil(y) as a row, clipped to 0 … rows."""
     if y <= 0.0:
         return 0
     if y >= rows:
         return rows
-    return int(math.ceil(y))
+    return math.ceil(y)
 
 
 @compiled
-def find_crossings(pieces, coefficients, width_fine, rows, cols, count, total, only, low, high):
-    """Sort the crossings of each piece into its rows: cols[row, slot …], count[piece, row].
+def find_crossings(pieces, coefficients, width_fine, rows, frame):
+    """Sort the crossings of each piece into its rows, low[piece] … high[piece]: cols[row, slot …], count[piece, row].
 
     total[row] is the number of all crossings, and only[row] the piece that has them, or -1 if several have.
     """
+    cols, count, total, only, low, high = frame
     first, is_ellipse, slot = pieces
     for piece in range(len(is_ellipse)):
         for r in range(low[piece], high[piece]):
@@ -112,25 +122,6 @@ def find_crossings(pieces, coefficients, width_fine, rows, cols, count, total, o
 
 
 @compiled
-def add(change, touched, bounds, pixel_of, f, width, y, begin, end, amount):
-    """Add `amount` for each sub-pixel of the columns begin … end - 1 of a sub-row of pixel row y."""
-    if begin >= end:
-        return
-    left, right = pixel_of[begin], pixel_of[end - 1]
-    if left == right:
-        change[y, left] += amount * (end - begin)
-    else:
-        change[y, left] += amount * ((left + 1) * f - begin)
-        for x in range(left + 1, right):
-            change[y, x] += amount * f
-        change[y, right] += amount * (end - right * f)
-    for x in range(left, right + 1):
-        touched[y, x] = 1
-    bounds[y, 0] = min(bounds[y, 0], left)
-    bounds[y, 1] = max(bounds[y, 1], right + 1)
-
-
-@compiled
 def visible(pieces, intensity, cols, count, r, at, value, cursor):
     """The picture along one sub-row: value[i] holds from column at[i] up to at[i + 1]. Nearer pieces hide farther."""
     _, is_ellipse, slot = pieces
@@ -155,14 +146,50 @@ def visible(pieces, intensity, cols, count, r, at, value, cursor):
         length += 1
 
 
+@inlined
+def difference(a0, b0, a1, b1, bright):
+    """The columns in which the span a1 … b1 differs from a0 … b0, as two times (begin, end, change per sub-pixel)."""
+    if b0 <= a1 or b1 <= a0:
+        return a0, b0, -bright, a1, b1, bright
+    left, right = bright if a1 < a0 else -bright, bright if b0 < b1 else -bright
+    return min(a0, a1), max(a0, a1), left, min(b0, b1), max(b0, b1), right
+
+
 @compiled
-def compare_rows(pieces, intensity, geometry, old, new, change, touched, bounds, pixel_of, scratch):
-    """Add up in `change` how the activation of each pixel differs between the old and the new crossings."""
-    width, height, f = geometry
+def apart(slot, old_cols, old_count, new_cols, new_count, r, left, right, active):
+    """The number of pieces in row r if each has at most one span and none meets another, before or after; else -1."""
+    found = 0
+    for piece in range(len(old_count)):
+        was, now = old_count[piece, r], new_count[piece, r]
+        if was == 0 and now == 0:
+            continue
+        if was > 2 or now > 2:
+            return -1
+        base = slot[piece]
+        begin, end = np.int64(2**62), np.int64(-1)
+        if was:
+            begin, end = np.int64(old_cols[r, base]), np.int64(old_cols[r, base + 1])
+        if now:
+            begin, end = min(begin, np.int64(new_cols[r, base])), max(end, np.int64(new_cols[r, base + 1]))
+        for k in range(found):
+            if begin < right[k] and left[k] < end:
+                return -1
+        left[found], right[found], active[found] = begin, end, piece
+        found += 1
+    return found
+
+
+@compiled
+def compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_of, scratch):
+    """Add up in `change` how the activation of each pixel differs between the old and the new crossings.
+
+    Returns the pixel rows that may have changed, as first and end.
+    """
+    _, height, f = geometry
+    begins, ends, amounts, active = scratch[:4]
+    slot = pieces[2]
     old_cols, old_count, old_total, old_only, old_low, old_high = old
     new_cols, new_count, new_total, new_only, new_low, new_high = new
-    old_at, old_value, new_at, new_value, cursor = scratch
-    slot = pieces[2]
     begin, end = height * f, 0
     for piece in range(len(intensity)):
         if old_low[piece] < old_high[piece]:
@@ -170,82 +197,113 @@ def compare_rows(pieces, intensity, geometry, old, new, change, touched, bounds,
         if new_low[piece] < new_high[piece]:
             begin, end = min(begin, new_low[piece]), max(end, new_high[piece])
     if begin >= end:
-        return 0, 0
+        return height, 0
     for y in range(begin // f, (end - 1) // f + 1):
         for r in range(y * f, (y + 1) * f):
             was, now = old_total[r], new_total[r]
             if was == 0 and now == 0:
                 continue
             piece = new_only[r] if now else old_only[r]
-            if piece >= 0 and was <= 2 and now <= 2 and (was == 0 or now == 0 or old_only[r] == piece):
-                base, bright = slot[piece], intensity[piece]
-                a0 = b0 = a1 = b1 = np.int32(0)
-                if was:
-                    a0, b0 = old_cols[r, base], old_cols[r, base + 1]
-                if now:
-                    a1, b1 = new_cols[r, base], new_cols[r, base + 1]
-                if b0 <= a1 or b1 <= a0:
-                    add(change, touched, bounds, pixel_of, f, width, y, a0, b0, -bright)
-                    add(change, touched, bounds, pixel_of, f, width, y, a1, b1, bright)
+            if piece >= 0 and was <= 2 and now <= 2 and (was == 0 or old_only[r] == piece):
+                alone, active[0] = 1, piece
+            else:
+                alone = apart(slot, old_cols, old_count, new_cols, new_count, r, begins, ends, active)
+            parts = 0
+            for k in range(alone):
+                piece = active[k]
+                base, bright = slot[piece], np.int64(intensity[piece])
+                a0 = b0 = a1 = b1 = np.int64(0)
+                if old_count[piece, r]:
+                    a0, b0 = np.int64(old_cols[r, base]), np.int64(old_cols[r, base + 1])
+                if new_count[piece, r]:
+                    a1, b1 = np.int64(new_cols[r, base]), np.int64(new_cols[r, base + 1])
+                found = difference(a0, b0, a1, b1, bright)
+                begins[parts], ends[parts], amounts[parts] = found[0], found[1], found[2]
+                begins[parts + 1], ends[parts + 1], amounts[parts + 1] = found[3], found[4], found[5]
+                parts += 2
+            if alone < 0:
+                parts = overlapping(pieces, intensity, old_cols, old_count, new_cols, new_count, r, scratch)
+            for k in range(parts):
+                start, stop, amount = begins[k], ends[k], amounts[k]
+                if start >= stop:
+                    continue
+                left, right = pixel_of[start], pixel_of[stop - 1]
+                if left == right:
+                    change[y, left] += amount * (stop - start)
                 else:
-                    add(change, touched, bounds, pixel_of, f, width, y, a1, a0, bright)
-                    add(change, touched, bounds, pixel_of, f, width, y, a0, a1, -bright)
-                    add(change, touched, bounds, pixel_of, f, width, y, b0, b1, bright)
-                    add(change, touched, bounds, pixel_of, f, width, y, b1, b0, -bright)
-                continue
-            olds = visible(pieces, intensity, old_cols, old_count, r, old_at, old_value, cursor)
-            news = visible(pieces, intensity, new_cols, new_count, r, new_at, new_value, cursor)
-            i = j = 0
-            here = np.int64(0)
-            before = after = np.int64(0)
-            while i < olds or j < news:
-                there = old_at[i] if j >= news or (i < olds and old_at[i] <= new_at[j]) else new_at[j]
-                if before != after:
-                    add(change, touched, bounds, pixel_of, f, width, y, here, there, after - before)
-                if i < olds and old_at[i] == there:
-                    before = old_value[i]
-                    i += 1
-                if j < news and new_at[j] == there:
-                    after = new_value[j]
-                    j += 1
-                here = there
+                    change[y, left] += amount * ((left + 1) * f - start)
+                    for x in range(left + 1, right):
+                        change[y, x] += amount * f
+                    change[y, right] += amount * (stop - right * f)
+                first, last = left >> 6, right >> 6
+                if first == last:
+                    touched[y, first] |= (ALL << np.uint64(left & 63)) & (ALL >> np.uint64(63 - (right & 63)))
+                else:
+                    touched[y, first] |= ALL << np.uint64(left & 63)
+                    for word in range(first + 1, last):
+                        touched[y, word] = ALL
+                    touched[y, last] |= ALL >> np.uint64(63 - (right & 63))
     return begin // f, (end - 1) // f + 1
 
 
 @compiled
-def scattered(key, step, index, purpose, table, width, y, begin, end, pixels, polarities, found):
-    """Append the pixels of row y that a scattered noise picks, by the rule of `noise.py`, from blocks begin … end - 1."""
+def overlapping(pieces, intensity, old_cols, old_count, new_cols, new_count, r, scratch):
+    """The columns in which a row of any kind differs; written to begins, ends, amounts, and counted."""
+    begins, ends, amounts, active, old_at, old_value, new_at, new_value = scratch
+    olds = visible(pieces, intensity, old_cols, old_count, r, old_at, old_value, active)
+    news = visible(pieces, intensity, new_cols, new_count, r, new_at, new_value, active)
+    i = j = parts = 0
+    here = before = after = np.int64(0)
+    while i < olds or j < news:
+        there = old_at[i] if j >= news or (i < olds and old_at[i] <= new_at[j]) else new_at[j]
+        if before != after:
+            begins[parts], ends[parts], amounts[parts] = here, there, after - before
+            parts += 1
+        if i < olds and old_at[i] == there:
+            before = old_value[i]
+            i += 1
+        if j < news and new_at[j] == there:
+            after = new_value[j]
+            j += 1
+        here = there
+    return parts
+
+
+@compiled
+def scattered(key, step, index, purpose, table, width, rows, begin, end, picked, found):
+    """Append what a scattered noise picks from blocks begin … end - 1 of some rows, by the rule of `noise.py`.
+
+    A pixel is appended to `picked` as pixel · 2 + polarity; returns how many it holds then.
+    """
     blocks = (width + BLOCK - 1) // BLOCK
     groups = (blocks + 3) // 4
-    for group in range(begin // 4, (end + 3) // 4):
-        four = words(key, y * groups + group, step, index, purpose)
-        for lane in range(4):
-            block = group * 4 + lane
-            if block < begin or block >= end:
-                continue
-            last = 1 if block == blocks - 1 else 0
-            word = np.int64(four[0] if lane == 0 else four[1] if lane == 1 else four[2] if lane == 2 else four[3])
-            if word < table[last, 0]:
-                continue
-            count = 1
-            size = width - block * BLOCK if last else BLOCK
-            while count < size and word >= table[last, count]:
-                count += 1
-            chosen, bits = choose(key, y * blocks + block, step, index, purpose, size, count)
-            for x in range(size):
-                if (chosen >> np.uint64(x)) & np.uint64(1):
-                    pixels[found] = y * width + block * BLOCK + x
-                    polarities[found] = (bits >> np.uint64(x)) & np.uint64(1)
-                    found += 1
+    for y in range(rows[0], rows[1]):
+        for group in range(begin // 4, (end + 3) // 4):
+            four = words(key, y * groups + group, step, index, purpose)
+            for lane in range(4):
+                block = group * 4 + lane
+                if block < begin or block >= end:
+                    continue
+                last = 1 if block == blocks - 1 else 0
+                word = np.int64(four[0] if lane == 0 else four[1] if lane == 1 else four[2] if lane == 2 else four[3])
+                if word < table[last, 0]:
+                    continue
+                count = 1
+                size = width - block * BLOCK if last else BLOCK
+                while count < size and word >= table[last, count]:
+                    count += 1
+                chosen, bits = choose(key, y * blocks + block, step, index, purpose, size, count)
+                for x in range(size):
+                    if (chosen >> np.uint64(x)) & ONE:
+                        picked[found] = (y * width + block * BLOCK + x) * 2 + np.int64((bits >> np.uint64(x)) & ONE)
+                        found += 1
     return found
 
 
 @compiled
 def choose(key, element, step, index, purpose, size, count):
     """Floyd's sample of `count` out of `size` pixels as a mask, and the mask of polarities."""
-    one = np.uint64(1)
-    chosen = np.uint64(0)
-    bits = np.uint64(0)
+    chosen = bits = NONE
     four = words(key, element, step, index, purpose + 256)
     for i in range(count + 1):
         if i % 4 == 0 and i > 0:
@@ -256,18 +314,11 @@ def choose(key, element, step, index, purpose, size, count):
             bits = word
             continue
         j = size - count + (i - 1)
-        bit = one << ((word * np.uint64(j + 1)) >> SHIFT)
+        bit = ONE << ((word * np.uint64(j + 1)) >> SHIFT)
         if chosen & bit:
-            bit = one << np.uint64(j)
+            bit = ONE << np.uint64(j)
         chosen |= bit
     return chosen, bits
-
-
-@compiled
-def touch(touched, bounds, y, x):
-    touched[y, x] = 1
-    bounds[y, 0] = min(bounds[y, 0], x)
-    bounds[y, 1] = max(bounds[y, 1], x + 1)
 
 
 @compiled
@@ -286,29 +337,36 @@ def covered(pieces, new, pixel_of, y, f, width):
     return left, right
 
 
+@inlined
+def bit_number(bit):
+    """Which bit of a word with one bit set it is."""
+    return BIT_NUMBERS[(bit * DE_BRUIJN) >> np.uint64(58)]
+
+
 @compiled
-def show(geometry, rows, activation, change, touched, bounds, hidden):
+def show(width, first, last, activation, change, touched, hidden, was):
     """Bring `activation` up to date, and let what was missing in the last frame reappear."""
-    width = geometry[0]
-    for y in range(rows[0], rows[1]):
-        for x in range(bounds[y, 0], bounds[y, 1]):
-            activation[y, x] += change[y, x]
-    pixels, amounts, was = hidden
+    for y in range(first, last):
+        for word in range(touched.shape[1]):
+            rest = touched[y, word]
+            while rest:
+                bit = rest & (~rest + ONE)
+                rest ^= bit
+                x = word * 64 + bit_number(bit)
+                activation[y, x] += change[y, x]
     for i in range(was):
-        y, x = pixels[i] // width, pixels[i] % width
-        change[y, x] += amounts[i]
-        touch(touched, bounds, y, x)
+        y, x = hidden[0, i] // width, hidden[0, i] % width
+        change[y, x] += hidden[1, i]
+        touched[y, x >> 6] |= ONE << np.uint64(x & 63)
 
 
 @compiled
-def hide(key, step, index, table, pieces, geometry, new, pixel_of, activation, change, touched, bounds, hidden, space):
+def hide(key, step, index, table, pieces, geometry, new, pixel_of, activation, change, touched, hidden, picked):
     """Shape noise: take the pixels that are missing in this frame out of it; how many there are.
 
-    `hidden` keeps (pixel, activation) of each of them.
+    `hidden` keeps the pixel and the activation of each of them.
     """
     width, height, f = geometry
-    pixels, amounts, _ = hidden
-    picked, polarities = space
     begin, end = height * f, 0
     for piece in range(len(pieces[1])):
         if new[4][piece] < new[5][piece]:
@@ -319,30 +377,39 @@ def hide(key, step, index, table, pieces, geometry, new, pixel_of, activation, c
         if left >= right:
             continue
         first, last = left // BLOCK, (right - 1) // BLOCK + 1
-        found = scattered(key, step, index, SHAPE, table, width, y, first, last, picked, polarities, 0)
+        found = scattered(key, step, index, SHAPE, table, width, (y, y + 1), first, last, picked, 0)
         for i in range(found):
-            x = picked[i] - y * width
-            amount = activation[y, x]
-            if amount != 0:
-                pixels[now], amounts[now] = picked[i], amount
+            x = picked[i] // 2 - y * width
+            if activation[y, x] != 0:
+                hidden[0, now], hidden[1, now] = picked[i] // 2, activation[y, x]
                 now += 1
-                change[y, x] -= amount
-                touch(touched, bounds, y, x)
+                change[y, x] -= activation[y, x]
+                touched[y, x >> 6] |= ONE << np.uint64(x & 63)
     return now
 
 
 @compiled
-def larger(keys, background):
-    """The same events with twice the room."""
-    more_keys = np.empty(2 * len(keys), np.int64)
-    more_background = np.empty(2 * len(keys), np.bool_)
+def most_events(touched, first, last):
+    """More than the number of marked pixels, at little cost: 64 for each word with a mark."""
+    found = 0
+    for y in range(first, last):
+        for word in range(touched.shape[1]):
+            if touched[y, word]:
+                found += 64
+    return found
+
+
+@compiled
+def larger(keys, background, room):
+    """Arrays with the same events and room for at least `room` of them."""
+    more_keys, more_background = np.empty(room + len(keys), np.int64), np.empty(room + len(keys), np.bool_)
     more_keys[: len(keys)] = keys
     more_background[: len(keys)] = background
     return more_keys, more_background
 
 
 @compiled
-def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, model, noise, identity, state, scratch, space):
+def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, model, noise, identity, state, scratch):
     """Run one recording over the frames at `steps`; keys and background flags of the events at steps >= 0.
 
     With `fresh`, the first frame is the one before the first step: it is compared with nothing and fires nothing.
@@ -351,95 +418,85 @@ def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, mode
     threshold, to_zero, initial, drawn = model
     shape_table, has_shape, drop_below, background_table, has_background = noise
     key, index = identity
-    old, new, v, seen, activation, change, touched, bounds, pixels, amounts, pending, counts, pixel_of = state
-    keys, background, made = np.empty(1024, np.int64), np.empty(1024, np.bool_), 0
-    picked, polarities = space
+    old, new, v, activation, change, touched, hidden, pending, counts, picked, pixel_of = state
+    keys, background, made = np.empty(4096, np.int64), np.empty(4096, np.bool_), 0
     blocks = (width + BLOCK - 1) // BLOCK
     for i in range(len(steps)):
         step = steps[i]
-        find_crossings(
-            pieces, coefficients[i], width * f, height * f, new[0], new[1], new[2], new[3], new[4], new[5]
-        )
+        find_crossings(pieces, coefficients[i], width * f, height * f, new)
         reference = fresh and i == 0
         first, last = height, 0
         if has_shape or not reference:
-            first, last = compare_rows(
-                pieces, intensity, geometry, old, new, change, touched, bounds, pixel_of, scratch
-            )
+            first, last = compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_of, scratch)
         if has_shape:
-            show(geometry, (first, last), activation, change, touched, bounds, (pixels, amounts, counts[1]))
+            show(width, first, last, activation, change, touched, hidden, counts[1])
             counts[1] = hide(
-                key, step, index, shape_table, pieces, geometry, new, pixel_of, activation, change, touched, bounds,
-                (pixels, amounts, counts[1]), space,
+                key, step, index, shape_table, pieces, geometry, new, pixel_of,
+                activation, change, touched, hidden, picked,
             )  # fmt: skip
             first, last = 0, height
         old, new = new, old
         if reference:
-            for y in range(first, last):
-                for x in range(bounds[y, 0], bounds[y, 1]):
-                    change[y, x] = 0
-                    touched[y, x] = 0
-                bounds[y, 0], bounds[y, 1] = width, 0
+            change[first:last] = 0
+            touched[first:last] = 0
             continue
         for k in range(counts[0]):
-            y = pending[k] // width
-            touch(touched, bounds, y, pending[k] % width)
+            y, x = pending[k] // width, pending[k] % width
+            touched[y, x >> 6] |= ONE << np.uint64(x & 63)
             first, last = min(first, y), max(last, y + 1)
         counts[0] = 0
-        found = 0
+        found, other = 0, 0
         if has_background and step >= 0:
-            for y in range(height):
-                found = scattered(
-                    key, step, index, BACKGROUND, background_table, width, y, 0, blocks, picked, polarities, found
-                )
-        other = 0
+            found = scattered(key, step, index, BACKGROUND, background_table, width, (0, height), 0, blocks, picked, 0)
+        # Made room for once per step: rebinding arrays where events are written would count references there.
+        room = made + found + most_events(touched, first, last)
+        if room > len(keys):
+            keys, background = larger(keys, background, room)
+        offset = step * height * width * 2
         for y in range(first, last):
-            for x in range(bounds[y, 0], bounds[y, 1]):
-                if touched[y, x] == 0:
-                    continue
-                touched[y, x] = 0
-                pixel = y * width + x
-                if seen[y, x] == 0:
-                    seen[y, x] = 1
-                    v[y, x] = initial
-                    if drawn > 0:
-                        word = words(key, pixel, 0, index, INITIAL)[0]
-                        v[y, x] = np.int64((word * np.uint64(2 * drawn + 1)) >> SHIFT) - drawn
-                now = v[y, x] + change[y, x]
-                change[y, x] = 0
-                polarity = 1 if now > threshold else 0 if now < -threshold else -1
-                if polarity >= 0:
+            for word in range(touched.shape[1]):
+                rest = touched[y, word]
+                touched[y, word] = NONE
+                while rest:
+                    bit = rest & (~rest + ONE)
+                    rest ^= bit
+                    x = word * 64 + bit_number(bit)
+                    pixel = y * width + x
+                    held = v[y, x]
+                    if held == 0:
+                        held = initial + BIAS
+                        if drawn > 0:
+                            chance = words(key, pixel, 0, index, INITIAL)[0]
+                            held = np.int64((chance * np.uint64(2 * drawn + 1)) >> SHIFT) - drawn + BIAS
+                    now = held - BIAS + change[y, x]
+                    change[y, x] = 0
+                    if -threshold <= now <= threshold:
+                        v[y, x] = now + BIAS
+                        continue
+                    polarity = 1 if now > threshold else 0
                     if to_zero:
                         now = 0
                     else:
-                        now += -threshold if polarity == 1 else threshold
+                        now += -threshold if polarity else threshold
                         if now > threshold or now < -threshold:
                             pending[counts[0]] = pixel
                             counts[0] += 1
-                v[y, x] = now
-                if polarity < 0 or step < 0:
-                    continue
-                if drop_below > 0 and np.int64(words(key, pixel, step, index, EVENT)[0]) < drop_below:
-                    continue
-                while other < found and picked[other] * 2 + polarities[other] <= pixel * 2 + polarity:
-                    if picked[other] * 2 + polarities[other] < pixel * 2 + polarity:
-                        if made == len(keys):
-                            keys, background = larger(keys, background)
-                        keys[made] = step * height * width * 2 + picked[other] * 2 + polarities[other]
-                        background[made] = True
+                    v[y, x] = now + BIAS
+                    if step < 0:
+                        continue
+                    if drop_below > 0 and np.int64(words(key, pixel, step, index, EVENT)[0]) < drop_below:
+                        continue
+                    place = pixel * 2 + polarity
+                    while other < found and picked[other] < place:
+                        keys[made], background[made] = offset + picked[other], True
                         made += 1
-                    other += 1
-                if made == len(keys):
-                    keys, background = larger(keys, background)
-                keys[made] = (step * height * width + pixel) * 2 + polarity
-                background[made] = False
-                made += 1
-            bounds[y, 0], bounds[y, 1] = width, 0
+                        other += 1
+                    if other < found and picked[other] == place:
+                        other += 1
+                    keys[made], background[made] = offset + place, False
+                    made += 1
         while other < found:
-            if made == len(keys):
-                keys, background = larger(keys, background)
-            keys[made] = step * height * width * 2 + picked[other] * 2 + polarities[other]
-            background[made] = True
+            keys[made], background[made] = offset + picked[other], True
             made += 1
             other += 1
-    return keys[:made], background[:made]
+    return keys[:made].copy(), background[:made].copy()

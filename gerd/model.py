@@ -1,0 +1,142 @@
+"""What the models of a config share: they are frozen, refuse unknown keys, and say where a value is wrong.
+
+A field is named by its path, such as `actors.0.scale.start`: keys and list positions with dots between them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+Location = tuple[str | int, ...]
+
+_WORDING = {  # of what pydantic says in a programmer's words
+    "float_type": "allowed: a number",
+    "int_type": "allowed: a whole number",
+    "string_type": "allowed: text in quotes",
+    "tuple_type": "allowed: a list",
+    "dict_type": "allowed: a mapping",
+    "too_short": "allowed: {min_length} or more items, not {actual_length}",
+    "too_long": "allowed: at most {max_length} items, not {actual_length}",
+    "string_too_short": "allowed: {min_length} or more characters",
+    "string_too_long": "allowed: at most {max_length} characters",
+}
+
+
+def fault(message: str, *path: str | int, given: Any = None) -> ValidationError:
+    """A validation error at `path` below the model or field that raises it."""
+    return faults([detail(message, path, given)])
+
+
+def faults(details: list[InitErrorDetails]) -> ValidationError:
+    """Several of them at once."""
+    return ValidationError.from_exception_data("config", details)
+
+
+def detail(message: str, path: Location, given: Any, kind: str = "fault", **context: Any) -> InitErrorDetails:
+    error = PydanticCustomError(kind, "{message}", {**context, "message": message})
+    return InitErrorDetails(type=error, loc=path, input=given)
+
+
+def details_of(error: ValidationError) -> list[InitErrorDetails]:
+    """The errors that `error` is made of, in our words and with the paths that the user wrote."""
+    result = []
+    for part in error.errors(include_url=False):
+        context = {key: value for key, value in part.get("ctx", {}).items() if key != "message"}
+        if part["type"] == "too_short" and len(part["input"]) >= context["min_length"]:
+            continue  # pydantic counts good items only, and the bad ones are listed
+        message = part["msg"].replace("Input should be", "allowed:")
+        if part["type"] in _WORDING:
+            message = _WORDING[part["type"]].format_map(context)
+        path = tuple(word for word in part["loc"] if word not in _TAGS)
+        result.append(detail(message, path, part["input"], part["type"], **context))
+    return result
+
+
+_TAGS: set[str | int] = set()
+
+
+def tag(form: str) -> str:
+    """A name for one of several forms of a value; `details_of` leaves it out of paths, since nobody wrote it."""
+    _TAGS.add(f"<{form}>")
+    return f"<{form}>"
+
+
+def did_you_mean(words: Iterable[Any], names: Iterable[str]) -> str:
+    """A suggestion to put into a message, or nothing."""
+    known = list(names)
+    unknown = [str(word) for word in words if word not in known]
+    close = [match for word in unknown for match in difflib.get_close_matches(word, known, 1)]
+    return f"did you mean {close[0]}? " if close else ""
+
+
+class Model(BaseModel):
+    """Frozen; an unknown key is refused, with a suggestion."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _known_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(data, cls):
+            return handler(data)
+        fields = ", ".join(cls.model_fields)
+        if not isinstance(data, Mapping):
+            raise fault(f"allowed: a mapping with the fields {fields}", given=data)
+        known = {key: value for key, value in data.items() if key in cls.model_fields}
+        if len(known) == len(data):
+            return handler(data)
+        problems = [
+            detail(f"unknown key; {did_you_mean([key], cls.model_fields)}allowed: {fields}", (str(key),), value)
+            for key, value in data.items()
+            if key not in known
+        ]
+        try:
+            handler(known)
+        except ValidationError as error:
+            problems += details_of(error)
+        raise faults(problems)
+
+
+def at(node: Any, path: str) -> Any:
+    """What a model holds at `path`, where there is such a field."""
+    for word in path.split("."):
+        node = node[int(word)] if isinstance(node, tuple) else getattr(node, word)
+    return node
+
+
+def replaced(node: Any, path: str, value: Any, not_to_be: tuple[str, ...] = ()) -> Any:
+    """A model as data with `value` at `path`; everything beside the path is kept as it is."""
+    return _replaced(node, path.split("."), value, path, not_to_be)
+
+
+def _replaced(node: Any, rest: list[str], value: Any, path: str, not_to_be: tuple[str, ...]) -> Any:
+    if not rest:
+        return value
+    if isinstance(node, Model):
+        node = {name: getattr(node, name) for name in type(node).model_fields}
+    children: dict[str, Any] = {}
+    if isinstance(node, Mapping):
+        children = {str(key): child for key, child in node.items() if key not in not_to_be}
+    elif isinstance(node, tuple | list):
+        children = {str(i): child for i, child in enumerate(node)}
+    key = rest[0]
+    if key not in children:
+        here = ".".join(path.split(".")[: -len(rest)]) or "the config"
+        allowed = ", ".join(children) or "nothing below it"
+        raise fault(f"no such field; {did_you_mean([key], children)}allowed in {here}: {allowed}", path)
+    changed = _replaced(children[key], rest[1:], value, path, ())
+    if isinstance(node, Mapping):
+        return {**node, key: changed}
+    return [*node[: int(key)], changed, *node[int(key) + 1 :]]
+
+
+def plain(value: Any) -> Any:
+    """A value in which there may be models as plain data."""
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value

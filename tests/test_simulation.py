@@ -1,0 +1,143 @@
+"""The same recording, however it is made: alone, in a batch, in pieces, again, or in another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import actor, config
+
+import gerd
+
+CONFIGS = Path(__file__).parent.parent / "configs"
+BACKENDS = ["torch", None]  # None: whatever a user gets who does not ask
+
+
+@pytest.fixture(params=BACKENDS, ids=str)
+def backend(request: pytest.FixtureRequest) -> str | None:
+    return request.param
+
+
+@pytest.fixture
+def outlines() -> gerd.Config:
+    return gerd.load(CONFIGS / "outlines.yaml", overrides=["steps=9"])
+
+
+def digest(made: gerd.Config, index: int = 0, **options: Any) -> tuple[str, str]:
+    """Of the events and of the background flags."""
+    recording = gerd.simulate(made, index, **options)
+    assert len(recording) > 500
+    return recording.digest, recording.background.tobytes().hex()
+
+
+def test_again(outlines: gerd.Config, backend: str | None) -> None:
+    assert digest(outlines, backend=backend) == digest(outlines, backend=backend)
+
+
+def test_every_index_and_seed_is_another_recording(outlines: gerd.Config, backend: str | None) -> None:
+    other = gerd.load(CONFIGS / "outlines.yaml", overrides=["steps=9", "seed=12"])
+    assert (
+        len(
+            {digest(outlines, 0, backend=backend), digest(outlines, 1, backend=backend), digest(other, backend=backend)}
+        )
+        == 3
+    )
+
+
+def test_the_backends_agree(outlines: gerd.Config) -> None:
+    assert digest(outlines, 5, backend="torch") == digest(outlines, 5)
+
+
+@pytest.mark.parametrize("indices", [[0], [3, 0, 2], [2**32 - 1, 7, 7]])
+def test_a_batch_is_its_recordings(outlines: gerd.Config, indices: list[int], backend: str | None) -> None:
+    batch = gerd.simulate_batch(outlines, indices, backend=backend)
+    assert [recording.identity.index for recording in batch] == indices
+    for index, recording in zip(indices, batch, strict=True):
+        alone = gerd.simulate(outlines, index, backend=backend)
+        assert recording.digest == alone.digest
+        np.testing.assert_array_equal(recording.background, alone.background)
+        np.testing.assert_array_equal(recording.truth, alone.truth)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_the_length_of_a_chunk_does_not_show(outlines: gerd.Config, chunk: int, backend: str | None) -> None:
+    assert digest(outlines, 2, chunk=chunk, backend=backend) == digest(outlines, 2, backend=backend)
+
+
+def test_another_process(outlines: gerd.Config) -> None:
+    program = (
+        "import gerd, json, sys;"
+        "config = gerd.load(sys.argv[1], overrides=['steps=9']);"
+        "print(json.dumps([r.digest for r in gerd.simulate_batch(config, [0, 1])]))"
+    )
+    command = [sys.executable, "-c", program, str(CONFIGS / "outlines.yaml")]
+    surroundings = {**os.environ, "PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "3"}
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=surroundings)
+    assert json.loads(found.stdout) == [gerd.simulate(outlines, index).digest for index in (0, 1)]
+
+
+def test_a_value_is_a_field_of_the_config(backend: str | None) -> None:
+    made = gerd.load(CONFIGS / "timescale.yaml")
+    for scale in (0.25, 2.8):
+        written = gerd.load(CONFIGS / "timescale.yaml", overrides=[f"time_scale={scale}"])
+        assert digest(made, 4, time_scale=scale, backend=backend) == digest(written, 4, backend=backend)
+    assert digest(made, 4, time_scale=2.8) != digest(made, 4, time_scale=0.25)
+
+
+def test_a_member_with_the_configs_own_value_is_the_recording_itself() -> None:
+    made = gerd.load(CONFIGS / "shrinking.yaml")
+    assert digest(made, **{"actors.0.scale.velocity.factor": 0.9}) == digest(made)
+
+
+def test_a_long_recording_in_pieces(backend: str | None) -> None:
+    moving = actor("triangle", velocity=[0.31, 0.17], border="bounce", rotation={"velocity": 1.3, "acceleration": 0.0})
+    made = config(moving, width=16, height=16, steps=5000, noise={"background": 0.001}, integrator={})
+    whole = gerd.simulate(made, backend=backend)
+    assert len(whole) > 10_000
+    assert whole.coordinates[-1, 0] == 4999
+    assert gerd.simulate(made, chunk=613, backend=backend).digest == whole.digest
+    short = gerd.simulate(made, backend=backend, steps=500)
+    assert short.keys.tolist() == whole.keys[whole.coordinates[:, 0] < 500].tolist()
+
+
+MEASURE = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+from conftest import actor, config
+import gerd
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+made = config(actor(velocity=[0.3, 0.1], border="bounce"), width=48, height=48, steps=200)
+gerd.simulate(made, backend="torch", chunk=100)
+before = peak()
+gerd.simulate(made, backend="torch", chunk=100, steps=20000)
+print(peak() - before)
+"""
+
+
+def test_memory_follows_the_chunk_and_not_the_recording() -> None:
+    """20,000 steps of 48 × 48 pixels would be 184 MB as int32 alone; the events are a few."""
+    command = [sys.executable, "-c", MEASURE, str(Path(__file__).parent)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(found.stdout) < 80  # MB
+
+
+@pytest.mark.parametrize("index", [-1, 2**32])
+def test_an_index_out_of_range_is_refused(index: int) -> None:
+    with pytest.raises(gerd.GerdError, match=f"index {index}"):
+        gerd.simulate(config(actor()), index)
+
+
+def test_an_unknown_backend_is_refused() -> None:
+    with pytest.raises(gerd.GerdError, match=r"backend 'abacus': allowed are .*torch"):
+        gerd.simulate(config(actor()), backend="abacus")
+
+
+def test_an_unknown_value_is_refused() -> None:
+    with pytest.raises(gerd.ConfigError, match=r"actors\.0\.speed"):
+        gerd.simulate(config(actor()), **{"actors.0.speed": 3})
