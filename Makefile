@@ -46,8 +46,11 @@ format: setup ## format the code and fix what ruff can fix
 docs: setup ## write the config reference from the models
 	$(BIN)/python docs/make_reference.py
 
-bench: setup ## run the benchmarks
-	$(BIN)/python benchmarks/rates.py
+bench: setup ## run the benchmarks (a GPU is used where there is one)
+	$(BIN)/python benchmarks/against_original.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/to_disk.py
+	$(BIN)/python benchmarks/gpu.py
 
 clean: ## remove what the other targets have made
 	rm -rf $(VENV) out dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -23,6 +23,7 @@ from pydantic import (
     PrivateAttr,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -150,10 +151,21 @@ def _start_outside(
     return []
 
 
+_RING_SCHEMA = {
+    "type": "array",
+    "items": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+    "minItems": 3,
+}
+
+
 class Polygon(Model):
     """Rings of [x, y] vertices in the unit frame, filled by the even-odd rule; concave and crossing rings allowed."""
 
-    polygon: Annotated[tuple[tuple[tuple[float, float], ...], ...], BeforeValidator(lambda value: _rings(value))]
+    polygon: Annotated[
+        tuple[tuple[tuple[float, float], ...], ...],
+        BeforeValidator(lambda value: _rings(value)),
+        WithJsonSchema({"anyOf": [_RING_SCHEMA, {"type": "array", "items": _RING_SCHEMA}]}),
+    ]
 
 
 def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:

@@ -45,6 +45,7 @@ from gerd.sweep import labels, member_count
 from gerd.values import Function
 from gerd.version import __version__
 
+TRIED_MEMBERS = 100  # drawn once before anything is written
 BATCH_PIXELS = 2**20  # pixels of all frames simulated together, so that memory does not grow with the shard
 
 Progress = Callable[[int], None]
@@ -71,7 +72,8 @@ def generate(
         raise GerdError(f"workers {workers}: allowed is 1 or more")
     _importable(config)
     _usable(device)
-    scenes_of(config, [0], labels(config, 0))  # what cannot be drawn is refused before anything is written
+    for member in range(min(member_count(config), TRIED_MEMBERS)):  # what cannot be drawn is refused at once
+        scenes_of(config, [0], labels(config, member))
     folder = Path(out)
     with _claimed(folder):
         try:

@@ -19,6 +19,7 @@ The initial integrator state is word 0 of element y · width + x at step 0, scal
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -29,6 +30,7 @@ from gerd.scene import BLOCK
 WORD = 2**32
 
 
+@cache
 def binomial_table(probability: float, pixels: int) -> NDArray[np.int64]:
     """(BLOCK,) bounds: a word is worth the number of bounds that it reaches. Exact to 2⁻³²."""
     p, below = Fraction(probability), Fraction(0)

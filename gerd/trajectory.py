@@ -152,9 +152,16 @@ def _cells(u: Array, low: Array, high: Array) -> tuple[Array, Array, Array, NDAr
 
 
 def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array:
-    """`u` folded into [low, high], either of which may be infinite."""
-    if (u >= low).all() and (u < high).all():
+    """`u` (…, times) folded into [low, high], either of which may be infinite."""
+    outside = ~((u >= low) & (u < high)).all(axis=-1)
+    if not outside.any():
         return u
+    result = u.copy()
+    result[outside] = _fold(u[outside], low[outside], high[outside], wrap[outside])
+    return result
+
+
+def _fold(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array:
     cells, anchor, size, bounded = _cells(u, low, high)
     cell = np.floor(cells)
     rest = u - cell * size
@@ -163,21 +170,23 @@ def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array
     cyclic = np.where((cells == cell) | (rest < low) | (rest >= high), anchor, rest)  # in [low, high)
     beyond = np.where(np.isfinite(low), u < low, u > high)  # one limit only: reflect there once
     once = np.where(beyond, anchor - (u - anchor), u)
-    return np.where(bounded, np.where(wrap, cyclic, mirrored), once)
+    folded = np.where(bounded, np.where(wrap, cyclic, mirrored), once)
+    return np.where((u >= low) & (u < high), u, folded)  # cells are rounded: what is inside stays as it is
 
 
 def _flipped(
     u: Array, speed: Array, push: Array, low: Array, high: Array, wrap: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Whether the folded path runs against the free one, on the later side of an instant of reflection."""
-    if (u > low).all() and (u < high).all():
+    inside = (u > low) & (u < high)
+    if inside.all():
         return np.zeros(u.shape, np.bool_)
     cells, _, _, bounded = _cells(u, low, high)
     cell = np.floor(cells)
     leaving = (speed < 0) | ((speed == 0) & (push < 0))
     cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
     beyond = np.where(np.isfinite(low), cell < 0, np.isfinite(high) & (cell >= 0))
-    return np.where(bounded, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
+    return ~inside & np.where(bounded, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
 
 
 def affine(values: Sequence[Array]) -> tuple[Array, ...]:

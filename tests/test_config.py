@@ -184,6 +184,12 @@ def test_a_config_needs_no_actors() -> None:
     assert gerd.parse("actors: []").actors == ()
 
 
+def test_the_schema_for_editors_knows_one_ring_and_several() -> None:
+    one, several = Config.model_json_schema()["$defs"]["Polygon"]["properties"]["polygon"]["anyOf"]
+    assert several["items"] == one
+    assert one["items"]["items"] == {"type": "number"}
+
+
 def test_a_config_is_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         parse().seed = 3  # type: ignore[misc]

@@ -198,6 +198,8 @@ REFUSED = [
     "min(t)",
     "max(*t)",
     "sin(x=t)",
+    "sin(t, x=t)",
+    "sin(t, **t)",
     "min(t, **t)",
     "t; t",
     "t\nt",

@@ -65,6 +65,10 @@ def test_a_batch_is_its_recordings(outlines: gerd.Config, indices: list[int], ba
         np.testing.assert_array_equal(recording.truth, alone.truth)
 
 
+def test_an_empty_batch(backend: str | None) -> None:
+    assert gerd.simulate_batch(config(actor()), [], backend=backend) == []
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_the_length_of_a_chunk_does_not_show(outlines: gerd.Config, chunk: int, backend: str | None) -> None:
     assert digest(outlines, 2, chunk=chunk, backend=backend) == digest(outlines, 2, backend=backend)

@@ -70,6 +70,20 @@ def test_derivatives_are_those_of_T(path: Trajectory, t: np.ndarray) -> None:
     np.testing.assert_allclose(second, (high - 2 * middle + low) / h**2, rtol=0, atol=1e-3)
 
 
+@given(paths, times)
+def test_T_is_made_of_the_parameters(path: Trajectory, t: np.ndarray) -> None:
+    np.testing.assert_array_equal(path.T(t), matrix(path.parameters(t)))
+
+
+@pytest.mark.parametrize("part", list(LINES))
+@pytest.mark.parametrize("how", [{"velocity": 0.25}, {"acceleration": 0.25}])
+def test_T_moves_with_each_parameter_alone(part: str, how: dict[str, float]) -> None:
+    path = motion(moved(part, **how))
+    start, later = path.T([0.0, 1.0])
+    assert (start != later).any()
+    np.testing.assert_array_equal([start, later], matrix(path.parameters([0.0, 1.0])))
+
+
 @given(st.sampled_from(list(SHAPES)), parameter_rows)
 def test_T_at_0_is_the_start(shape: str, row: np.ndarray) -> None:
     x, y, a, b, turn, slant = row.tolist()
@@ -137,6 +151,15 @@ def test_a_path_stays_inside(given_actor: dict[str, Any], t: np.ndarray, speed: 
         assert (values[:, :2] <= (16, 12)).all()
     if border == "wrap":
         assert (values[:, :2] < (16, 12)).all()
+
+
+def test_a_time_does_not_depend_on_the_others_asked_for() -> None:
+    """The largest number below a limit: its distance from -1 rounds to 2, but the limit is not reached yet."""
+    below = math.nextafter(1, 0)
+    path = motion(moved("shear", start=below, velocity=0.25, limits=[-1.0, 1.0]))
+    for times_asked in ([0.0], [0.0, 5.0]):
+        assert path.parameters(times_asked)[0, :2, SHEAR].tolist() == [below, 0.25]
+        assert path.T(times_asked)[0, 0, 1] == 6 * below
 
 
 def test_rounding_does_not_lead_outside() -> None:

@@ -56,10 +56,14 @@ def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     """How many recordings, and how many steps of them, are made at once."""
     if budget is None:
         budget = torch.cuda.mem_get_info(device)[0] // 2 if device.startswith("cuda") else 2**30
-    entries = sum(1 if outline.is_circle else len(outline.segments) for outline in scenes.outlines)
-    per_step = 2 * scenes.height * scenes.width + 40 * entries  # a byte per pixel and polarity; outlines
-    per_step += per_step // 2  # events: up to 24 bytes each, for one pixel in a hundred or so
-    fixed = 8 * scenes.height * scenes.width
+    size = scenes.height * scenes.width
+    fine = 1 << (scenes.upsampling - 1).bit_length()
+    per_step = 2 * size  # a byte per pixel and polarity
+    for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True):
+        entries = 1 if outline.is_circle else len(outline.segments)
+        per_step += (9 if wraps else 1) * (40 * entries + 16 + 8 * (scenes.height + ROWS) * fine)
+    per_step += per_step // 2  # the events, which are few
+    fixed = 4 * size  # the integrators
     steps = scenes.steps + scenes.warmup + 1
     rows = int(budget // (fixed + per_step * steps))
     if rows >= 1:
@@ -145,9 +149,9 @@ def _background(scenes: Scenes, out: Tensor, recorded: range, keys: Tensor, indi
     while True:
         filled = torch.zeros(1, dtype=torch.int64, device=device)
         found = torch.empty((room, 3), dtype=torch.int64, device=device)
-        triton_kernels.count[(-(-lanes // LANES), len(scenes) * len(recorded))](
+        triton_kernels.count[(len(scenes) * len(recorded), -(-lanes // LANES))](
             found, room, filled, keys, indices, tables, len(recorded), recorded.start, width, lanes,
-            LANES=LANES, num_warps=LANES // 32,
+            LANES=LANES, num_warps=1,
         )  # fmt: skip
         if int(filled) <= room:
             break

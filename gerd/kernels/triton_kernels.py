@@ -70,6 +70,14 @@ def bits_from(shift, F: tl.constexpr):
 
 
 @triton.jit
+def covered_count(left, right, x_fine, F: tl.constexpr):
+    """(ROWS, BLOCK): how many sub-pixels of each pixel lie from column `left` up to `right`, given per row."""
+    begin = tl.minimum(tl.maximum(left[:, None] - x_fine, 0), F)
+    end = tl.minimum(tl.maximum(right[:, None] - x_fine, 0), F)
+    return tl.maximum(end - begin, 0)
+
+
+@triton.jit
 def ones(word):
     """The number of bits set."""
     word = word - ((word >> 1) & 0x55555555)
@@ -306,20 +314,30 @@ def signal(
             if (marked != 0) | (pending != 0):
                 step = start + i
                 frame = recording * frames + i
-                close, only = 0, 0  # how many pieces are near the tile, and one of them
+                close, far, nearest = 0, 0, 0  # how many pieces are near the tile, and the last two of them
                 for piece in range(pieces):
                     if near(boxes + (frame * pieces + piece) * 4, x0, y0, ROWS):
-                        close += 1 + (tl.load(convex + piece) == 0).to(tl.int32)
-                        only = piece
+                        close += 1 + 2 * (tl.load(convex + piece) == 0).to(tl.int32)
+                        far, nearest = nearest, piece
                 visible = tl.zeros((ROWS, BLOCK), tl.int32)
+                bright = tl.load(intensity + recording * pieces + nearest)
+                place = crossings + (frame * pieces + nearest) * 2 * sub_rows + y * FINE
                 if close == 1:
-                    place = crossings + (frame * pieces + only) * 2 * sub_rows + y * FINE
                     for k in tl.static_range(F):
-                        one, two = tl.load(place + k)[:, None] - x_fine, tl.load(place + sub_rows + k)[:, None] - x_fine
-                        one, two = tl.minimum(tl.maximum(one, 0), F), tl.minimum(tl.maximum(two, 0), F)
-                        visible += tl.maximum(two - one, 0)
-                    visible *= tl.load(intensity + recording * pieces + only)
-                elif close > 1:
+                        visible += covered_count(tl.load(place + k), tl.load(place + sub_rows + k), x_fine, F)
+                    visible *= bright
+                elif close == 2:
+                    behind = tl.zeros((ROWS, BLOCK), tl.int32)
+                    other = crossings + (frame * pieces + far) * 2 * sub_rows + y * FINE
+                    for k in range(F):
+                        left_0, right_0 = tl.load(other + k), tl.load(other + sub_rows + k)
+                        left_1, right_1 = tl.load(place + k), tl.load(place + sub_rows + k)
+                        visible += covered_count(left_1, right_1, x_fine, F)
+                        behind += covered_count(left_0, right_0, x_fine, F)
+                        left_1, right_1 = tl.maximum(left_0, left_1), tl.minimum(right_0, right_1)
+                        behind -= covered_count(left_1, right_1, x_fine, F)
+                    visible = visible * bright + behind * tl.load(intensity + recording * pieces + far)
+                elif close > 2:
                     for k in range(F):
                         visible += visible_row(
                             crossings, coefficients, boxes, intensity, first, convex, recording, frame, pieces, entries,
@@ -343,8 +361,8 @@ def signal(
                         if HAS_EVENT:
                             chance = words(key_a, key_b, pixel, step, index, EVENT)[0]
                             fired = fired & (chance.to(tl.int64) >= drop_below)
-                        place = (recording * recorded + (i - (frames - recorded))) * 2 + on.to(tl.int64)
-                        tl.store(out + place * height * width + pixel, VALUE, mask=fired)
+                        plane = (recording * recorded + (i - (frames - recorded))) * 2 + on.to(tl.int64)
+                        tl.store(out + plane * height * width + pixel, VALUE, mask=fired)
                 shown = visible
                 begun = 1
         i += 1
@@ -360,13 +378,13 @@ def count(
 
     One lane for each group of four blocks of a row, at one step of one recording.
     """
-    frame = tl.program_id(1).to(tl.int64)
+    frame = tl.program_id(0).to(tl.int64)
     recording, step = frame // steps, start + frame % steps
     key_a, key_b = tl.load(keys).to(tl.uint32), tl.load(keys + 1).to(tl.uint32)
     index = tl.load(indices + recording)
     blocks = (width + BLOCK - 1) // BLOCK
     groups = (blocks + 3) // 4
-    element = tl.program_id(0) * LANES + tl.arange(0, LANES)
+    element = tl.program_id(1) * LANES + tl.arange(0, LANES)
     y, group = element // groups, element % groups
     four = words(key_a, key_b, element, step, index, BACKGROUND)
     for lane in tl.static_range(4):

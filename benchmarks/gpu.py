@@ -1,0 +1,97 @@
+"""On a GPU: a batch of recordings from the config to frames on the device, against a plain memset of the same frames.
+
+    python benchmarks/gpu.py [--batch N] [--json FILE]
+
+The scene is the three-shape case of `against_original.py`, at random places, background noise 0.001. Kernel times are
+the device's own (from PyTorch's profiler), whole times are the clock's; medians, per recording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+import gerd
+
+TEXT = """
+sensor: {width: 300, height: 300}
+steps: 128
+noise: {background: 0.001}
+actors:
+""" + "".join(
+    f"""
+  - shape: {shape}
+    translation: {{start: uniform, velocity: {{uniform: [-0.5, 0.5]}}, acceleration: 0}}
+    scale: {{start: 60, velocity: 0.1, acceleration: 0}}
+"""
+    for shape in ("circle", "square", "triangle")
+)
+
+
+def seconds(work: Callable[[], object], repeats: int = 7) -> float:
+    work()
+    taken = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        taken.append(time.perf_counter() - begun)
+    return statistics.median(taken)
+
+
+def device_seconds(work: Callable[[], object], repeats: int = 3) -> float:
+    """Time on the device alone, all kernels and fills of `work` together."""
+    work()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(repeats):
+            work()
+        torch.cuda.synchronize()
+    kernels = [event for event in profile.key_averages() if not event.key.startswith("Memcpy")]
+    return sum(event.self_device_time_total for event in kernels) / repeats / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("no GPU here: benchmarks/gpu.py has nothing to measure")
+        return
+    from gerd.kernels import triton_backend
+    from gerd.simulation import run, scenes_of
+
+    config, batch = gerd.parse(TEXT), chosen.batch
+    scenes = scenes_of(config, range(batch), {})
+    plain = torch.empty((batch, 128, 2, 300, 300), dtype=torch.bool, device="cuda")
+    memset = seconds(plain.zero_) / batch
+    del plain
+    times = {
+        "memset of the same frames": memset,
+        "all kernels": device_seconds(lambda: triton_backend.frames(scenes, "cuda")) / batch,
+        "config to frames on the device": seconds(
+            lambda: triton_backend.frames(scenes_of(config, range(batch), {}), "cuda")
+        )
+        / batch,
+        "config to events on the host": seconds(
+            lambda: list(run(scenes_of(config, range(batch), {}), device="cuda")), 3
+        )
+        / batch,
+    }
+    print(f"\n| {torch.cuda.get_device_name()}, batch {batch} | µs per recording | × memset |\n| --- | --- | --- |")
+    for name, taken in times.items():
+        print(f"| {name} | {taken * 1e6:.1f} | {taken / memset:.1f} |")
+    if chosen.json:
+        chosen.json.write_text(json.dumps(times, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

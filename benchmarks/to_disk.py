@@ -1,0 +1,82 @@
+"""From a config to a dataset on disk: its rate against the bare kernel's, bytes per event, and memory.
+
+    python benchmarks/to_disk.py [--count N] [--json FILE]
+
+The bare kernel is `gerd.simulate_batch` without the writing, in as many processes as `gerd.generate` uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import resource
+import shutil
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import gerd
+from gerd.kernels.events import Events
+from gerd.simulation import run, scenes_of
+from gerd.storage import SHARD_SIZE
+
+CONFIG = Path(__file__).parent.parent / "configs" / "bouncing.yaml"
+
+
+def kernel_only(begin: int) -> int:
+    """The events of one shard's worth of recordings, made and thrown away."""
+    import torch
+
+    torch.set_num_threads(1)
+    scenes = scenes_of(gerd.load(CONFIG), range(begin, begin + SHARD_SIZE), {})
+    parts: list[Events] = list(run(scenes))
+    return sum(len(part.keys) for part in parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=8192)
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    config, workers = gerd.load(CONFIG), os.cpu_count() or 1
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context) as pool:
+        list(pool.map(kernel_only, range(0, workers * SHARD_SIZE, SHARD_SIZE)))  # imports and compiles
+        begun = time.perf_counter()
+        events = sum(pool.map(kernel_only, range(0, chosen.count, SHARD_SIZE)))
+        kernel = chosen.count / (time.perf_counter() - begun)
+    folder = Path(tempfile.mkdtemp(prefix="gerd-bench-"))
+    memory = []
+    try:
+        gerd.generate(config, folder / "warm", SHARD_SIZE * workers, workers=workers)
+        for count in (chosen.count // 4, chosen.count):
+            begun = time.perf_counter()
+            gerd.generate(config, folder / str(count), count, workers=workers)
+            rate = count / (time.perf_counter() - begun)
+            memory.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+        size = sum(file.stat().st_size for file in (folder / str(chosen.count)).iterdir())
+    finally:
+        shutil.rmtree(folder)
+    result = {
+        "kernel_per_s": kernel,
+        "generate_per_s": rate,
+        "share": rate / kernel,
+        "bytes_per_event": size / events,
+        "worker_memory_mb": memory,
+    }
+    print("\n| what | measured |\n| --- | --- |")
+    print(f"| bare kernel, {workers} processes | {kernel:,.0f} recordings/s |")
+    print(f"| gerd generate, {workers} processes, start-up included | {rate:,.0f} recordings/s = {rate / kernel:.0%} |")
+    print(f"| on disk, ground truth included | {size / events:.2f} bytes per event |")
+    print(
+        f"| largest worker at {chosen.count // 4} and {chosen.count} recordings | {memory[0]:.0f} and {memory[1]:.0f} MB |"
+    )
+    if chosen.json:
+        chosen.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
