@@ -71,9 +71,8 @@ def main() -> None:
     print(f"| bare kernel, {workers} processes | {kernel:,.0f} recordings/s |")
     print(f"| gerd generate, {workers} processes, start-up included | {rate:,.0f} recordings/s = {rate / kernel:.0%} |")
     print(f"| on disk, ground truth included | {size / events:.2f} bytes per event |")
-    print(
-        f"| largest worker at {chosen.count // 4} and {chosen.count} recordings | {memory[0]:.0f} and {memory[1]:.0f} MB |"
-    )
+    counts = f"{chosen.count // 4} and {chosen.count} recordings"
+    print(f"| largest worker at {counts} | {memory[0]:.0f} and {memory[1]:.0f} MB |")
     if chosen.json:
         chosen.json.write_text(json.dumps(result, indent=1) + "\n")
 

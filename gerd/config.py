@@ -274,8 +274,8 @@ class Actor(Model):
 class Sensor(Model):
     """The frame, in pixels."""
 
-    width: int = Field(128, strict=True, ge=1, le=16384)
-    height: int = Field(128, strict=True, ge=1, le=16384)
+    width: int = Field(128, strict=True, ge=1, le=16384, description="pixels along x")
+    height: int = Field(128, strict=True, ge=1, le=16384, description="pixels along y")
 
 
 class Integrator(Model):

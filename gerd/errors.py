@@ -47,6 +47,9 @@ class ConfigError(GerdError):
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    def __reduce__(self) -> tuple[type[ConfigError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)  # so that it survives the way out of a worker process
+
 
 def shorten(value: object, limit: int = 60) -> str:
     """`value` as text for a message, cut so that a huge value does not fill the screen."""

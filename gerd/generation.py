@@ -71,7 +71,6 @@ def generate(
     if workers is not None and workers < 1:
         raise GerdError(f"workers {workers}: allowed is 1 or more")
     _importable(config)
-    _usable(device)
     for member in range(min(member_count(config), TRIED_MEMBERS)):  # what cannot be drawn is refused at once
         scenes_of(config, [0], labels(config, member))
     folder = Path(out)
@@ -156,18 +155,6 @@ def _fill(
     entries.update(_make(config, folder, missing, total, workers, device, progress))
     complete = {**manifest, "complete": True, "shards": [entries[number] for number in numbers]}
     write_atomically(folder / MANIFEST, json_bytes(complete))
-
-
-def _usable(device: str) -> None:
-    if device == "cpu":
-        return
-    import torch
-
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise GerdError(f"device {device!r}: cannot be used here: {reason}") from None
 
 
 def _cores(device: str) -> int:

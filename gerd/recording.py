@@ -8,10 +8,8 @@ lengths in pixels, angles in radians, derivatives per step.
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +19,6 @@ from gerd import trajectory
 from gerd.config import Config
 from gerd.draw import draw
 from gerd.scene import INTENSITY_ONE, Scenes
-from gerd.shapes import RADIUS, Outline
 from gerd.sweep import relatives, with_values
 
 if TYPE_CHECKING:
@@ -208,7 +205,7 @@ class Recording:
     def visibility(self) -> Array:
         """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
         seen = np.stack([self.coverage(i, i + 1)[0].sum(axis=(1, 2), dtype=np.float64) for i in range(self.steps)])
-        areas = np.array([_area(outline) for outline in self.scene.outlines])
+        areas = np.array([outline.area for outline in self.scene.outlines])
         size = areas * np.abs(np.linalg.det(self.T[:, :, :2, :2]))
         return np.clip(seen / np.where(size > 0, size, 1.0), 0.0, 1.0)
 
@@ -247,21 +244,3 @@ class Recording:
         )
         counts = torch_backend.activation(copies, np.zeros(1, np.int64), noisy=False)[:, 0]
         return np.moveaxis(places[counts.numpy().argmax(axis=0)], -1, 0)
-
-
-def _area(outline: Outline) -> float:
-    """What the outline encloses in the unit frame, by the even-odd rule; rings may cross.
-
-    Cut into slabs at every vertex, and finer: in a slab the width is linear in y, but for the few where sides cross.
-    """
-    if outline.is_circle:
-        return math.pi * RADIUS**2
-    (ax, ay), (bx, by) = np.moveaxis(outline.segments, 0, -1)
-    heights = np.unique(np.concatenate([ay, np.linspace(ay.min(), ay.max(), 1025)]))
-    total = 0.0
-    for top, bottom in pairwise(heights):
-        y = (top + bottom) / 2
-        cut = (ay <= y) != (by <= y)
-        x = np.sort(ax[cut] + (y - ay[cut]) / (by[cut] - ay[cut]) * (bx[cut] - ax[cut]))
-        total += (bottom - top) * float((x[1::2] - x[::2]).sum())
-    return total

@@ -63,15 +63,20 @@ class Outline:
 
     @property
     def area(self) -> float:
-        """The enclosed area in the unit frame; a ring inside another is a hole. Rings must not cross."""
+        """What the outline encloses in the unit frame, by the even-odd rule; rings may cross.
+
+        Cut into slabs at every vertex, and finer: in a slab the width is linear in y, unless sides cross in it.
+        """
         if self.is_circle:
             return math.pi * RADIUS**2
-        total, sides = 0.0, self.segments
-        owner = np.repeat(np.arange(len(self.rings)), [len(ring) for ring in self.rings])
-        for i, ring in enumerate(self.rings):
-            x, y = ring[:, 0], ring[:, 1]
-            size = abs(float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))) / 2
-            total += -size if _inside(ring[0], sides[owner != i]) else size
+        (ax, ay), (bx, by) = np.moveaxis(self.segments, 0, -1)
+        heights = np.unique(np.concatenate([ay, np.linspace(ay.min(), ay.max(), 1025)]))
+        total = 0.0
+        for top, bottom in pairwise(heights):
+            y = (top + bottom) / 2
+            cut = (ay <= y) != (by <= y)
+            x = np.sort(ax[cut] + (y - ay[cut]) / (by[cut] - ay[cut]) * (bx[cut] - ax[cut]))
+            total += (bottom - top) * float((x[1::2] - x[::2]).sum())
         return total
 
     def extent(self, linear: Array) -> tuple[Array, Array]:
@@ -222,15 +227,6 @@ def _fit(rings: list[Array]) -> list[Array]:
 
 _NO_AREA = "encloses no area; allowed: an outline that does"
 _TOO_MANY = f"has too many vertices; at most {MOST_VERTICES} are allowed"
-
-
-def _inside(point: Array, sides: Array) -> bool:
-    """Whether `point` lies inside the rings made of `sides` (n, 2, 2), by counting the sides to its right."""
-    a, b = sides[:, 0], sides[:, 1]
-    crossing = (a[:, 1] <= point[1]) != (b[:, 1] <= point[1])
-    run = np.where(crossing, b[:, 1] - a[:, 1], 1.0)
-    x = a[:, 0] + (point[1] - a[:, 1]) / run * (b[:, 0] - a[:, 0])
-    return bool((crossing & (x > point[0])).sum() % 2)
 
 
 def encloses_area(ring: Array) -> bool:

@@ -48,6 +48,8 @@ def simulate_batch(
     values: Mapping[str, Any] | None = None,
 ) -> list[Recording]:
     """Several recordings at once, each with the same bits as alone."""
+    if len(indices) == 0:
+        return []
     scenes = scenes_of(config, indices, values or {})
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
@@ -72,7 +74,7 @@ def simulate_batch(
 def scenes_of(config: Config, indices: Sequence[int] | NDArray[np.int64], values: Mapping[str, Any]) -> Scenes:
     """What the recordings `indices` draw, with some fields set."""
     for index in indices:
-        if not 0 <= index < 2**32:
+        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
             raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
     return draw(with_values(config, values, "values"), indices, relatives(config))
 
@@ -85,6 +87,8 @@ def run(
     Every backend gives the same bits: `torch` is the definition, on any device; `cpu` (numba) and `cuda` (Triton) are
     fast. Without a name, the fast one of the device is taken if its compiler is installed.
     """
+    if chunk is not None and chunk < 1:
+        raise GerdError(f"chunk {chunk}: allowed is 1 step or more")
     if backend is None:
         compilers = {"cpu": "numba", "cuda": "triton"}
         kind = device.partition(":")[0]

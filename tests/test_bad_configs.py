@@ -285,11 +285,22 @@ SHAPES = [
         "a vertex [x, y]",
         "[0, 1, 2]",
     ),
+    Bad(
+        "vertex_of_second_ring",
+        shape("{polygon: [[[0, 0], [1, 0], [0, 1]], [[0, 0], [1, 0], [0, x]]]}"),
+        2,
+        "actors.0.shape.polygon.1.2",
+        "allowed: a vertex [x, y]",
+        "[0, 'x']",
+    ),
     Bad("polygon_flat", shape("{polygon: [[0, 0], [1, 0], [2, 0]]}"), 2, "shape.polygon", "do not lie on one line"),
     Bad("polygon_slanted", shape("{polygon: [[0, 0], [1, 1], [3, 3]]}"), 2, "shape.polygon", "do not lie on one line"),
     Bad("polygon_word", shape("{polygon: square}"), 2, "shape.polygon", "allowed: [[x, y], …]", "'square'"),
     Bad("polygon_huge", shape(f"{{polygon: [{'[0, 0], ' * 20_001}]}}"), 2, "shape.polygon", "at most 20000"),
     Bad("svg_word", shape("{svg: square}"), 2, "actors.0.shape.svg", "allowed: a path's d string", "'square'"),
+    Bad(
+        "svg_with_a_word", shape("{svg: M 0 0 L 1 0 L 1 1 foo Z}"), 2, "shape.svg", "it has the character 'f'; allowed"
+    ),
     Bad("svg_no_move", shape("{svg: L 1 1 2 0 z}"), 2, "actors.0.shape.svg", "allowed: a path's d string"),
     Bad("svg_cut_off", shape("{svg: 'M 0 0 L 1'}"), 2, "actors.0.shape.svg", "allowed: a path's d string"),
     Bad("svg_line", shape("{svg: 'M 0 0 L 1 1'}"), 2, "actors.0.shape.svg", "encloses no area"),

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,7 @@ def test_help_lists_the_commands(run: Any) -> None:
 
 def test_version(run: Any) -> None:
     shown = run("--version")
-    assert (shown.code, shown.out) == (0, f"gerd {metadata.version('gerd')}\n")
+    assert (shown.code, shown.out) == (0, f"gerd {gerd.__version__}\n")
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import gerd
+from gerd.picture import BACKDROP
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -102,10 +104,17 @@ def test_the_modules_that_the_documents_name_exist() -> None:
 
 
 def test_the_picture_shows_the_example() -> None:
-    picture = ROOT / "docs" / "bouncing.gif"
-    assert picture.stat().st_size < 400_000
-    with Image.open(picture) as pages:
-        assert pages.n_frames == gerd.load(ROOT / "configs" / "bouncing.yaml").steps
+    file = ROOT / "docs" / "bouncing.gif"
+    assert file.stat().st_size < 400_000
+    recording = gerd.simulate(gerd.load(ROOT / "configs" / "bouncing.yaml"))
+    with Image.open(file) as pages:
+        assert pages.n_frames == recording.steps
+        zoom = pages.width // recording.width
+        for step in (0, 30, 59):
+            pages.seek(step)
+            colours = np.asarray(pages.convert("RGB"))[: recording.height * zoom : zoom, ::zoom]
+            events = recording.frames(step, step + 1)[0].any(0).numpy()
+            assert np.array_equal((colours != BACKDROP).any(-1), events), "make the picture again, as the README says"
 
 
 def test_the_config_reference_is_up_to_date(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import gerd
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -41,7 +43,7 @@ def test_the_metadata_is_complete(wheel: Path) -> None:
     opened = zipfile.ZipFile(wheel)
     (folder,) = {name.partition("/")[0] for name in opened.namelist() if ".dist-info/" in name}
     metadata = message_from_bytes(opened.read(f"{folder}/METADATA"))
-    assert (metadata["Name"], metadata["Version"]) == (PROJECT["name"], PROJECT["version"])
+    assert (metadata["Name"], metadata["Version"]) == ("gerd", gerd.__version__)
     assert metadata["License-Expression"] == "MIT"
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["Summary"] == PROJECT["description"]

@@ -65,8 +65,8 @@ def test_a_batch_is_its_recordings(outlines: gerd.Config, indices: list[int], ba
         np.testing.assert_array_equal(recording.truth, alone.truth)
 
 
-def test_an_empty_batch(backend: str | None) -> None:
-    assert gerd.simulate_batch(config(actor()), [], backend=backend) == []
+def test_an_empty_batch() -> None:
+    assert gerd.simulate_batch(config(actor()), []) == []
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 1000])

@@ -99,7 +99,7 @@ class _State:
             np.empty(height * width, np.int64),  # picked by a scattered noise
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),  # pixel of a column
         )
-        self.scratch = tuple(np.empty(2 * (slots + pieces) + 2, np.int64) for _ in range(8))
+        self.scratch = tuple(np.empty(2 * (slots + pieces) + 2, np.int64) for _ in range(6))
 
     def arrays(self) -> tuple[Any, ...]:
         return (*self.frames, *self._rest)

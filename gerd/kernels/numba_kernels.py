@@ -24,6 +24,7 @@ KEY_STEP_A, KEY_STEP_B = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 ROUNDS = 10
 INITIAL, SHAPE, EVENT, BACKGROUND = 2, 3, 4, 5  # purposes
 BLOCK = 32
+END = np.int64(2**40)  # beyond every column
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
 
 NONE, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
@@ -121,31 +122,6 @@ def find_crossings(pieces, coefficients, width_fine, rows, frame):
                 total[r] += count[piece, r]
 
 
-@compiled
-def visible(pieces, intensity, cols, count, r, at, value, cursor):
-    """The picture along one sub-row: value[i] holds from column at[i] up to at[i + 1]. Nearer pieces hide farther."""
-    _, is_ellipse, slot = pieces
-    length = 0
-    present = np.int64(0)
-    for piece in range(len(is_ellipse)):
-        cursor[piece] = 0
-    while True:
-        nearest = np.int64(2**62)
-        for piece in range(len(is_ellipse)):
-            if cursor[piece] < count[piece, r]:
-                nearest = min(nearest, np.int64(cols[r, slot[piece] + cursor[piece]]))
-        if nearest == 2**62:
-            return length
-        present = 0
-        for piece in range(len(is_ellipse)):
-            while cursor[piece] < count[piece, r] and cols[r, slot[piece] + cursor[piece]] == nearest:
-                cursor[piece] += 1
-            if cursor[piece] % 2 == 1:
-                present = intensity[piece]
-        at[length], value[length] = nearest, present
-        length += 1
-
-
 @inlined
 def difference(a0, b0, a1, b1, bright):
     """The columns in which the span a1 … b1 differs from a0 … b0, as two times (begin, end, change per sub-pixel)."""
@@ -156,37 +132,13 @@ def difference(a0, b0, a1, b1, bright):
 
 
 @compiled
-def apart(slot, old_cols, old_count, new_cols, new_count, r, left, right, active):
-    """The number of pieces in row r if each has at most one span and none meets another, before or after; else -1."""
-    found = 0
-    for piece in range(len(old_count)):
-        was, now = old_count[piece, r], new_count[piece, r]
-        if was == 0 and now == 0:
-            continue
-        if was > 2 or now > 2:
-            return -1
-        base = slot[piece]
-        begin, end = np.int64(2**62), np.int64(-1)
-        if was:
-            begin, end = np.int64(old_cols[r, base]), np.int64(old_cols[r, base + 1])
-        if now:
-            begin, end = min(begin, np.int64(new_cols[r, base])), max(end, np.int64(new_cols[r, base + 1]))
-        for k in range(found):
-            if begin < right[k] and left[k] < end:
-                return -1
-        left[found], right[found], active[found] = begin, end, piece
-        found += 1
-    return found
-
-
-@compiled
 def compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_of, scratch):
     """Add up in `change` how the activation of each pixel differs between the old and the new crossings.
 
     Returns the pixel rows that may have changed, as first and end.
     """
     _, height, f = geometry
-    begins, ends, amounts, active = scratch[:4]
+    begins, ends, amounts, active, lefts, rights = scratch
     slot = pieces[2]
     old_cols, old_count, old_total, old_only, old_low, old_high = old
     new_cols, new_count, new_total, new_only, new_low, new_high = new
@@ -204,25 +156,66 @@ def compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_o
             if was == 0 and now == 0:
                 continue
             piece = new_only[r] if now else old_only[r]
-            if piece >= 0 and was <= 2 and now <= 2 and (was == 0 or old_only[r] == piece):
-                alone, active[0] = 1, piece
-            else:
-                alone = apart(slot, old_cols, old_count, new_cols, new_count, r, begins, ends, active)
+            meet, found = False, 1  # whether spans of several pieces may meet, and how many pieces there are
+            active[0] = piece
+            if piece < 0 or was > 2 or now > 2 or (was > 0 and old_only[r] != piece):
+                found = 0
+                for piece in range(len(intensity)):
+                    was, now = old_count[piece, r], new_count[piece, r]
+                    if was == 0 and now == 0:
+                        continue
+                    base = slot[piece]
+                    lefts[found] = min(old_cols[r, base] if was else END, new_cols[r, base] if now else END)
+                    rights[found] = max(
+                        old_cols[r, base + was - 1] if was else -1, new_cols[r, base + now - 1] if now else -1
+                    )
+                    meet = meet or was > 2 or now > 2
+                    for k in range(found):
+                        meet = meet or (lefts[found] < rights[k] and lefts[k] < rights[found])
+                    active[found] = piece
+                    found += 1
             parts = 0
-            for k in range(alone):
-                piece = active[k]
-                base, bright = slot[piece], np.int64(intensity[piece])
-                a0 = b0 = a1 = b1 = np.int64(0)
-                if old_count[piece, r]:
-                    a0, b0 = np.int64(old_cols[r, base]), np.int64(old_cols[r, base + 1])
-                if new_count[piece, r]:
-                    a1, b1 = np.int64(new_cols[r, base]), np.int64(new_cols[r, base + 1])
-                found = difference(a0, b0, a1, b1, bright)
-                begins[parts], ends[parts], amounts[parts] = found[0], found[1], found[2]
-                begins[parts + 1], ends[parts + 1], amounts[parts + 1] = found[3], found[4], found[5]
-                parts += 2
-            if alone < 0:
-                parts = overlapping(pieces, intensity, old_cols, old_count, new_cols, new_count, r, scratch)
+            if meet:  # walk along the row through the crossings of both frames, in order
+                here = before = after = np.int64(0)
+                for k in range(found):
+                    lefts[k] = rights[k] = 0  # crossings of the old and of the new frame that lie behind
+                while True:
+                    there = END
+                    for k in range(found):
+                        piece = active[k]
+                        if lefts[k] < old_count[piece, r]:
+                            there = min(there, old_cols[r, slot[piece] + lefts[k]])
+                        if rights[k] < new_count[piece, r]:
+                            there = min(there, new_cols[r, slot[piece] + rights[k]])
+                    if before != after and there > here:
+                        begins[parts], ends[parts], amounts[parts] = here, there, after - before
+                        parts += 1
+                    if there == END:
+                        break
+                    before = after = np.int64(0)
+                    for k in range(found):  # nearer pieces overwrite farther ones
+                        piece = active[k]
+                        base = slot[piece]
+                        while lefts[k] < old_count[piece, r] and old_cols[r, base + lefts[k]] == there:
+                            lefts[k] += 1
+                        while rights[k] < new_count[piece, r] and new_cols[r, base + rights[k]] == there:
+                            rights[k] += 1
+                        before = np.int64(intensity[piece]) if lefts[k] % 2 == 1 else before
+                        after = np.int64(intensity[piece]) if rights[k] % 2 == 1 else after
+                    here = there
+            else:
+                for k in range(found):
+                    piece = active[k]
+                    base, bright = slot[piece], np.int64(intensity[piece])
+                    a0 = b0 = a1 = b1 = np.int64(0)
+                    if old_count[piece, r]:
+                        a0, b0 = np.int64(old_cols[r, base]), np.int64(old_cols[r, base + 1])
+                    if new_count[piece, r]:
+                        a1, b1 = np.int64(new_cols[r, base]), np.int64(new_cols[r, base + 1])
+                    one = difference(a0, b0, a1, b1, bright)
+                    begins[parts], ends[parts], amounts[parts] = one[0], one[1], one[2]
+                    begins[parts + 1], ends[parts + 1], amounts[parts + 1] = one[3], one[4], one[5]
+                    parts += 2
             for k in range(parts):
                 start, stop, amount = begins[k], ends[k], amounts[k]
                 if start >= stop:
@@ -244,29 +237,6 @@ def compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_o
                         touched[y, word] = ALL
                     touched[y, last] |= ALL >> np.uint64(63 - (right & 63))
     return begin // f, (end - 1) // f + 1
-
-
-@compiled
-def overlapping(pieces, intensity, old_cols, old_count, new_cols, new_count, r, scratch):
-    """The columns in which a row of any kind differs; written to begins, ends, amounts, and counted."""
-    begins, ends, amounts, active, old_at, old_value, new_at, new_value = scratch
-    olds = visible(pieces, intensity, old_cols, old_count, r, old_at, old_value, active)
-    news = visible(pieces, intensity, new_cols, new_count, r, new_at, new_value, active)
-    i = j = parts = 0
-    here = before = after = np.int64(0)
-    while i < olds or j < news:
-        there = old_at[i] if j >= news or (i < olds and old_at[i] <= new_at[j]) else new_at[j]
-        if before != after:
-            begins[parts], ends[parts], amounts[parts] = here, there, after - before
-            parts += 1
-        if i < olds and old_at[i] == there:
-            before = old_value[i]
-            i += 1
-        if j < news and new_at[j] == there:
-            after = new_value[j]
-            j += 1
-        here = there
-    return parts
 
 
 @compiled
