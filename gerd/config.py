@@ -30,9 +30,9 @@ from pydantic import (
 from pydantic_core import InitErrorDetails
 
 from gerd import shapes
-from gerd.errors import shorten
+from gerd.errors import ConfigError, shorten
 from gerd.model import Model, at, detail, details_of, did_you_mean, fault, faults, plain, replaced
-from gerd.text import dotted, dump_yaml
+from gerd.text import Document, dotted, dump_yaml
 from gerd.values import (
     Acceleration,
     Factor,
@@ -325,6 +325,7 @@ class Config(Model):
     )
 
     _text: str | None = PrivateAttr(None)  # as the user wrote it
+    _document: Document | None = PrivateAttr(None)  # where each field was written
     _directory: str = PrivateAttr(".")  # where masks are looked up
     _trusted: str | None = PrivateAttr(None)  # the folder to import functions from, if the user trusts the config
 
@@ -410,12 +411,19 @@ class Config(Model):
         for path, value in values.items():
             data = replaced(data, path, value, NOT_SWEPT)
         result = Config.model_validate(data, context={"directory": self._directory})
-        result._trusted = self._trusted
+        result._trusted, result._document = self._trusted, self._document
         return result
+
+    def error(self, path: str, message: str, value: Any) -> ConfigError:
+        """What is wrong with the field at `path`, found only when a scene was drawn."""
+        place = tuple(int(part) if part.isdecimal() else part for part in path.split("."))
+        return ConfigError([(self._document or Document(None)).problem(place, message, shorten(value))])
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
         result = super().model_copy(update=update, deep=deep)
-        result.__dict__.pop("digest", None)
+        if update:  # what was worked out or written before no longer holds
+            result.__dict__.pop("digest", None)
+            result._text = None
         return result
 
     @property
@@ -424,7 +432,10 @@ class Config(Model):
         return self.resolved_yaml() if self._text is None else self._text
 
     def resolved(self) -> dict[str, Any]:
-        """All fields with their values as plain data, files and glyphs turned into polygons."""
+        """All fields with their values as plain data that needs no other file: masks, paths and glyphs as polygons.
+
+        Only a swept path or glyph is left as it was written, because it is a label, too.
+        """
         return self.model_dump(mode="json")
 
     def resolved_yaml(self) -> str:
@@ -437,8 +448,9 @@ class Config(Model):
 
 
 def digest_of(resolved: dict[str, Any]) -> str:
-    """The digest of a config, from its resolved form."""
-    return hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
+    """sha256 over a resolved config; the order of the swept paths counts, because it numbers the members."""
+    ordered = {**resolved, "sweep": list(resolved["sweep"].items())}
+    return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
 
 
 def _as_written(value: Any) -> Any:

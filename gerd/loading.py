@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from gerd.config import Config
 from gerd.errors import ConfigError, Problem, shorten
 from gerd.explain import explain
-from gerd.text import Document, parse_yaml, read_text
+from gerd.text import DEEPEST, Document, parse_yaml, read_text
 
 
 def load(path: str | Path, *, overrides: Sequence[str] = (), trust: bool = False) -> Config:
@@ -45,6 +45,7 @@ def parse(
     except ValidationError as error:
         raise explain(error, document) from None
     config._text = text if not overrides else config.resolved_yaml()
+    config._document = replace(document, data=None)
     config._trusted = str(directory) if trust else None
     return config
 
@@ -53,7 +54,7 @@ def _override(document: Document, override: str) -> Document:
     """The document with one `path=value` applied; the value is YAML."""
     path, equals, value = override.partition("=")
     source = f"--set {override}"
-    if not equals or not path.strip():
+    if not equals or not path.strip() or path.count(".") > DEEPEST:
         raise ConfigError([Problem(source, None, "", None, "allowed: path=value, such as noise.background=0.01")])
     parts = path.strip().split(".")
     if parts[0] == "sweep" and len(parts) > 1:
@@ -67,8 +68,8 @@ def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any
         return value
     key, rest = parts[0], parts[1:]
     if isinstance(node, list):
-        if key.isdecimal() and int(key) < len(node):
-            return [_set(item, rest, value, source, path) if i == int(key) else item for i, item in enumerate(node)]
+        if key in map(str, range(len(node))):
+            return [_set(item, rest, value, source, path) if str(i) == key else item for i, item in enumerate(node)]
         message = f"there is no item {key}; allowed: 0 to {len(node) - 1}" if node else "the list is empty"
         raise ConfigError([Problem(source, None, path, None, message)])
     if node is None or isinstance(node, dict):

@@ -7,9 +7,13 @@ is drawn beyond a border or limit is its mirror image (on a torus: its copy) ins
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
+import importlib.util
 import math
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +21,11 @@ from numpy.typing import NDArray
 
 from gerd import exactmath
 from gerd.config import Actor, Config
-from gerd.errors import ConfigError, Problem, TrustError
+from gerd.errors import TrustError
 from gerd.expression import evaluate
 from gerd.sampling import START, VELOCITY, Source
 from gerd.shapes import RADIUS, Outline
+from gerd.shapes import outline as shape_outline
 from gerd.trajectory import ROTATION, SCALE_X, SCALE_Y, SHEAR, Trajectory, X, Y, derivatives, matrix
 from gerd.values import Boundary, Expression, Factor, Function, Profile, Uniform
 
@@ -43,14 +48,14 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
     start = np.zeros((len(source.rows), 6))
     start[:, SCALE_X:] = _form(config, source)
     relatives = [member for member in family if source.actor < len(member.actors)] or [config]
-    start[:, X:SCALE_X] = _position(config, source, outline, relatives)
+    start[:, X:SCALE_X] = _position(config, source, relatives)
     low, high = _bounds(config, actor, start)
     wrap = np.zeros(start.shape, np.bool_)
     wrap[:, X:SCALE_X] = actor.translation.border == "wrap"
     base = np.zeros_like(start)
     inside = Trajectory.at_rest(start, low, high, wrap).parameters([0.0])[:, 0, 0]
     start = np.where((start < low) | (start > high), inside, start)
-    velocity = _velocity(source, actor, outline, start)
+    velocity = _velocity(config, source, outline, start)
     if isinstance(actor.scale.velocity, Factor):
         sizes = slice(SCALE_X, SCALE_Y + 1)
         base[:, sizes] = start[:, sizes]
@@ -91,7 +96,7 @@ def _form(config: Config, source: Source) -> Array:
     return np.column_stack([source.size(scale, START), turn, source.sample(shear, START, SHEAR)])
 
 
-def _position(config: Config, source: Source, outline: Outline, relatives: Sequence[Config]) -> Array:
+def _position(config: Config, source: Source, relatives: Sequence[Config]) -> Array:
     """(rows, 2): the centre at t = 0."""
     start = config.actors[source.actor].translation.start
     frame = np.array([config.sensor.width, config.sensor.height], np.float64)
@@ -99,21 +104,23 @@ def _position(config: Config, source: Source, outline: Outline, relatives: Seque
         return np.broadcast_to(frame / 2, (len(source.rows), 2))
     if not isinstance(start, str):
         return source.pair(start, START, X)
-    low, high = np.zeros((len(source.rows), 2)), np.broadcast_to(frame, (len(source.rows), 2))
+    low, high = np.zeros((len(source.rows), 2)), np.full((len(source.rows), 2), np.inf)
     for member in relatives:
         parameters = np.zeros((len(source.rows), 3, 6))
         parameters[:, 0, SCALE_X:] = _form(member, source)
-        smallest, largest = outline.extent(matrix(parameters)[:, :2, :2])
-        margin = member.actors[source.actor].translation.margin
+        relative = member.actors[source.actor]
+        smallest, largest = shape_outline(relative.rings).extent(matrix(parameters)[:, :2, :2])
+        margin, side = relative.translation.margin, np.array([member.sensor.width, member.sensor.height], np.float64)
         low = np.maximum(low, np.maximum(-smallest, margin))
-        high = np.minimum(high, frame - np.maximum(largest, margin))
+        high = np.minimum(high, side - np.maximum(largest, margin))
     middle = (low + high) / 2  # of a shape that does not fit into the frame
     low, high = np.minimum(low, middle), np.maximum(high, middle)
     share = source.pair(Uniform(uniform=(0.0, 1.0)), START, X)
     return np.where(low < high, low + (high - low) * share, middle)
 
 
-def _velocity(source: Source, actor: Actor, outline: Outline, start: Array) -> Array:
+def _velocity(config: Config, source: Source, outline: Outline, start: Array) -> Array:
+    actor = config.actors[source.actor]
     velocity = np.zeros_like(start)
     velocity[:, X:SCALE_X] = source.pair(actor.translation.velocity, VELOCITY, X)
     growth = actor.scale.velocity
@@ -128,7 +135,7 @@ def _velocity(source: Source, actor: Actor, outline: Outline, start: Array) -> A
             if not moved.all():
                 message = f"{name} does not move the outline of this shape; allowed: a number"
                 path = f"actors.{source.actor}.{name}.velocity.boundary"
-                raise ConfigError([Problem("config", None, path, str(given.boundary), message)])
+                raise config.error(path, message, given.model_dump()["boundary"])
             velocity[:, parameters] = (wanted / moved)[:, None]
         elif isinstance(given, Factor):
             factor = np.clip(source.sample(given.factor, VELOCITY, parameters[0]), *FACTORS)
@@ -226,21 +233,27 @@ def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps:
             return value.amplitude * exactmath.sincos(angle)[0]
         case Expression():
             try:
-                return _usable(evaluate(value.expression, t), t, path, value.expression)
+                numbers = evaluate(value.expression, t)
             except ValueError as error:
-                raise ConfigError([Problem("config", None, path, value.expression, str(error))]) from None
+                raise config.error(path, str(error), value.expression) from None
+            return _usable(config, numbers, t, path, value.expression)
         case Function():
             function = _trusted_function(config, value, path)
-            return _usable(np.array([float(function(time)) for time in t.tolist()]), t, path, value.function)
+            try:
+                numbers = np.array([float(function(time)) for time in t.tolist()])
+            except Exception as error:  # whatever a user's function may raise
+                message = f"failed: {type(error).__name__}: {error}; allowed: a function of t that gives a number"
+                raise config.error(path, message, value.function) from error
+            return _usable(config, numbers, t, path, value.function)
     return source.each_step(value, parameter, steps)
 
 
-def _usable(numbers: Array, t: Array, path: str, value: str) -> Array:
+def _usable(config: Config, numbers: Array, t: Array, path: str, value: str) -> Array:
     """The accelerations at times `t`, if they are numbers that a path can be made of."""
     bad = ~(np.abs(numbers) <= LARGEST)
     if bad.any():
         message = f"is {numbers[bad][0]:g} at t = {t[bad][0]:g}; allowed: numbers within ±{LARGEST:g}"
-        raise ConfigError([Problem("config", None, path, value, message)])
+        raise config.error(path, message, value)
     return numbers
 
 
@@ -251,18 +264,33 @@ def _trusted_function(config: Config, value: Function, path: str) -> Callable[[f
     if config._trusted is None:
         raise TrustError(f"{path}: runs the Python function {value.function}; allow that with --trust or trust=True")
     module, _, name = value.function.partition(":")
-    sys.path.insert(0, config._trusted)
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = _module(module, config._trusted)
         for part in name.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError([Problem("config", None, path, value.function, f"cannot be imported: {error}")]) from None
-    finally:
-        sys.path.remove(config._trusted)
+    except Exception as error:  # whatever a user's module may raise
+        message = f"cannot be imported: {type(error).__name__}: {error}"
+        raise config.error(path, message, value.function) from error
     if not callable(found):
-        raise ConfigError([Problem("config", None, path, value.function, "is not a function of t")])
+        raise config.error(path, "is not a function of t", value.function)
     return found
+
+
+@cache
+def _module(name: str, folder: str) -> Any:
+    """A module by its name: the one in `folder` if there is one, whatever has been imported under that name before."""
+    sys.path.insert(0, folder)
+    try:
+        file = Path(folder, *name.split(".")).with_suffix(".py")
+        if not file.exists():
+            return importlib.import_module(name)
+        loader = importlib.machinery.SourceFileLoader(f"_trusted_{abs(hash(folder))}_{name}", str(file))
+        spec: Any = importlib.util.spec_from_file_location(loader.name, file, loader=loader)
+        module = sys.modules[loader.name] = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(folder)
 
 
 def _speed_limited(actor: Actor, velocity: Array, push: Array, first: int) -> Array:

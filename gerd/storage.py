@@ -25,7 +25,7 @@ from typing import Any, overload
 import numpy as np
 from pydantic import ValidationError
 
-from gerd.config import Config
+from gerd.config import Config, digest_of
 from gerd.errors import StorageError
 from gerd.recording import FORMAT_VERSION, Recording
 from gerd.shard import Shard
@@ -141,13 +141,12 @@ class Recordings(Sequence[Recording]):
         file = self.path / RESOLVED
         try:
             data = json.loads(file.read_text("utf-8"))
-            digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-            if digest != self.manifest["config_digest"]:
+            if digest_of(data) != self.manifest["config_digest"]:
                 raise StorageError(f"{file}: is not the config that the manifest names")
             return Config.model_validate(data)
         except OSError as error:
             raise StorageError(f"{file}: cannot be read: {error.strerror or error}") from None
-        except (ValueError, RecursionError, ValidationError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ValidationError) as error:
             raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
 
     def __len__(self) -> int:
@@ -206,12 +205,12 @@ def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -
 
     Compares each file with the manifest's sha256, each recording's events with their digest, and the manifest with the
     config. With `regenerate` it also makes every recording again from the stored config and compares all bits. Code
-    that the config names is run only with `trust`.
+    that the config names is run only with `trust`; it is looked for in the current folder, too.
     """
     data = Recordings(path)
     try:
         config: Config | None = data.config
-        data.config._trusted = str(data.path) if trust else None
+        data.config._trusted = str(Path.cwd()) if trust else None
         faults = _manifest_faults(data, data.config)
     except StorageError as error:
         config, faults = None, [_fault(data.path / RESOLVED, error)]

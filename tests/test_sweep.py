@@ -184,3 +184,21 @@ class TestInPython:
     def test_a_bad_path_is_refused(self) -> None:
         with pytest.raises(ValueError, match="did you mean time_scale"):
             Config(actors=[], sweep={"timescale": [1]})
+
+
+def test_the_order_of_swept_paths_counts() -> None:
+    """It numbers the members, so two orders are two datasets."""
+    text = "actors: [{{shape: square}}]\nsweep: {{{0}: [1, 2], {1}: [3, 4]}}\n"
+    one, other = (gerd.parse(text.format(*paths)) for paths in (("steps", "upsampling"), ("upsampling", "steps")))
+    assert one.digest != other.digest
+
+
+def test_members_with_other_shapes_start_at_the_same_place() -> None:
+    """The natural range of positions is one that suits the frame and the shape of every member."""
+    made = gerd.parse(
+        "actors: [{shape: square, translation: {start: uniform}, rotation: {start: 30}, scale: {start: 40}}]\n"
+        "sweep: {'actors.0.shape': [square, circle], sensor.width: [60, 128]}\n"
+    )
+    starts = [gerd.simulate(made, 5, steps=1, **labels(made, k)).positions[0, 0].tolist() for k in range(4)]
+    assert starts == [starts[0]] * 4
+    assert 20 < starts[0][0] < 40

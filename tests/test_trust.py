@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gerd
-from gerd import cli
+from gerd import cli, motion
 from gerd.config import Config
 
 FUNCTION = """\
@@ -18,6 +18,8 @@ from pathlib import Path
 Path(__file__).with_name("marker").touch()
 def push(t):
     return 3.0 * t + 1
+def nothing(t):
+    pass
 class Motions:
     def still(t):
         return 0.0
@@ -38,7 +40,7 @@ class Folder:
 
     def __init__(self, path: Path):
         self.path = path
-        self.module = f"pushes_{abs(hash(str(path)))}"  # its own name: Python imports a module once
+        self.module = "pushes"  # the same in every folder, as may happen
         (path / f"{self.module}.py").write_text(FUNCTION)
         self.config = self.write()
 
@@ -137,6 +139,7 @@ class TestWithTrust:
             ("no_such_module", "push", "cannot be imported"),
             ("", "pull", "cannot be imported"),
             ("math", "pi", "is not a function"),
+            ("", "nothing", "failed: TypeError"),
         ],
     )
     def test_what_cannot_be_found_is_named(
@@ -144,7 +147,7 @@ class TestWithTrust:
     ) -> None:
         code, printed = run("check", folder.write(module, name), "--trust")
         assert code == 2
-        assert f"actors.0.translation.acceleration: got {module or folder.module}:{name}" in printed
+        assert f"actors.0.translation.acceleration: got '{module or folder.module}:{name}'" in printed
         assert message in printed
 
 
@@ -153,7 +156,7 @@ class TestDatasetMadeWithTrust:
     def dataset(self, folder: Folder, run: Callable[..., tuple[int, str]]) -> Path:
         run("generate", folder.config, folder.path / "data", "-n", "2", "--workers", "1", "--trust")
         (folder.path / "marker").unlink()
-        sys.modules.pop(folder.module)
+        motion._module.cache_clear()
         return folder.path / "data"
 
     def test_it_is_read_without_running_code(
@@ -174,6 +177,18 @@ class TestDatasetMadeWithTrust:
         assert code == 2
         assert "--trust" in printed
         assert not folder.code_has_run
+
+    def test_making_it_again_with_trust(
+        self,
+        dataset: Path,
+        folder: Folder,
+        run: Callable[..., tuple[int, str]],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """The module is looked for in the current folder: the dataset's own is no place for code."""
+        monkeypatch.chdir(folder.path)
+        assert run("verify", dataset, "--regenerate", "--trust")[0] == 0
+        assert folder.code_has_run
 
 
 class TestCallables:
