@@ -99,7 +99,12 @@ class _State:
             np.empty(height * width, np.int64),  # picked by a scattered noise
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),  # pixel of a column
         )
-        self.scratch = tuple(np.empty(2 * (slots + pieces) + 2, np.int64) for _ in range(6))
+        room = 2 * (slots + pieces) + 32
+        self.scratch = (
+            *(np.empty(room, np.int64) for _ in range(6)),  # begins, ends, amounts, active, lefts, rights
+            np.empty((4, 8), np.int64),  # spans
+            np.empty((4, 16), np.int64),  # seen
+        )
 
     def arrays(self) -> tuple[Any, ...]:
         return (*self.frames, *self._rest)

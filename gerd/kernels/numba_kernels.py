@@ -25,6 +25,7 @@ ROUNDS = 10
 INITIAL, SHAPE, EVENT, BACKGROUND = 2, 3, 4, 5  # purposes
 BLOCK = 32
 END = np.int64(2**40)  # beyond every column
+MOST_SPLIT = 4  # pieces that meet in a row and are cut by each other; more of them are walked through
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
 
 NONE, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
@@ -138,7 +139,7 @@ def compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_o
     Returns the pixel rows that may have changed, as first and end.
     """
     _, height, f = geometry
-    begins, ends, amounts, active, lefts, rights = scratch
+    begins, ends, amounts, active, lefts, rights, spans, seen = scratch
     slot = pieces[2]
     old_cols, old_count, old_total, old_only, old_low, old_high = old
     new_cols, new_count, new_total, new_only, new_low, new_high = new
@@ -156,7 +157,7 @@ def compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_o
             if was == 0 and now == 0:
                 continue
             piece = new_only[r] if now else old_only[r]
-            meet, found = False, 1  # whether spans of several pieces may meet, and how many pieces there are
+            meet, simple, found = False, True, 1  # may spans of pieces meet; has each at most one; how many pieces
             active[0] = piece
             if piece < 0 or was > 2 or now > 2 or (was > 0 and old_only[r] != piece):
                 found = 0
@@ -169,13 +170,51 @@ def compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_o
                     rights[found] = max(
                         old_cols[r, base + was - 1] if was else -1, new_cols[r, base + now - 1] if now else -1
                     )
-                    meet = meet or was > 2 or now > 2
+                    simple = simple and was <= 2 and now <= 2
                     for k in range(found):
                         meet = meet or (lefts[found] < rights[k] and lefts[k] < rights[found])
                     active[found] = piece
                     found += 1
+            meet = meet or not simple
             parts = 0
-            if meet:  # walk along the row through the crossings of both frames, in order
+            if meet and simple and found <= MOST_SPLIT:
+                # What is seen of a piece is its span without the spans of nearer ones: take them away one by one, each
+                # cutting every part into what is left and what is right of it. Parts are compared in pairs.
+                for k in range(found):
+                    piece = active[k]
+                    base, bright = slot[piece], np.int64(intensity[piece])
+                    spans[0, k] = spans[1, k] = spans[2, k] = spans[3, k] = END
+                    if old_count[piece, r]:
+                        spans[0, k], spans[1, k] = old_cols[r, base], old_cols[r, base + 1]
+                    if new_count[piece, r]:
+                        spans[2, k], spans[3, k] = new_cols[r, base], new_cols[r, base + 1]
+                for k in range(found):
+                    bright = np.int64(intensity[active[k]])
+                    for side in range(4):
+                        seen[side, 0] = spans[side, k]
+                    number = 1
+                    for nearer in range(k + 1, found):
+                        for i in range(number):
+                            for frame in range(0, 4, 2):
+                                left, right = seen[frame, i], seen[frame + 1, i]
+                                cut_left, cut_right = spans[frame, nearer], spans[frame + 1, nearer]
+                                before, after = min(right, cut_left), max(left, cut_right)
+                                some = left < before
+                                seen[frame, i] = left if some else END
+                                seen[frame + 1, i] = before if some else END
+                                some = after < right
+                                seen[frame, number + i] = after if some else END
+                                seen[frame + 1, number + i] = right if some else END
+                        number *= 2
+                    for i in range(number):
+                        one = difference(seen[0, i], seen[1, i], seen[2, i], seen[3, i], bright)
+                        if one[0] < one[1]:
+                            begins[parts], ends[parts], amounts[parts] = one[0], one[1], one[2]
+                            parts += 1
+                        if one[3] < one[4]:
+                            begins[parts], ends[parts], amounts[parts] = one[3], one[4], one[5]
+                            parts += 1
+            elif meet:  # walk along the row through the crossings of both frames, in order
                 here = before = after = np.int64(0)
                 for k in range(found):
                     lefts[k] = rights[k] = 0  # crossings of the old and of the new frame that lie behind
