@@ -139,6 +139,9 @@ def generate(
     try:
         with _Progress("recordings", total) as advance:
             data = make(chosen, out, count, workers=workers, device=device, progress=advance)
+    except MemoryError:
+        typer.echo("error: not enough memory for recordings of this length and size", err=True)
+        sys.exit(1)
     except KeyboardInterrupt:
         raise _StoppedError(f"stopped; {out} keeps what is finished, and the same command continues") from None
     seconds = time.monotonic() - begun

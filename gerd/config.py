@@ -55,6 +55,7 @@ from gerd.values import (
 
 DIMMEST, BRIGHTEST = -8.0, 8.0  # intensity
 MOST_ACTORS = 64
+TRANSFORMATIONS = ("translation", "scale", "rotation", "shear")
 MOST_MEMBERS = 100_000
 NOT_SWEPT = ("seed", "sweep")  # members share their randomness
 
@@ -91,7 +92,9 @@ class Scale(Model):
         _brownian(0.05), description="pixels per step²; with a factor: of the size's natural logarithm per step²"
     )
     limits: tuple[Positive, Positive | None] = Field((1.0, None), description="the size is reflected at these, pixels")
-    speed_limit: Positive | None = Field(None, description="largest speed, in the velocity's unit")
+    speed_limit: Positive | None = Field(
+        None, description="largest speed, pixels per step; with a factor: of the size's logarithm per step"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Scale:
@@ -414,6 +417,9 @@ class Config(Model):
         result._trusted, result._document = self._trusted, self._document
         return result
 
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     def error(self, path: str, message: str, value: Any) -> ConfigError:
         """What is wrong with the field at `path`, found only when a scene was drawn."""
         place = tuple(int(part) if part.isdecimal() else part for part in path.split("."))
@@ -428,7 +434,7 @@ class Config(Model):
 
     @property
     def text(self) -> str:
-        """The YAML the config was read from, or one that gives the same config."""
+        """The YAML the config was read from, with overrides as comments; or one that gives the same config."""
         return self.resolved_yaml() if self._text is None else self._text
 
     def resolved(self) -> dict[str, Any]:

@@ -24,11 +24,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gerd.config import Config
+from gerd.config import TRANSFORMATIONS, Config
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.recording import FORMAT_VERSION, Recording
 from gerd.shard import Shard, shard_bytes
-from gerd.simulation import scenes_of, simulate_batch
+from gerd.simulation import check_device, scenes_of, simulate_batch
 from gerd.storage import (
     CONFIG,
     MANIFEST,
@@ -73,6 +73,7 @@ def generate(
     _importable(config)
     for member in range(min(member_count(config), TRIED_MEMBERS)):  # what cannot be drawn is refused at once
         scenes_of(config, [0], labels(config, member))
+    check_device(device)
     folder = Path(out)
     with _claimed(folder):
         try:
@@ -135,12 +136,24 @@ def _begin(config: Config, folder: Path, count: int) -> dict[str, Any]:
         differences = _differences(found, manifest, folder, config) if begun else []
         if differences:
             raise StorageError(f"{folder}: holds a different dataset: {'; '.join(differences)}")
-        if found["complete"]:
+        if found["complete"] and _all_sound(folder, found):
             return found
     write_atomically(folder / MANIFEST, json_bytes(manifest))
     write_atomically(folder / CONFIG, text)
     write_atomically(folder / RESOLVED, resolved)
     return manifest
+
+
+def _all_sound(folder: Path, manifest: dict[str, Any]) -> bool:
+    """Whether every shard of a complete dataset is there, as it was written."""
+    for entry in manifest["shards"]:
+        try:
+            with open(folder / entry["file"], "rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
+                    return False
+        except OSError:
+            return False
+    return True
 
 
 def _fill(
@@ -343,7 +356,7 @@ def make_shard(
 def _importable(config: Config) -> None:
     """A dataset's config must say all of it: a function without a name that can be imported cannot be stored."""
     for i, actor in enumerate(config.actors):
-        for name in ("translation", "scale", "rotation", "shear"):
+        for name in TRANSFORMATIONS:
             given = getattr(actor, name).acceleration
             for value in given if isinstance(given, tuple) else (given,):
                 if isinstance(value, Function) and value._callable is not None:

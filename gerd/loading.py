@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gerd.config import Config
+from gerd.config import TRANSFORMATIONS, Config
 from gerd.errors import ConfigError, Problem, shorten
 from gerd.explain import explain
 from gerd.text import DEEPEST, Document, parse_yaml, read_text
@@ -44,7 +44,7 @@ def parse(
         config = Config.model_validate(document.data, context={"directory": directory})
     except ValidationError as error:
         raise explain(error, document) from None
-    config._text = text if not overrides else config.resolved_yaml()
+    config._text = text + "".join(f"\n# --set {override}" for override in overrides) + "\n" * bool(overrides)
     config._document = replace(document, data=None)
     config._trusted = str(directory) if trust else None
     return config
@@ -59,8 +59,22 @@ def _override(document: Document, override: str) -> Document:
     parts = path.strip().split(".")
     if parts[0] == "sweep" and len(parts) > 1:
         parts = ["sweep", ".".join(parts[1:])]  # a swept path is one key
-    data = _set(document.data, parts, parse_yaml(value, source).data, source, path)
+    data = document.data
+    if parts[0] == "actors" and len(parts) > 3:  # a transformation that the text does not name is at rest
+        actor = ".".join(parts[:2])
+        if parts[2] in TRANSFORMATIONS and _at_rest(data, parts):
+            data = _set(data, parts[:3], {"acceleration": 0}, source, actor)
+    data = _set(data, parts, parse_yaml(value, source).data, source, path)
     return replace(document, data=data, overrides={**document.overrides, tuple(parts): source})
+
+
+def _at_rest(data: Any, parts: list[str]) -> bool:
+    """Whether the text has the actor but not the transformation of a path actors.N.transformation.…"""
+    actors = data.get("actors") if isinstance(data, dict) else None
+    if not isinstance(actors, list) or not parts[1].isdecimal() or int(parts[1]) >= len(actors):
+        return False
+    actor = actors[int(parts[1])]
+    return isinstance(actor, dict) and actor.get(parts[2]) is None
 
 
 def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any:

@@ -6,12 +6,13 @@ is drawn beyond a border or limit is its mirror image (on a torus: its copy) ins
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.machinery
 import importlib.util
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
 NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
 FACTORS = (1e-6, 1e6)  # smallest and largest growth per step; a Gaussian one is clipped
+MOST_INTERVALS = 20_000_000  # steps of own time in a recording, times actors: about a gigabyte
 LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
 
 
@@ -63,9 +65,12 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
         high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST) / base[:, sizes])
         start[:, sizes] = 0.0
     first, count = own_time(config)
-    push = _acceleration(config, source, np.arange(first, first + count))
-    push = _speed_limited(actor, velocity, push, first)
-    return Trajectory(start, velocity, push, first, low, high, wrap, base, config.time_scale)
+    velocity = _limited_velocity(actor, velocity)
+
+    def more(first: int, count: int) -> Array:
+        return _speed_limited(actor, velocity, _acceleration(config, source, np.arange(first, first + count)), first)
+
+    return Trajectory(start, velocity, more(first, count), first, low, high, wrap, base, config.time_scale, more)
 
 
 def own_time(config: Config) -> tuple[int, int]:
@@ -77,7 +82,11 @@ def own_time(config: Config) -> tuple[int, int]:
         for actor in config.actors
         for part in (actor.translation, actor.scale, actor.rotation, actor.shear)
     )
-    return first, 0 if still else last - first + 1
+    count = 0 if still else last - first + 1
+    if count * len(config.actors) > MOST_INTERVALS:
+        message = f"makes {count} accelerated steps with {len(config.actors)} actors; allowed: {MOST_INTERVALS} in all"
+        raise config.error("steps", f"(with warm-up, times the time scale) {message}", config.steps)
+    return first, count
 
 
 def _form(config: Config, source: Source) -> Array:
@@ -262,7 +271,8 @@ def _trusted_function(config: Config, value: Function, path: str) -> Callable[[f
     if value._callable is not None:
         return value._callable
     if config._trusted is None:
-        raise TrustError(f"{path}: runs the Python function {value.function}; allow that with --trust or trust=True")
+        message = "runs this Python function; allow that with --trust or trust=True"
+        raise TrustError(str(config.error(path, message, value.function)))
     module, _, name = value.function.partition(":")
     try:
         found: Any = _module(module, config._trusted)
@@ -282,9 +292,10 @@ def _module(name: str, folder: str) -> Any:
     sys.path.insert(0, folder)
     try:
         file = Path(folder, *name.split(".")).with_suffix(".py")
-        if not file.exists():
+        if "." in name or not file.exists():
             return importlib.import_module(name)
-        loader = importlib.machinery.SourceFileLoader(f"_trusted_{abs(hash(folder))}_{name}", str(file))
+        unique = f"_trusted_{hashlib.sha256(folder.encode()).hexdigest()[:16]}_{name}"
+        loader = importlib.machinery.SourceFileLoader(unique, str(file))
         spec: Any = importlib.util.spec_from_file_location(loader.name, file, loader=loader)
         module = sys.modules[loader.name] = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
@@ -293,15 +304,26 @@ def _module(name: str, folder: str) -> Any:
         sys.path.remove(folder)
 
 
-def _speed_limited(actor: Actor, velocity: Array, push: Array, first: int) -> Array:
-    """The acceleration, weakened wherever it would take a speed over its limit."""
+def _speed_limits(actor: Actor) -> Iterator[tuple[list[int], Array, bool]]:
+    """Parameters, their largest speed, and whether it is a speed in the plane; otherwise each parameter by itself."""
     groups = ((actor.translation, [X, Y]), (actor.scale, [SCALE_X, SCALE_Y]), (actor.rotation, [ROTATION]))
     for part, parameters in (*groups, (actor.shear, [SHEAR])):
-        if part.speed_limit is None:
-            continue
-        limit = exactmath.radians(part.speed_limit) if parameters == [ROTATION] else np.float64(part.speed_limit)
-        together = parameters == [X, Y]  # a speed in the plane; otherwise each parameter by itself
+        if part.speed_limit is not None:
+            turning = parameters == [ROTATION]
+            limit = exactmath.radians(part.speed_limit) if turning else np.asarray(part.speed_limit)
+            yield parameters, limit, parameters == [X, Y]
+
+
+def _limited_velocity(actor: Actor, velocity: Array) -> Array:
+    """The velocity at t = 0, no faster than its limit."""
+    for parameters, limit, together in _speed_limits(actor):
         velocity[:, parameters] = _slowed(velocity[:, parameters], limit, together)
+    return velocity
+
+
+def _speed_limited(actor: Actor, velocity: Array, push: Array, first: int) -> Array:
+    """The acceleration, weakened wherever it would take a speed over its limit, on either side of t = 0."""
+    for parameters, limit, together in _speed_limits(actor):
         for order in (range(max(-first, 0), push.shape[2]), range(min(-first, push.shape[2]) - 1, -1, -1)):
             speed, sign = velocity[:, parameters], 1.0 if order.step > 0 else -1.0
             for k in order:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd import trajectory
-from gerd.config import Config
+from gerd.config import TRANSFORMATIONS, Config
 from gerd.draw import draw
 from gerd.scene import INTENSITY_ONE, Scenes
 from gerd.sweep import relatives, with_values
@@ -165,36 +165,54 @@ class Recording:
         config = with_values(self.config, self.identity.labels)
         return draw(config, [self.identity.index], relatives(self.config))
 
+    @cached_property
+    def _stage(self) -> Scenes:
+        """Outlines and intensities, without the motion: none of the code is run that a stranger's config may name."""
+        config = with_values(self.config, self.identity.labels)
+        still = {f"actors.{i}.{name}.acceleration": 0.0 for i in range(self.actors) for name in TRANSFORMATIONS}
+        return draw(with_values(config, still), [self.identity.index])
+
+    def _still(self, steps: NDArray[np.int64]) -> Scenes:
+        """The scene at these steps, each as a recording at rest."""
+        return replace(
+            self._stage,
+            indices=np.zeros(len(steps), np.int64),
+            intensity=np.repeat(self._stage.intensity, len(steps), axis=0),
+            trajectory=trajectory.Trajectory.at_rest(self.truth[steps, :, 0]),
+        )
+
     def boxes(self) -> Array:
         """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""
         result = np.empty((self.steps, self.actors, 4))
-        for actor, outline in enumerate(self.scene.outlines):
+        for actor, outline in enumerate(self._stage.outlines):
             low, high = outline.extent(self.T[:, actor, :2, :2])
             result[:, actor] = np.concatenate([self.positions[:, actor] + low, self.positions[:, actor] + high], axis=1)
         return result
 
     def images(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(steps, height, width): the brightness of each pixel before any noise, 1 for a covered pixel."""
-        return self._brightness(self.scene, np.arange(self.steps)[start:stop])
+        return self._brightness(np.arange(self.steps)[start:stop])
 
     def coverage(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(steps, actors, height, width): the share of each pixel in which each actor is visible."""
         steps = np.arange(self.steps)[start:stop]
         result = np.empty((len(steps), self.actors, self.height, self.width), np.float32)
         for actor in range(self.actors):
-            alone = np.zeros_like(self.scene.intensity)
-            alone[:, actor] = INTENSITY_ONE
-            result[:, actor] = self._brightness(replace(self.scene, intensity=alone), steps)
+            result[:, actor] = self._brightness(steps, actor)
         return result
 
-    def _brightness(self, scene: Scenes, steps: NDArray[np.int64]) -> NDArray[np.float32]:
-        """(steps, height, width) of a batch of one, in pieces that do not need much more memory than the result."""
+    def _brightness(self, steps: NDArray[np.int64], only: int | None = None) -> NDArray[np.float32]:
+        """(steps, height, width), with one actor bright if `only` names it, in pieces that do not need much memory."""
         from gerd.kernels import torch_backend
 
         result = np.empty((len(steps), self.height, self.width), np.float32)
         some = max(1, 2**20 // (self.height * self.width))
         for i in range(0, len(steps), some):
-            counts = torch_backend.activation(scene, steps[i : i + some], noisy=False)[0]
+            scene = self._still(steps[i : i + some])
+            if only is not None:
+                scene = replace(scene, intensity=np.zeros_like(scene.intensity))
+                scene.intensity[:, only] = INTENSITY_ONE
+            counts = torch_backend.activation(scene, np.zeros(1, np.int64), noisy=False)[:, 0]
             result[i : i + some] = counts.numpy() / scene.full_count
         return result
 
@@ -205,7 +223,7 @@ class Recording:
     def visibility(self) -> Array:
         """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
         seen = np.stack([self.coverage(i, i + 1)[0].sum(axis=(1, 2), dtype=np.float64) for i in range(self.steps)])
-        areas = np.array([outline.area for outline in self.scene.outlines])
+        areas = np.array([outline.area for outline in self._stage.outlines])
         size = areas * np.abs(np.linalg.det(self.T[:, :, :2, :2]))
         return np.clip(seen / np.where(size > 0, size, 1.0), 0.0, 1.0)
 
@@ -221,7 +239,7 @@ class Recording:
         for i, step in enumerate(np.arange(self.steps)[start:stop]):
             for actor in range(self.actors):
                 map_ = self.T_velocity[step, actor] @ np.linalg.inv(self.T[step, actor])
-                right, down = self._shift(step, actor) if self.scene.wraps[actor] else (0, 0)
+                right, down = self._shift(step, actor) if self._stage.wraps[actor] else (0, 0)
                 along_x, along_y, drift = map_[:2, :, None, None].swapaxes(0, 1)
                 speed = along_x * (x - right) + along_y * (y - down) + drift
                 result[i] = np.where(masks[i, actor], speed, result[i])
@@ -235,9 +253,9 @@ class Recording:
         start = np.repeat(self.truth[step, actor, :1][None], len(places), axis=0)
         start[:, 0, :2] += places
         copies = replace(
-            self.scene,
+            self._stage,
             indices=np.zeros(len(places), np.int64),
-            outlines=self.scene.outlines[actor : actor + 1],
+            outlines=self._stage.outlines[actor : actor + 1],
             wraps=(False,),
             intensity=np.full((len(places), 1), INTENSITY_ONE, np.int32),
             trajectory=trajectory.Trajectory.at_rest(start),

@@ -12,39 +12,53 @@ from rich.console import Console
 from rich.table import Table
 
 from gerd.config import Config
+from gerd.generation import TRIED_MEMBERS
 from gerd.scene import INTENSITY_ONE, Scenes
 from gerd.simulation import run, scenes_of
 from gerd.storage import MANIFEST, Recordings
-from gerd.sweep import member_count
+from gerd.sweep import labels, member_count, with_values
 from gerd.trajectory import PARAMETERS, ROTATION
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
 SAMPLED_PIXELS = 2**26  # fewer steps if the frame is so large that they would have more pixels than this
 BYTES_PER_EVENT = 4.125  # a 32-bit key and one bit
 BYTES_PER_TRUTH_ROW = 3 * 6 * 8
+SAMPLED_MEMBERS = 8  # members of a sweep simulated for the same
 ACTORS_ABREAST = 4  # columns that fit a terminal
 MOST_ACTORS_SHOWN = 12
 
 
 def dry_run(config: Config, count: int) -> None:
-    """Print the scene of recording 0 and what a dataset of `count` recordings would be."""
+    """Print the scene of recording 0 (of the first member of a sweep) and what `count` recordings would be."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    scenes = scenes_of(config, [0], {})
+    members = member_count(config)
+    for member in range(min(members, TRIED_MEMBERS)):  # what cannot be drawn is found here
+        scenes_of(config, [0], labels(config, member))
+    base, config = config, with_values(config, labels(config, 0))
+    scenes = scenes_of(base, [0], labels(base, 0))
     shown = min(len(config.actors), MOST_ACTORS_SHOWN)
     for first in range(0, shown, ACTORS_ABREAST):
         console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
     if len(config.actors) > shown:
         console.print(f"and {len(config.actors) - shown} more actors")
-    steps = min(config.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
-    events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * config.steps / steps
-    members = member_count(config)
+    tried = sorted({round(k * (members - 1) / max(1, SAMPLED_MEMBERS - 1)) for k in range(SAMPLED_MEMBERS)})
+    sizes = [_size(base, member) for member in tried]
     recordings = count * members
-    size = recordings * (events * BYTES_PER_EVENT + config.steps * len(config.actors) * BYTES_PER_TRUTH_ROW)
-    family = f" ({count} × {members} members of the sweep)" if config.sweep else ""
-    console.print(f"frame       {scenes.width}×{scenes.height}, {scenes.steps} steps, upsampling {scenes.upsampling}")
+    size = recordings * sum(sizes) / len(sizes)
+    family = f" ({count} × {members} members of the sweep)" if base.sweep else ""
+    frame = f"{scenes.width}×{scenes.height}, {scenes.steps} steps, upsampling {scenes.upsampling}"
+    console.print(f"frame       {frame}{', in the first member' if base.sweep else ''}")
     console.print(f"recordings  {recordings}{family}, seed {config.seed}")
-    basis = f"{events:.3g} events in recording 0, by its first {steps} step{'s' * (steps > 1)}"
-    console.print(f"size        about {_bytes(size)}: {basis}")
+    basis = f"the first steps of recording 0{f' of {len(tried)} members' if base.sweep else ''}"
+    console.print(f"size        about {_bytes(size)}, by {basis}")
+
+
+def _size(config: Config, member: int) -> float:
+    """About how many bytes a recording of this member takes."""
+    scenes = scenes_of(config, [0], labels(config, member))
+    steps = min(scenes.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
+    events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * scenes.steps / steps
+    return events * BYTES_PER_EVENT + scenes.steps * len(scenes.outlines) * BYTES_PER_TRUTH_ROW
 
 
 def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
@@ -83,7 +97,8 @@ def describe(path: Path) -> None:
     for swept, values in config.sweep.items():
         console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
     sensor, names = config.sensor, ", ".join(_shape_name(actor.shape) for actor in config.actors)
-    console.print(f"frame       {sensor.width}×{sensor.height}, {config.steps} steps of {config.step_us} µs")
+    swept = " but for what is swept" if config.sweep else ""
+    console.print(f"frame       {sensor.width}×{sensor.height}, {config.steps} steps of {config.step_us} µs{swept}")
     console.print(f"actors      {names or 'none'}")
     if manifest["complete"]:
         lengths = np.concatenate([np.diff(data.shard(number).events) for number in range(data.shard_count)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -17,8 +18,6 @@ from gerd.recording import FORMAT_VERSION, Identity, Recording
 from gerd.scene import Scenes
 from gerd.sweep import relatives, with_values
 from gerd.version import __version__
-
-BACKENDS = ("torch", "cpu", "cuda")
 
 
 def simulate(
@@ -87,18 +86,18 @@ def run(
     Every backend gives the same bits: `torch` is the definition, on any device; `cpu` (numba) and `cuda` (Triton) are
     fast. Without a name, the fast one of the device is taken if its compiler is installed.
     """
-    if chunk is not None and chunk < 1:
-        raise GerdError(f"chunk {chunk}: allowed is 1 step or more")
+    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
+        raise GerdError(f"chunk {chunk}: allowed is a whole number of steps, 1 or more")
+    check_device(device)
     if backend is None:
         compilers = {"cpu": "numba", "cuda": "triton"}
-        kind = device.partition(":")[0]
+        kind = str(device).partition(":")[0]
         backend = kind if kind in compilers and find_spec(compilers[kind]) else "torch"
-    if backend == "cpu":
+    if backend == "cpu" and device == "cpu":
         from gerd.kernels import numba_backend
 
         return numba_backend.run(scenes, chunk)
-    _check_device(device)
-    if backend == "cuda":
+    if backend == "cuda" and (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
         from gerd.kernels import triton_backend
 
         return triton_backend.run(scenes, device, chunk)
@@ -106,13 +105,17 @@ def run(
         from gerd.kernels import torch_backend
 
         return torch_backend.run(scenes, device, chunk)
-    raise GerdError(f"backend {backend!r}: allowed are {', '.join(BACKENDS)}")
+    allowed = "allowed are torch on any device, cpu on the device cpu, cuda on a cuda device"
+    raise GerdError(f"backend {backend!r} on device {device!r}: {allowed}")
 
 
-def _check_device(device: str) -> None:
+def check_device(device: str) -> None:
+    """A clear error unless PyTorch can compute on `device`; the CPU is not worth importing PyTorch for."""
+    if device == "cpu":
+        return
     import torch
 
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         raise GerdError(f"device {device!r}: cannot be used: {str(error).splitlines()[0]}") from None

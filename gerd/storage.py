@@ -1,7 +1,7 @@
 """Datasets on disk: a directory of shards, a manifest, and the config they were made from.
 
     manifest.json            what the dataset is; sha256 of every file and of every recording's events
-    config.yaml              the config as the user wrote it
+    config.yaml              the config as the user wrote it, --set options as comments
     resolved.json            the config with every default filled in, and no files or fonts left to look up
     shard-000000.safetensors recordings 0 … SHARD_SIZE - 1, and so on; `shard.py` says what is in one
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -39,6 +40,7 @@ def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep"
         raise explain(error, Document(None, source)) from None
 
 
+@lru_cache(maxsize=16)
 def relatives(config: Config) -> list[Config]:
     """One config for each way in which the sweep changes the shapes at t = 0, which natural positions depend on."""
     forms = {path: values for path, values in config.sweep.items() if path.startswith(("actors", "sensor"))}

@@ -15,8 +15,10 @@ takes a shape's unit frame to sensor pixels. Angles are in radians here, times i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,18 +46,25 @@ class Trajectory:
     wrap: NDArray[np.bool_]  # (…, 6) fold as a torus instead of a mirror
     base: Array  # (…, 6) 0: the path is the parameter; otherwise the parameter is base · exp(path)
     rate: float = 1.0  # own time per step: the time scale
+    more: Callable[[int, int], Array] | None = None  # (first, intervals) → acceleration, for times beyond those above
 
     def __getitem__(self, item: Any) -> Trajectory:
         """The motions that `item` picks from the leading axes."""
-        return replace(self, **{name: getattr(self, name)[item] for name in _ARRAYS})
+        more = self.more
+        picked: Any = {name: getattr(self, name)[item] for name in _ARRAYS}
+        return replace(self, **picked, more=None if more is None else lambda first, count: more(first, count)[item])
 
     @classmethod
     def joined(cls, motions: Sequence[Trajectory], rows: int, rate: float) -> Trajectory:
         """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
         if not motions:
             return cls.at_rest(np.zeros((rows, 0, 6))).scaled(rate)
-        arrays = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
-        return cls(**arrays, first=motions[0].first, rate=rate)
+        arrays: Any = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
+
+        def more(first: int, count: int) -> Array:
+            return np.stack([motion.more(first, count) for motion in motions if motion.more is not None], axis=1)
+
+        return cls(**arrays, first=motions[0].first, rate=rate, more=more)
 
     @classmethod
     def at_rest(
@@ -79,10 +88,11 @@ class Trajectory:
     def parameters(self, times: ArrayLike) -> Array:
         """(…, times, 3, 6): each parameter with its velocity and acceleration per step, at `times` in steps."""
         t = np.asarray(times, np.float64) * self.rate
+        covering = self._covering(t)
         result = np.empty((*self.start.shape[:-1], len(t), 3, 6))
         for i in range(6):
             low, high, wrap = self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None]
-            u, speed, push = self._free(i, t)
+            u, speed, push = covering._free(i, t)
             flip = _flipped(u, speed, push, low, high, wrap)
             u, speed, push = _folded(u, low, high, wrap), np.where(flip, -speed, speed), np.where(flip, -push, push)
             base = self.base[..., i, None]
@@ -98,10 +108,11 @@ class Trajectory:
     def values(self, times: ArrayLike) -> list[Array]:
         """The six parameters alone, each (…, times), or (…, 1) where it rests: what a picture needs, and no more."""
         t = np.asarray(times, np.float64) * self.rate
+        covering = self._covering(t)
         result = []
         for i in range(6):
-            resting = not (self.velocity[..., i].any() or self.acceleration[..., i, :].any())
-            u = self.start[..., i, None] if resting else self._free(i, t)[0]
+            resting = not (self.velocity[..., i].any() or covering.acceleration[..., i, :].any())
+            u = self.start[..., i, None] if resting else covering._free(i, t)[0]
             u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
             base = self.base[..., i, None]
             result.append(np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u)
@@ -112,6 +123,21 @@ class Trajectory:
         shape = (*self.start.shape[:-1], len(np.asarray(times)))
         return _matrix(affine(self.values(times)), shape)
 
+    def _covering(self, t: Array) -> Trajectory:
+        """The same motion with accelerations for all own times `t`."""
+        end = self.first + self.acceleration.shape[-1]
+        if self.more is None or end == self.first or len(t) == 0:
+            return self
+        low, high = math.floor(t.min()), math.floor(t.max()) + 1
+        if self.first <= low and high <= end:
+            return self
+        low, high = min(low, self.first), max(high, end)
+        return replace(self, acceleration=self.more(low, high - low), first=low)
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        return _integrals(self.acceleration, self.first)
+
     def _free(self, i: int, t: Array) -> tuple[Array, Array, Array]:
         """Parameter i and its velocity and acceleration, each (…, t), at own times `t` before any border."""
         start, velocity = self.start[..., i, None], self.velocity[..., i, None]
@@ -119,7 +145,7 @@ class Trajectory:
         a = self.acceleration[..., i, :]
         if not a.any():
             return u, np.broadcast_to(velocity, u.shape), np.zeros_like(u)
-        gained, moved = _integrals(a, self.first)
+        gained, moved = (part[..., i, :] for part in self._sums)
         k = np.floor(t)
         knot = np.clip(k - self.first, 0, a.shape[-1]).astype(np.int64)  # the last knot starts a free flight
         since = t - (knot + self.first)

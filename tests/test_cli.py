@@ -18,6 +18,7 @@ from PIL import Image
 import gerd
 from gerd import cli, picture
 from gerd.picture import CAPTION_HEIGHT
+from gerd.sweep import labels
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 SMALL = "seed: 4\nsensor: {width: 30, height: 20}\nsteps: 7\nnoise: {background: 0.01}\nactors: [{shape: circle}]\n"
@@ -218,7 +219,7 @@ def test_the_schema_accepts_the_examples_and_no_nonsense(run: Any) -> None:
 def test_check_shows_what_a_config_would_make(file: Path, run: Any) -> None:
     shown = run("check", str(file), "-n", "3")
     config = gerd.load(file)
-    first = gerd.simulate(config)
+    first = gerd.simulate(config, **labels(config, 0))
     assert (shown.code, shown.error) == (0, "")
     assert f"frame       {first.width}×{first.height}, {first.steps} steps" in shown.out
     members = int(np.prod([len(values) for values in config.sweep.values()]))
@@ -230,10 +231,22 @@ def test_check_shows_what_a_config_would_make(file: Path, run: Any) -> None:
 
 def test_the_size_that_check_foretells_is_about_right(run: Any) -> None:
     text = run("check", "small.yaml", "-n", "100").out
-    number, unit = re.search(r"size +about ([\d.e+]+) (\w+):", text).groups()  # type: ignore[union-attr]
+    number, unit = re.search(r"size +about ([\d.e+]+) (\w+), by", text).groups()  # type: ignore[union-attr]
     run("generate", "small.yaml", "data", "-n", "100", "--workers", "1")
     size = sum(file.stat().st_size for file in Path("data").glob("*.safetensors"))
     assert 0.5 < float(number) * {"bytes": 1, "kB": 1e3, "MB": 1e6}[unit] / size < 2
+
+
+def test_check_looks_at_the_members_of_a_sweep(run: Any) -> None:
+    """Their size, and whether they can be drawn at all; the config without the sweep is none of them."""
+    Path("long.yaml").write_text("steps: 5\nactors: [{shape: square}]\nsweep: {steps: [10, 10000]}\n")
+    assert "10 steps" in (shown := run("check", "long.yaml", "-n", "100").out)
+    assert "MB" in shown
+    turning = (
+        "actors: [{shape: square, rotation: {velocity: {boundary: 1}}}]\nsweep: {actors.0.shape: [square, circle]}\n"
+    )
+    Path("turning.yaml").write_text(turning)
+    assert run("check", "turning.yaml").code == 2
 
 
 def test_check_of_many_actors_and_of_none(run: Any) -> None:
@@ -253,8 +266,10 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
         (["check", "."], 2, ".: cannot be read: Is a directory"),
         (["check", "bad.yaml"], 2, "bad.yaml:2: noise.background"),
         (["check", "small.yaml", "--set", "steps=0"], 2, "--set steps=0: steps"),
+        (["check", "small.yaml", "--set", "sensr.width=1"], 2, "--set sensr.width=1: sensr"),
+        (["check", "endless.yaml"], 2, "endless.yaml:1: steps: got 100000000"),
         (["check", "small.yaml", "--set", "steps"], 2, "--set steps: allowed: path=value"),
-        (["check", "code.yaml"], 2, "actors.0.rotation.acceleration"),
+        (["check", "code.yaml"], 2, "code.yaml:1: actors.0.rotation.acceleration"),
         (["generate", "bad.yaml", "data"], 2, "bad.yaml:2: noise.background"),
         (["generate", "small.yaml", "small.yaml"], 1, "small.yaml: is a file"),
         (["generate", "small.yaml", "."], 1, ".: holds files that are not a GERD dataset"),
@@ -275,6 +290,7 @@ def test_mistakes_are_messages(arguments: list[str], code: int, message: str, ru
     Path("code.yaml").write_text(
         "actors: [{shape: square, rotation: {acceleration: {function: 'code_that_must_not_run:push'}}}]\n"
     )
+    Path("endless.yaml").write_text("steps: 100000000\nactors: [{shape: square, rotation: {velocity: 1}}]\n")
     Path("code_that_must_not_run.py").write_text("raise SystemExit('it ran')\n")
     refused = run(*arguments)
     assert refused.error.startswith(f"error: {message}")

@@ -333,6 +333,19 @@ def test_a_complete_dataset_is_left_alone(undisturbed: Path, monkeypatch: pytest
     assert sum(made) == 0
 
 
+@pytest.mark.parametrize("damage", ["truncated", "missing", "changed"])
+def test_a_complete_dataset_that_was_damaged_is_mended(damage: str, undisturbed: Path, tmp_path: Path) -> None:
+    shutil.copytree(undisturbed, tmp_path / "data")
+    shard = tmp_path / "data" / "shard-000001.safetensors"
+    whole = shard.read_bytes()
+    if damage == "missing":
+        shard.unlink()
+    else:
+        shard.write_bytes(whole[:-100] if damage == "truncated" else whole[:-1] + bytes([whole[-1] ^ 1]))
+    generate(tmp_path / "data")
+    assert content(tmp_path / "data") == content(undisturbed)
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_progress_adds_up(workers: int, tmp_path: Path) -> None:
     made: list[int] = []

@@ -402,15 +402,16 @@ def _integrals(pushes: dict[int, float], t: float) -> tuple[float, float]:
     return gained, way
 
 
-def test_outside_the_intervals_nothing_accelerates() -> None:
-    """A recording of steps 0 to 3 draws accelerations for -1 to 3; before and after, the motion is straight."""
+def test_the_motion_goes_on_beyond_the_recording() -> None:
+    """A recording of steps 0 to 3 draws accelerations for -1 to 3; any other time draws its own."""
     path = motion(moved("translation", velocity=(1.0, 0.0), acceleration=0.5))
-    assert path.parameters([-3.0, -1.0, 4.0, 6.0])[..., X].tolist() == [
-        [8 - 1 + 0.25 - 2 * 0.5, 0.5, 0],
-        [8 - 1 + 0.25, 0.5, 0.5],
-        [8 + 4 + 4, 3, 0],
-        [8 + 4 + 4 + 2 * 3, 3, 0],
-    ]
+    for t in (-30.0, -3.0, -0.5, 3.5, 4.0, 60.0):
+        assert path.parameters([t])[0, :, X].tolist() == [8 + t + 0.25 * t * t, 1 + 0.5 * t, 0.5]
+    pushed = moved("translation", velocity=(1.0, 0.0), acceleration={"normal": [0.0, 0.2]})
+    t = np.linspace(-20, 50, 141)
+    short, long = (motion(pushed, steps=steps, integrator={"warmup": 25}) for steps in (4, 60))
+    np.testing.assert_array_equal(short.T(t), long.T(t))
+    np.testing.assert_array_equal(short.scaled(5.0).T(t / 5), motion(pushed, steps=60, time_scale=5.0).T(t / 5))
 
 
 @pytest.mark.parametrize(

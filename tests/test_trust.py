@@ -165,6 +165,9 @@ class TestDatasetMadeWithTrust:
         recordings = gerd.Recordings(dataset)
         assert [x_accelerations(recording) for recording in recordings] == [[1.0, 4.0, 7.0, 10.0]] * 2
         assert np.isfinite(recordings[0].T).all()
+        assert recordings[0].boxes()[0, 0].tolist() == [5.5, 5.5, 10.5, 10.5]
+        assert recordings[0].masks().any()
+        assert recordings[0].flow().shape == (4, 2, 16, 16)
         assert len(recordings[0].frames()) == 4
         for command in ("info", "verify"):
             assert run(command, dataset)[0] == 0
