@@ -8,7 +8,7 @@ lengths in pixels, angles in radians, derivatives per step.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +50,9 @@ class Recording:
     height: int
     steps: int
     step_us: int
-    keys: NDArray[np.int64] = field(repr=False)
-    background: NDArray[np.bool_] = field(repr=False)  # per event: noise that no moving edge caused
-    truth: Array = field(repr=False)  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
+    keys: NDArray[np.int64]
+    background: NDArray[np.bool_]  # per event: noise that no moving edge caused
+    truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
 
     def __len__(self) -> int:
         """The number of events."""

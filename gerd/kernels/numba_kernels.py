@@ -52,24 +52,13 @@ def words(key, element, step, index, purpose):
 
 
 @inlined
-def column(x, right):
-    """The integer column of a crossing at x."""
-    x = x - 0.5
-    if x <= 0.0:
+def ceiling(value, most):
+    """ceil(value) as an integer, clipped to 0 … most. A crossing at x is the column ceiling(x - 0.5, …)."""
+    if value <= 0.0:
         return 0
-    if x >= right:
-        return right
-    return math.ceil(x)
-
-
-@inlined
-def row_bound(y, rows):
-    """ceil(y) as a row, clipped to 0 … rows."""
-    if y <= 0.0:
-        return 0
-    if y >= rows:
-        return rows
-    return math.ceil(y)
+    if value >= most:
+        return most
+    return math.ceil(value)
 
 
 @compiled
@@ -90,27 +79,27 @@ def find_crossings(pieces, coefficients, width_fine, rows, frame):
             ellipse = coefficients[first[piece]]
             centre_y, reach, centre_x, tilt, width = ellipse[0], ellipse[1], ellipse[2], ellipse[3], ellipse[4]
             extent = math.sqrt(reach)
-            begin = row_bound(centre_y - extent - 1.5, rows)
-            end = row_bound(centre_y + extent + 0.5, rows)
+            begin = ceiling(centre_y - extent - 1.5, rows)
+            end = ceiling(centre_y + extent + 0.5, rows)
             for r in range(begin, end):
                 dy = (r + 0.5) - centre_y
                 gap = reach - dy * dy
                 if gap > 0:
                     half = width * math.sqrt(gap)
                     middle = centre_x + tilt * dy
-                    cols[r, base] = column(middle - half, width_fine)
-                    cols[r, base + 1] = column(middle + half, width_fine)
+                    cols[r, base] = ceiling(middle - half - 0.5, width_fine)
+                    cols[r, base + 1] = ceiling(middle + half - 0.5, width_fine)
                     count[piece, r] = 2
         else:
             for side in range(first[piece], first[piece + 1]):
                 top, bottom = coefficients[side, 0], coefficients[side, 1]
                 x_top, slope = coefficients[side, 2], coefficients[side, 3]
-                side_begin, side_end = row_bound(top - 0.5, rows), row_bound(bottom - 0.5, rows)
+                side_begin, side_end = ceiling(top - 0.5, rows), ceiling(bottom - 0.5, rows)
                 begin, end = min(begin, side_begin), max(end, side_end)
                 for r in range(side_begin, side_end):
                     x = x_top + ((r + 0.5) - top) * slope
                     k = base + count[piece, r]
-                    found = column(x, width_fine)
+                    found = ceiling(x - 0.5, width_fine)
                     while k > base and cols[r, k - 1] > found:
                         cols[r, k] = cols[r, k - 1]
                         k -= 1
