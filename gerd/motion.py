@@ -28,14 +28,13 @@ from gerd.sampling import START, VELOCITY, Source
 from gerd.shapes import RADIUS, Outline
 from gerd.shapes import outline as shape_outline
 from gerd.trajectory import ROTATION, SCALE_X, SCALE_Y, SHEAR, Trajectory, X, Y, derivatives, matrix
-from gerd.values import Boundary, Expression, Factor, Function, Profile, Uniform
+from gerd.values import FACTORS, Boundary, Expression, Factor, Function, Profile, Uniform
 
 Array = NDArray[np.float64]
 
 NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
 NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
-FACTORS = (1e-6, 1e6)  # smallest and largest growth per step; a Gaussian one is clipped
 MOST_INTERVALS = 20_000_000  # steps of own time in a recording, times actors: about a gigabyte
 LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
 
@@ -147,6 +146,7 @@ def _velocity(config: Config, source: Source, outline: Outline, start: Array) ->
                 raise config.error(path, message, given.model_dump()["boundary"])
             velocity[:, parameters] = (wanted / moved)[:, None]
         elif isinstance(given, Factor):
+            # a Gaussian factor may fall outside
             factor = np.clip(source.sample(given.factor, VELOCITY, parameters[0]), *FACTORS)
             velocity[:, parameters] = exactmath.log(factor)[:, None]
         elif name == "scale":

@@ -24,6 +24,7 @@ from gerd.trajectory import affine
 
 Array = NDArray[np.float64]
 
+COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))  # of an actor on a torus, in frames
 TOP, BOTTOM, X_TOP, SLOPE = range(4)  # coefficients of a side: crosses rows with TOP <= y < BOTTOM
 CENTRE_Y, REACH, CENTRE_X, TILT, WIDTH = range(5)  # of an ellipse: crosses rows with (y - CENTRE_Y)² < REACH
 
@@ -65,7 +66,7 @@ def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None)
     for actor, outline in enumerate(scenes.outlines):
         a, b, x, c, d, y = (entry[:, actor, :, None] for entry in entries)
         f = scenes.upsampling
-        for down, right in _COPIES if scenes.wraps[actor] else ((0, 0),):
+        for down, right in COPIES if scenes.wraps[actor] else ((0, 0),):
             placed = (a * f, b * f, (x + right * scenes.width) * f, c * f, d * f, (y + down * scenes.height) * f)
             part = _ellipse(xp, placed) if outline.is_circle else _sides(xp, placed, outline.segments)
             parts.append(xp.broadcast_to(part, (len(scenes), len(steps), *part.shape[2:])))
@@ -81,9 +82,6 @@ def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None)
         np.array(convex, np.bool_),
         np.array(owner, np.int32),
     )
-
-
-_COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))
 
 
 def _sides(xp: Any, T: tuple[Any, ...], segments: Array) -> Any:

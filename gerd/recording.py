@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gerd import trajectory
 from gerd.config import TRANSFORMATIONS, Config
 from gerd.draw import draw
+from gerd.rasterise import COPIES
 from gerd.scene import INTENSITY_ONE, Scenes
 from gerd.sweep import relatives, with_values
 
@@ -249,7 +250,7 @@ class Recording:
         """(2, height, width): how far right and down the copy on the torus lies that covers most of each pixel."""
         from gerd.kernels import torch_backend
 
-        places = np.array([(right * self.width, down * self.height) for down in (-1, 0, 1) for right in (-1, 0, 1)])
+        places = np.array([(right * self.width, down * self.height) for down, right in COPIES])
         start = np.repeat(self.truth[step, actor, :1][None], len(places), axis=0)
         start[:, 0, :2] += places
         copies = replace(

@@ -28,6 +28,9 @@ Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9
 Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
 
 
+FACTORS = (1e-6, 1e6)  # smallest and largest growth per step
+
+
 class Uniform(Model):
     """Any number from low up to high, all equally likely."""
 
@@ -114,7 +117,7 @@ class Factor(Model):
     @field_validator("factor")
     @classmethod
     def _positive(cls, value: Value) -> Value:
-        if (number := outside(value, 1e-6, 1e6)) is not None:
+        if (number := outside(value, *FACTORS)) is not None:
             raise fault(f"{number:g} is not a factor; allowed: from 1e-06 to 1e+06", given=value)
         return value
 
