@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gerd.generation import generate
     from gerd.loading import load, parse
     from gerd.recording import Recording
-    from gerd.simulation import simulate, simulate_batch
+    from gerd.simulation import simulate, simulate_batch, simulate_chunks
     from gerd.storage import Recordings, verify
 
 _HOME = {
@@ -31,6 +31,7 @@ _HOME = {
     "Recording": "recording",
     "simulate": "simulation",
     "simulate_batch": "simulation",
+    "simulate_chunks": "simulation",
     "Recordings": "storage",
     "verify": "storage",
     "__version__": "version",
@@ -49,6 +50,7 @@ __all__ = [
     "parse",
     "simulate",
     "simulate_batch",
+    "simulate_chunks",
     "verify",
 ]
 

@@ -27,6 +27,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64], family: Seq
     full = config.upsampling * config.upsampling * INTENSITY_ONE
     threshold = max(1, round(config.integrator.threshold * full))
     initial = config.integrator.initial
+    trajectory = Trajectory.joined(motions, len(rows), config.time_scale)
     return Scenes(
         seed=config.seed,
         indices=rows,
@@ -45,5 +46,5 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64], family: Seq
         outlines=outlines,
         wraps=tuple(actor.translation.border == "wrap" for actor in config.actors),
         intensity=np.rint(np.clip(intensity, DIMMEST, BRIGHTEST) * INTENSITY_ONE).astype(np.int32),
-        trajectory=Trajectory.joined(motions, len(rows), config.time_scale),
+        trajectory=trajectory.resumed(-config.integrator.warmup - 1, config.steps - 1),
     )

@@ -12,7 +12,7 @@ import importlib.machinery
 import importlib.util
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from gerd.expression import evaluate
 from gerd.sampling import START, VELOCITY, Source
 from gerd.shapes import RADIUS, Outline
 from gerd.shapes import outline as shape_outline
-from gerd.trajectory import ROTATION, SCALE_X, SCALE_Y, SHEAR, Trajectory, X, Y, derivatives, matrix
+from gerd.trajectory import ROTATION, SCALE_X, SCALE_Y, SHEAR, Trajectory, X, Y, derivatives, matrix, slowed
 from gerd.values import FACTORS, Boundary, Expression, Factor, Function, Profile, Uniform
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
 NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
-MOST_INTERVALS = 20_000_000  # steps of own time in a recording, times actors: about a gigabyte
+MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
 LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
 
 
@@ -63,29 +63,25 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
         low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
         high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST) / base[:, sizes])
         start[:, sizes] = 0.0
-    first, count = own_time(config)
-    velocity = _limited_velocity(actor, velocity)
+    limit = _speed_limit(actor, start)
+    velocity = slowed(velocity, limit)
+    parts = (actor.translation, actor.scale, actor.rotation, actor.shear)
 
-    def more(first: int, count: int) -> Array:
-        return _speed_limited(actor, velocity, _acceleration(config, source, np.arange(first, first + count)), first)
+    def push(first: int, count: int) -> Array:
+        return _acceleration(config, source, np.arange(first, first + count))
 
-    return Trajectory(start, velocity, more(first, count), first, low, high, wrap, base, config.time_scale, more)
+    still = all(part.acceleration == 0.0 for part in parts)
+    if not still:
+        _check_warmup(config)
+    return Trajectory(start, velocity, None if still else push, limit, low, high, wrap, base, np.zeros_like(start))
 
 
-def own_time(config: Config) -> tuple[int, int]:
-    """First interval and number of intervals of the trajectory's own time that a recording visits."""
-    first = math.floor(-(config.integrator.warmup + 1) * config.time_scale)
-    last = math.floor((config.steps - 1) * config.time_scale)
-    still = all(
-        part.acceleration == 0.0
-        for actor in config.actors
-        for part in (actor.translation, actor.scale, actor.rotation, actor.shear)
-    )
-    count = 0 if still else last - first + 1
-    if count * len(config.actors) > MOST_INTERVALS:
-        message = f"makes {count} accelerated steps with {len(config.actors)} actors; allowed: {MOST_INTERVALS} in all"
-        raise config.error("steps", f"(with warm-up, times the time scale) {message}", config.steps)
-    return first, count
+def _check_warmup(config: Config) -> None:
+    """The motion before t = 0 is held whole, unlike that of the recording."""
+    steps = math.ceil((config.integrator.warmup + 1) * config.time_scale) * len(config.actors)
+    if steps > MOST_BEFORE:
+        message = f"times the time scale and the actors, makes {steps} accelerated steps; allowed: {MOST_BEFORE}"
+        raise config.error("integrator.warmup", message, config.integrator.warmup)
 
 
 def _form(config: Config, source: Source) -> Array:
@@ -304,37 +300,16 @@ def _module(name: str, folder: str) -> Any:
         sys.path.remove(folder)
 
 
-def _speed_limits(actor: Actor) -> Iterator[tuple[list[int], Array, bool]]:
-    """Parameters, their largest speed, and whether it is a speed in the plane; otherwise each parameter by itself."""
-    groups = ((actor.translation, [X, Y]), (actor.scale, [SCALE_X, SCALE_Y]), (actor.rotation, [ROTATION]))
-    for part, parameters in (*groups, (actor.shear, [SHEAR])):
+def _speed_limit(actor: Actor, start: Array) -> Array:
+    """(rows, 6): the largest speed of each parameter."""
+    limit = np.full_like(start, np.inf)
+    for part, parameters in (
+        (actor.translation, [X, Y]),
+        (actor.scale, [SCALE_X, SCALE_Y]),
+        (actor.rotation, [ROTATION]),
+        (actor.shear, [SHEAR]),
+    ):
         if part.speed_limit is not None:
-            turning = parameters == [ROTATION]
-            limit = exactmath.radians(part.speed_limit) if turning else np.asarray(part.speed_limit)
-            yield parameters, limit, parameters == [X, Y]
-
-
-def _limited_velocity(actor: Actor, velocity: Array) -> Array:
-    """The velocity at t = 0, no faster than its limit."""
-    for parameters, limit, together in _speed_limits(actor):
-        velocity[:, parameters] = _slowed(velocity[:, parameters], limit, together)
-    return velocity
-
-
-def _speed_limited(actor: Actor, velocity: Array, push: Array, first: int) -> Array:
-    """The acceleration, weakened wherever it would take a speed over its limit, on either side of t = 0."""
-    for parameters, limit, together in _speed_limits(actor):
-        for order in (range(max(-first, 0), push.shape[2]), range(min(-first, push.shape[2]) - 1, -1, -1)):
-            speed, sign = velocity[:, parameters], 1.0 if order.step > 0 else -1.0
-            for k in order:
-                faster = _slowed(speed + sign * push[:, parameters, k], limit, together)
-                push[:, parameters, k] = sign * (faster - speed)
-                speed = faster
-    return push
-
-
-def _slowed(speed: Array, limit: np.float64 | Array, together: bool) -> Array:
-    if not together:
-        return np.clip(speed, -limit, limit)
-    size = np.sqrt(speed[:, :1] * speed[:, :1] + speed[:, 1:] * speed[:, 1:])
-    return np.where(size > limit, speed / np.where(size > 0, size, 1.0) * limit, speed)
+            limit[:, parameters] = part.speed_limit
+    limit[:, ROTATION] = exactmath.radians(limit[:, ROTATION])
+    return limit

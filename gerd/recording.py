@@ -54,6 +54,7 @@ class Recording:
     keys: NDArray[np.int64]
     background: NDArray[np.bool_]  # per event: noise that no moving edge caused
     truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
+    first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
 
     def __len__(self) -> int:
         """The number of events."""
@@ -61,10 +62,11 @@ class Recording:
 
     def __repr__(self) -> str:
         labels = ", ".join(f"{path}={value}" for path, value in self.identity.labels.items())
+        window = f" from step {self.first}" if self.first else ""
         on = int((self.keys & 1).sum())
         return (
             f"<Recording {self.identity.index}{f' ({labels})' if labels else ''}: {self.width}×{self.height}, "
-            f"{self.steps} steps, {self.actors} actor{'s' * (self.actors != 1)}, {len(self)} events "
+            f"{self.steps} steps{window}, {self.actors} actor{'s' * (self.actors != 1)}, {len(self)} events "
             f"({on} ON, {len(self) - on} OFF; {int(self.background.sum())} background), config "
             f"{self.identity.config_digest[:8]}>"
         )
@@ -83,11 +85,25 @@ class Recording:
 
     @property
     def events(self) -> NDArray[Any]:
-        """Structured array with the fields x, y, t (microseconds) and p, sorted by t."""
+        """Structured array with the fields x, y, t (microseconds of the whole recording) and p, sorted by t."""
         step, y, x, p = self.coordinates.T
         result = np.empty(len(self), EVENT_DTYPE)
-        result["x"], result["y"], result["t"], result["p"] = x, y, step * self.step_us, p
+        result["x"], result["y"], result["t"], result["p"] = x, y, (step + self.first) * self.step_us, p
         return result
+
+    def window(self, start: int, stop: int | None = None) -> Recording:
+        """The steps from `start` up to `stop`, counted as in a slice, as a recording of their own."""
+        start, stop, _ = slice(start, stop).indices(self.steps)
+        stop, size = max(start, stop), 2 * self.height * self.width
+        low, high = np.searchsorted(self.keys, [start * size, stop * size])
+        return replace(
+            self,
+            steps=stop - start,
+            keys=self.keys[low:high] - start * size,
+            background=self.background[low:high],
+            truth=self.truth[start:stop],
+            first=self.first + start,
+        )
 
     def frames(self, start: int = 0, stop: int | None = None) -> torch.Tensor:
         """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice."""

@@ -46,6 +46,10 @@ class Scenes:
             self, indices=self.indices[rows], intensity=self.intensity[rows], trajectory=self.trajectory[rows]
         )
 
+    def resumed(self, steps: NDArray[np.int64]) -> Scenes:
+        """The same scenes, their motion carried on to `steps`: each chunk of a long recording goes on from the last."""
+        return replace(self, trajectory=self.trajectory.resumed(int(steps[0]), int(steps[-1])))
+
     @property
     def full_count(self) -> int:
         """The activation of a pixel that an actor of intensity 1 covers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,6 +19,11 @@ from gerd.recording import FORMAT_VERSION, Identity, Recording
 from gerd.scene import Scenes
 from gerd.sweep import relatives, with_values
 from gerd.version import __version__
+
+Array = NDArray[np.float64]
+
+CHUNK = 256  # steps of a window, unless told
+MOST_STEPS = 2**32 - 1  # the random counter has 32 bits for the step
 
 
 def simulate(
@@ -53,21 +59,63 @@ def simulate_batch(
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)
-    truth = np.moveaxis(scenes.trajectory.parameters(np.arange(scenes.steps)), 1, 2)
+    truth = scenes.trajectory.parameters(np.arange(scenes.steps))
     return [
-        Recording(
-            identity=Identity(config.digest, config.seed, int(index), dict(values or {}), __version__, FORMAT_VERSION),
-            config=config,
-            width=scenes.width,
-            height=scenes.height,
-            steps=scenes.steps,
-            step_us=scenes.step_us,
-            keys=np.concatenate([part.keys for part in parts[i]]),
-            background=np.concatenate([part.background for part in parts[i]]),
-            truth=truth[i],
-        )
+        _recording(config, _identity(config, index, values or {}), scenes, parts[i], truth[i])
         for i, index in enumerate(indices)
     ]
+
+
+def simulate_chunks(
+    config: Config,
+    index: int = 0,
+    *,
+    device: str = "cpu",
+    backend: str | None = None,
+    chunk: int = CHUNK,
+    endless: bool = False,
+    **values: Any,
+) -> Iterator[Recording]:
+    """The recording of `simulate`, window by window of `chunk` steps, in memory that does not grow with its length.
+
+    The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
+    its configured steps, up to step 2³² - 1.
+    """
+    scenes = scenes_of(config, [index], values)
+    if endless:
+        scenes = replace(scenes, steps=MOST_STEPS)
+    return _windows(
+        config, _identity(config, index, values), scenes, run(scenes, device=device, backend=backend, chunk=chunk)
+    )
+
+
+def _windows(config: Config, identity: Identity, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
+    for part in parts:
+        steps = np.arange(part.steps.start, part.steps.stop)
+        scenes = scenes.resumed(steps)
+        yield _recording(config, identity, scenes, [part], scenes.trajectory.parameters(steps)[0])
+
+
+def _identity(config: Config, index: int, values: Mapping[str, Any]) -> Identity:
+    return Identity(config.digest, config.seed, int(index), dict(values), __version__, FORMAT_VERSION)
+
+
+def _recording(config: Config, identity: Identity, scenes: Scenes, parts: list[Events], truth: Array) -> Recording:
+    """From the events of consecutive steps, and the parameters (actors, steps, 3, 6) at these steps."""
+    first = parts[0].steps.start
+    keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
+    return Recording(
+        identity=identity,
+        config=config,
+        width=scenes.width,
+        height=scenes.height,
+        steps=parts[-1].steps.stop - first,
+        step_us=scenes.step_us,
+        keys=keys - first * (2 * scenes.height * scenes.width) if first else keys,
+        background=np.concatenate([part.background for part in parts]),
+        truth=np.moveaxis(truth, 0, 1),
+        first=first,
+    )
 
 
 def scenes_of(config: Config, indices: Sequence[int] | NDArray[np.int64], values: Mapping[str, Any]) -> Scenes:

@@ -3,7 +3,8 @@
 A parameter's free path is piecewise quadratic in the trajectory's own time: start + velocity · t plus the
 double integral of an acceleration that is constant on each [k, k + 1). Borders and limits fold the free path
 back, as a mirror (`bounce`, limits) or a torus (`wrap`) would: position, velocity and acceleration are those of
-the folded path. So T, T' and T'' exist in closed form at any real time, past or future.
+the folded path. So T, T' and T'' exist in closed form at any real time, past or future. Accelerations are held for a
+window of time only, with the sums of those before it: a recording of any length can be followed in bounded memory.
 
 At an instant where a derivative jumps (a reflection, or a whole t at which the acceleration changes) the value
 on the later side is given. A wrap moves the position by the frame's size; the derivatives do not see that jump.
@@ -16,9 +17,8 @@ takes a shape's unit frame to sensor pixels. Angles are in radians here, times i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,25 @@ Array = NDArray[np.float64]
 
 PARAMETERS = ("x", "y", "scale_x", "scale_y", "rotation", "shear")
 X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(6)
-_ARRAYS = ("start", "velocity", "acceleration", "low", "high", "wrap", "base")
+WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
+_ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base", "boost")
+
+
+@dataclass(frozen=True)
+class Knots:
+    """The acceleration on each [k, k + 1) of a window of time, and what it has added since t = 0 at each whole k."""
+
+    first: int
+    acceleration: Array  # (…, 6, intervals); [..., 0] holds on [first, first + 1)
+    gained: Array  # (…, 6, intervals + 1) velocity
+    moved: Array  # (…, 6, intervals + 1) distance
+
+    @property
+    def end(self) -> int:
+        return self.first + self.acceleration.shape[-1]
+
+    def __getitem__(self, item: Any) -> Knots:
+        return Knots(self.first, self.acceleration[item], self.gained[item], self.moved[item])
 
 
 @dataclass(frozen=True)
@@ -39,20 +57,26 @@ class Trajectory:
 
     start: Array  # (…, 6) at t = 0
     velocity: Array  # (…, 6) at t = 0
-    acceleration: Array  # (…, 6, intervals); no intervals: never accelerated
-    first: int  # acceleration[…, 0] holds on [first, first + 1); outside the intervals it is 0
+    push: Callable[[int, int], Array] | None  # (first, intervals) → acceleration (…, 6, intervals); None: none ever
+    speed_limit: Array  # (…, 6) inf for none; x and y have one limit, on the speed in the plane
     low: Array  # (…, 6) border or limit; -inf for none
     high: Array  # (…, 6)
     wrap: NDArray[np.bool_]  # (…, 6) fold as a torus instead of a mirror
     base: Array  # (…, 6) 0: the path is the parameter; otherwise the parameter is base · exp(path)
+    boost: Array  # (…, 6) velocity that no speed limit sees
     rate: float = 1.0  # own time per step: the time scale
-    more: Callable[[int, int], Array] | None = None  # (first, intervals) → acceleration, for times beyond those above
+    knots: Knots | None = None  # where the sums of the accelerations have got to
 
     def __getitem__(self, item: Any) -> Trajectory:
         """The motions that `item` picks from the leading axes."""
-        more = self.more
+        push, knots = self.push, self.knots
         picked: Any = {name: getattr(self, name)[item] for name in _ARRAYS}
-        return replace(self, **picked, more=None if more is None else lambda first, count: more(first, count)[item])
+        return replace(
+            self,
+            **picked,
+            push=None if push is None else lambda first, count: push(first, count)[item],
+            knots=None if knots is None else knots[item],
+        )
 
     @classmethod
     def joined(cls, motions: Sequence[Trajectory], rows: int, rate: float) -> Trajectory:
@@ -61,19 +85,21 @@ class Trajectory:
             return cls.at_rest(np.zeros((rows, 0, 6))).scaled(rate)
         arrays: Any = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
 
-        def more(first: int, count: int) -> Array:
-            return np.stack([motion.more(first, count) for motion in motions if motion.more is not None], axis=1)
+        def push(first: int, count: int) -> Array:
+            none = np.zeros((rows, 6, count))
+            return np.stack([none if each.push is None else each.push(first, count) for each in motions], axis=1)
 
-        return cls(**arrays, first=motions[0].first, rate=rate, more=more)
+        still = all(motion.push is None for motion in motions)
+        return cls(**arrays, push=None if still else push, rate=rate)
 
     @classmethod
     def at_rest(
         cls, start: Array, low: ArrayLike = -np.inf, high: ArrayLike = np.inf, wrap: ArrayLike = False
     ) -> Trajectory:
         """No motion: the parameters `start` (…, 6), folded at borders and limits."""
-        none = np.zeros_like(start)
+        none, unlimited = np.zeros_like(start), np.full_like(start, np.inf)
         low, high, wrap = (np.broadcast_to(given, start.shape) for given in (low, high, wrap))
-        return cls(start, none, none[..., None][..., :0], 0, low, high, wrap, none)
+        return cls(start, none, None, unlimited, low, high, wrap, none, none)
 
     def scaled(self, factor: float) -> Trajectory:
         """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
@@ -83,16 +109,26 @@ class Trajectory:
         """A Galilean boost: the free path moves by `velocity` (x, y; pixels per step) more in each step."""
         boost = np.zeros(6)
         boost[:2] = np.asarray(velocity, np.float64) / self.rate
-        return replace(self, velocity=self.velocity + boost)
+        return replace(self, boost=self.boost + boost)
+
+    def resumed(self, begin: float, end: float) -> Trajectory:
+        """The same motion, its sums carried on to `begin`: times up to `end` (in steps) need not start at 0 again."""
+        low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1
+        return self._covering(low, min(high, low + self._window))
 
     def parameters(self, times: ArrayLike) -> Array:
         """(…, times, 3, 6): each parameter with its velocity and acceleration per step, at `times` in steps."""
         t = np.asarray(times, np.float64) * self.rate
-        covering = self._covering(t)
+        result = np.empty((*self.start.shape[:-1], len(t), 3, 6))
+        for part, here in self._pieces(t):
+            result[..., part, :, :] = here._parameters(t[part])
+        return result
+
+    def _parameters(self, t: Array) -> Array:
         result = np.empty((*self.start.shape[:-1], len(t), 3, 6))
         for i in range(6):
             low, high, wrap = self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None]
-            u, speed, push = covering._free(i, t)
+            u, speed, push = self._free(i, t)
             flip = _flipped(u, speed, push, low, high, wrap)
             u, speed, push = _folded(u, low, high, wrap), np.where(flip, -speed, speed), np.where(flip, -push, push)
             base = self.base[..., i, None]
@@ -108,11 +144,13 @@ class Trajectory:
     def values(self, times: ArrayLike) -> list[Array]:
         """The six parameters alone, each (…, times), or (…, 1) where it rests: what a picture needs, and no more."""
         t = np.asarray(times, np.float64) * self.rate
-        covering = self._covering(t)
+        pieces = list(self._pieces(t))
         result = []
         for i in range(6):
-            resting = not (self.velocity[..., i].any() or covering.acceleration[..., i, :].any())
-            u = self.start[..., i, None] if resting else covering._free(i, t)[0]
+            resting = not (self.velocity[..., i].any() or self.boost[..., i].any())
+            resting = resting and not any(here._pushed(i) for _, here in pieces)
+            paths = [here._free(i, t[part])[0] for part, here in pieces if not resting]
+            u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
             u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
             base = self.base[..., i, None]
             result.append(np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u)
@@ -123,50 +161,104 @@ class Trajectory:
         shape = (*self.start.shape[:-1], len(np.asarray(times)))
         return _matrix(affine(self.values(times)), shape)
 
-    def _covering(self, t: Array) -> Trajectory:
-        """The same motion with accelerations for all own times `t`."""
-        end = self.first + self.acceleration.shape[-1]
-        if self.more is None or end == self.first or len(t) == 0:
-            return self
-        low, high = math.floor(t.min()), math.floor(t.max()) + 1
-        if self.first <= low and high <= end:
-            return self
-        low, high = min(low, self.first), max(high, end)
-        return replace(self, acceleration=self.more(low, high - low), first=low)
+    def _pieces(self, t: Array) -> Iterator[tuple[slice, Trajectory]]:
+        """The motion with accelerations for own times `t`, part by part where that spans more than a window."""
+        if self.push is None or len(t) == 0:
+            yield slice(None), self
+            return
+        whole, here, begin = np.floor(t).astype(np.int64), self, 0
+        while begin < len(t):
+            rest = whole[begin:]
+            low, high = int(rest.min()), int(rest.max()) + 1
+            if high - low > self._window:
+                low, high = int(rest[0]), min(high, int(rest[0]) + self._window)
+            here = here._covering(low, high)
+            outside = np.flatnonzero((rest < low) | (rest >= high))
+            count = int(outside[0]) if len(outside) else len(rest)
+            yield slice(begin, begin + count), here
+            begin += count
 
-    @cached_property
-    def _sums(self) -> tuple[Array, Array]:
-        return _integrals(self.acceleration, self.first)
+    @property
+    def _window(self) -> int:
+        """Intervals to hold at a time."""
+        return max(64, WINDOW // max(1, math.prod(self.start.shape[:-1])))
+
+    def _covering(self, low: int, high: int) -> Trajectory:
+        """The same motion with knots for own times from `low` up to `high`, carried on from those it has."""
+        if self.push is None:
+            return self
+        knots = self.knots
+        if knots is None or low < knots.first:
+            knots = self._from_zero(min(low, 0), max(0, min(high, self._window)))
+        while knots.end < high:
+            knots = self._carried_on(knots, min(max(low, knots.first), knots.end), min(high, knots.end + self._window))
+        return self if knots is self.knots else replace(self, knots=knots)
+
+    def _from_zero(self, low: int, high: int) -> Knots:
+        """Knots from `low` to `high`, with 0 in between. Summed outwards, so that no bit depends on either."""
+        assert self.push is not None
+        a = self.push(low, high - low)
+        zero = np.zeros(a.shape[:-1])
+        after = self._summed(a[..., -low:], zero, zero, 1.0)
+        before = self._summed(a[..., :-low][..., ::-1], zero, zero, -1.0)
+        a, gained, moved = (
+            np.concatenate([early[..., ::-1], late], axis=-1) for early, late in zip(before, after, strict=True)
+        )
+        return Knots(low, a, np.delete(gained, -low, axis=-1), np.delete(moved, -low, axis=-1))  # 0 is in both halves
+
+    def _carried_on(self, knots: Knots, low: int, high: int) -> Knots:
+        """Knots from `low`, which is one of `knots`, to `high`, which is beyond their end."""
+        assert self.push is not None
+        late = self._summed(self.push(knots.end, high - knots.end), knots.gained[..., -1], knots.moved[..., -1], 1.0)
+        kept = slice(low - knots.first, None)
+        early = (knots.acceleration[..., kept], knots.gained[..., kept][..., :-1], knots.moved[..., kept][..., :-1])
+        return Knots(low, *(np.concatenate(both, axis=-1) for both in zip(early, late, strict=True)))
+
+    def _summed(self, a: Array, gained: Array, moved: Array, sign: float) -> tuple[Array, Array, Array]:
+        """Accelerations in order of growing |t|, as the speed limits leave them, and the sums at each of their ends."""
+        speeds = np.cumsum(np.concatenate([gained[..., None], sign * a], axis=-1), axis=-1)
+        limited = np.isfinite(self.speed_limit)
+        if limited.any():
+            for k in range(a.shape[-1]):
+                wanted = self.velocity + (speeds[..., k] + sign * a[..., k])
+                allowed = slowed(wanted, self.speed_limit) - self.velocity
+                speeds[..., k + 1] = np.where(limited, allowed, speeds[..., k + 1])
+            a = np.where(limited[..., None], sign * np.diff(speeds, axis=-1), a)
+        earlier = speeds[..., :-1] if sign > 0 else speeds[..., 1:]  # at the start of each interval
+        ways = np.cumsum(np.concatenate([moved[..., None], sign * (earlier + a * 0.5)], axis=-1), axis=-1)
+        return a, speeds, ways
+
+    def _pushed(self, i: int) -> bool:
+        """Whether parameter i is or has been accelerated where the knots are."""
+        knots = self.knots
+        if knots is None:
+            return False
+        sums = (knots.gained[..., i, 0], knots.moved[..., i, 0])
+        return bool(knots.acceleration[..., i, :].any() or sums[0].any() or sums[1].any())
 
     def _free(self, i: int, t: Array) -> tuple[Array, Array, Array]:
         """Parameter i and its velocity and acceleration, each (…, t), at own times `t` before any border."""
-        start, velocity = self.start[..., i, None], self.velocity[..., i, None]
-        u = start + velocity * t
-        a = self.acceleration[..., i, :]
-        if not a.any():
+        velocity = (self.velocity[..., i] + self.boost[..., i])[..., None]
+        u = self.start[..., i, None] + velocity * t
+        knots = self.knots
+        if knots is None or not self._pushed(i):
             return u, np.broadcast_to(velocity, u.shape), np.zeros_like(u)
-        gained, moved = (part[..., i, :] for part in self._sums)
-        k = np.floor(t)
-        knot = np.clip(k - self.first, 0, a.shape[-1]).astype(np.int64)  # the last knot starts a free flight
-        since = t - (knot + self.first)
-        pushed = np.concatenate([a, np.zeros((*a.shape[:-1], 1))], axis=-1)
-        push = np.where(k < self.first, 0.0, pushed[..., knot])
-        speed = gained[..., knot]
-        return u + (moved[..., knot] + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
+        k = np.floor(t).astype(np.int64)
+        since, at = t - k, k - knots.first
+        push, speed, way = (part[..., i, :][..., at] for part in (knots.acceleration, knots.gained, knots.moved))
+        return u + (way + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
 
 
-def _integrals(a: Array, first: int) -> tuple[Array, Array]:
-    """Velocity and distance that the accelerations (…, intervals) have added at each knot; 0 at t = 0."""
-    # Summed outwards from t = 0, so that a longer recording or warm-up does not change a bit of the path.
-    origin = min(max(-first, 0), a.shape[-1])
-    gained = np.zeros((*a.shape[:-1], a.shape[-1] + 1))
-    gained[..., origin + 1 :] = np.cumsum(a[..., origin:], axis=-1)
-    gained[..., :origin] = -np.cumsum(a[..., :origin][..., ::-1], axis=-1)[..., ::-1]
-    per_interval = gained[..., :-1] + a * 0.5
-    moved = np.zeros_like(gained)
-    moved[..., origin + 1 :] = np.cumsum(per_interval[..., origin:], axis=-1)
-    moved[..., :origin] = -np.cumsum(per_interval[..., :origin][..., ::-1], axis=-1)[..., ::-1]
-    return gained, moved
+def slowed(speed: Array, limit: Array) -> Array:
+    """Velocities (…, 6), none faster than its limit; x and y together keep their direction."""
+    x, y = speed[..., X], speed[..., Y]
+    size = np.sqrt(x * x + y * y)
+    fast = size > limit[..., X]
+    result = np.clip(speed, -limit, limit)
+    for i in (X, Y):
+        result[..., i] = np.where(fast, speed[..., i] / np.where(fast, size, 1.0), speed[..., i])
+        result[..., i] *= np.where(fast, limit[..., X], 1.0)
+    return result
 
 
 def _cells(u: Array, low: Array, high: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:

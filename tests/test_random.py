@@ -234,9 +234,11 @@ def quantities(scenes: Scenes, place: int) -> dict[str, Any]:
     """What was drawn for one actor, by the name of the quantity."""
     path, result = scenes.trajectory, {"intensity": scenes.intensity[:, place]}
     parts = {"translation": slice(0, 2), "scale": slice(SCALE_X, 4), "rotation": ROTATION, "shear": SHEAR}
+    assert path.knots is not None
+    drawn = {"start": path.start, "velocity": path.velocity, "acceleration": path.knots.acceleration}
     for name, rows in parts.items():
-        for field in ("start", "velocity", "acceleration"):
-            result[f"{name}.{field}"] = getattr(path, field)[:, place, rows]
+        for field, numbers in drawn.items():
+            result[f"{name}.{field}"] = numbers[:, place, rows]
     return result
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import actor, config
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gerd
+import gerd.trajectory
+from gerd.kernels.events import chunks
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 BACKENDS = ["torch", None]  # None: whatever a user gets who does not ask
@@ -72,6 +78,71 @@ def test_an_empty_batch() -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_the_length_of_a_chunk_does_not_show(outlines: gerd.Config, chunk: int, backend: str | None) -> None:
     assert digest(outlines, 2, chunk=chunk, backend=backend) == digest(outlines, 2, backend=backend)
+
+
+WANDERING = actor(
+    translation={"velocity": 0.5, "acceleration": {"normal": [0.0, 0.05]}, "speed_limit": 1.2},
+    rotation={"velocity": 1.0, "acceleration": {"normal": [0.0, 0.3]}},
+    scale={"start": 8, "velocity": {"factor": 1.01}, "acceleration": {"normal": [0.0, 0.01]}, "limits": [4, 12]},
+)
+
+
+@pytest.mark.parametrize("chunk", [1, 64, 100, 1000])
+@pytest.mark.parametrize("time_scale", [0.3, 1.0, 7.5])
+def test_windows_are_the_recording(
+    chunk: int, time_scale: float, backend: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the accelerations of the whole do not fit into what is held of them."""
+    made = config(WANDERING, steps=150, time_scale=time_scale, integrator={"warmup": 70, "initial": "uniform"})
+    whole = gerd.simulate(made, 3, backend=backend)
+    monkeypatch.setattr(gerd.trajectory, "WINDOW", 64)
+    windows = list(gerd.simulate_chunks(made, 3, chunk=chunk, backend=backend))
+    assert [window.first for window in windows] == list(range(0, 150, chunk))
+    np.testing.assert_array_equal(np.concatenate([window.events for window in windows]), whole.events)
+    np.testing.assert_array_equal(np.concatenate([window.background for window in windows]), whole.background)
+    np.testing.assert_array_equal(np.concatenate([window.truth for window in windows]), whole.truth)
+    assert [window.digest for window in windows] == [
+        whole.window(window.first, window.first + chunk).digest for window in windows
+    ]
+
+
+def test_an_endless_recording_begins_as_the_configured_one_and_goes_on() -> None:
+    made = config(WANDERING, steps=40, integrator={"initial": "uniform"})
+    windows = list(itertools.islice(gerd.simulate_chunks(made, 1, chunk=20, endless=True), 4))
+    longer = gerd.simulate(config(WANDERING, steps=80, integrator={"initial": "uniform"}), 1)
+    assert [window.digest for window in windows] == [longer.window(k, k + 20).digest for k in (0, 20, 40, 60)]
+    assert list(windows[3].events["t"] // 20_000) == [3] * len(windows[3])
+
+
+def test_memory_does_not_grow_with_the_length() -> None:
+    """Nine thousand steps, whose accelerations and ground truth would take 2.6 MB, need no more than one thousand."""
+    windows = gerd.simulate_chunks(config(WANDERING, steps=100_000_000, integrator={"initial": "uniform"}), chunk=50)
+    next(windows)  # compiles
+    tracemalloc.start()
+    try:
+        peaks: list[int] = []
+        for count in (20, 180):
+            tracemalloc.reset_peak()
+            assert sum(len(window) for window in itertools.islice(windows, count)) > 50 * count
+            peaks.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 100_000
+
+
+@given(st.integers(-500, 0), st.integers(1, 500), st.integers(1, 300))
+def test_chunks_tile_the_steps(first: int, steps: int, chunk: int) -> None:
+    pieces = list(chunks(first, steps, chunk))
+    assert [step for piece in pieces for step in piece] == list(range(first, steps))
+    assert all(len(piece) <= 2 * chunk for piece in pieces)
+    assert all(piece.stop % chunk == 0 for piece in pieces[:-1])
+    assert all(piece.stop != 0 for piece in pieces)
+
+
+@pytest.mark.parametrize("chunk", [0, -1, 2.5])
+def test_a_chunk_that_is_no_number_of_steps_is_refused_at_once(chunk: Any) -> None:
+    with pytest.raises(gerd.GerdError, match=f"chunk {chunk}"):
+        gerd.simulate_chunks(config(actor()), chunk=chunk)
 
 
 def test_another_process(outlines: gerd.Config) -> None:

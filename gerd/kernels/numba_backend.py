@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gerd import noise, philox, rasterise
-from gerd.kernels.events import Events
+from gerd.kernels.events import Events, chunks
 from gerd.scene import BLOCK, Scenes
 
 CHUNK = 1024  # steps whose outlines are worked out together
@@ -42,21 +42,22 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
         scenes.background > 0,
     )
     geometry = (scenes.width, scenes.height, scenes.upsampling)
-    frames = range(-scenes.warmup - 1, scenes.steps)
-    whole = len(frames) <= chunk
-    common = rasterise.borders(scenes, np.array(frames)) if whole else None
+    first = -scenes.warmup - 1
+    whole = max(-first, scenes.steps) <= chunk
+    common = rasterise.borders(scenes, np.arange(first, scenes.steps)) if whole else None
     for row in range(len(scenes)):
         alone = scenes[row : row + 1]
         state = None
-        for begin in range(frames.start, frames.stop, chunk):
-            steps = np.arange(begin, min(begin + chunk, frames.stop))
+        for piece in chunks(first, scenes.steps, chunk):
+            steps = np.array(piece)
+            alone = alone if whole else alone.resumed(steps)
             borders = common or rasterise.borders(alone, steps)
             pieces = (borders.first, borders.is_ellipse, borders.crossings)
             state = state or _State(scenes, borders)
             keys, background = kernels.simulate_steps(
                 borders.coefficients[row if common else 0],
                 steps,
-                begin == frames.start,
+                piece.start == first,
                 pieces,
                 scenes.intensity[row][borders.actor],
                 geometry,
@@ -68,7 +69,9 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             )
             if len(steps) % 2:
                 state.frames.reverse()
-            yield Events(row, keys, background)
+            recorded = piece[max(0, -piece.start) :]
+            if len(recorded):
+                yield Events(row, recorded, keys, background)
 
 
 class _State:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gerd import noise, philox, rasterise
-from gerd.kernels.events import Events
+from gerd.kernels.events import Events, chunks
 from gerd.scene import BLOCK, Scenes
 
 CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
@@ -24,8 +24,9 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
     chunk = chunk or _chunk(scenes)
     state = initial_state(scenes, device)
     previous = activation(scenes, np.array([-scenes.warmup - 1]), device)[:, 0]
-    for begin in range(-scenes.warmup, scenes.steps, chunk):
-        steps = np.arange(begin, min(begin + chunk, scenes.steps))
+    for piece in chunks(-scenes.warmup, scenes.steps, chunk):
+        steps = np.array(piece)
+        scenes = scenes.resumed(steps)
         current = activation(scenes, steps, device)
         signal = torch.zeros((*current.shape, 2), dtype=torch.bool, device=device)
         for i in range(len(steps)):
@@ -133,7 +134,8 @@ def _noisy(scenes: Scenes, signal: Tensor, steps: np.ndarray) -> Iterator[Events
     parts = [part.cpu().numpy() for part in (row, keys, ~signal[place])]
     bounds = np.searchsorted(parts[0], np.arange(len(scenes) + 1))
     for i in range(len(scenes)):
-        yield Events(i, *(part[bounds[i] : bounds[i + 1]] for part in parts[1:]))
+        shown = range(int(steps[0]), int(steps[-1]) + 1)
+        yield Events(i, shown, *(part[bounds[i] : bounds[i + 1]] for part in parts[1:]))
 
 
 def _scattered(

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gerd import noise, rasterise
 from gerd.errors import GerdError
-from gerd.kernels.events import Events
+from gerd.kernels.events import Events, chunks
 from gerd.scene import BLOCK, Scenes
 
 ROWS = 4  # pixel rows of a tile
@@ -27,7 +27,7 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
     """The events of `scenes`, in batches and chunks of steps that fit into `budget` bytes of device memory."""
     size = scenes.height * scenes.width
     rows, fitting = _fit(scenes, device, budget)
-    chunk = min(chunk or fitting, scenes.steps + scenes.warmup)
+    chunk = chunk or fitting
     for begin in range(0, len(scenes), rows):
         batch = scenes[begin : begin + rows]
         for steps, frames in _chunks(batch, device, chunk, NOISE, SIGNAL):
@@ -43,12 +43,12 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
             host, background = keys.cpu().numpy(), flags.cpu().numpy()
             for i in range(len(batch)):
                 part = slice(bounds[i], bounds[i + 1])
-                yield Events(begin + i, host[part] - i * (scenes.steps * size * 2), background[part])
+                yield Events(begin + i, steps, host[part] - i * (scenes.steps * size * 2), background[part])
 
 
 def frames(scenes: Scenes, device: str) -> Tensor:
     """The frames of all scenes as one boolean tensor (recordings, steps, 2, height, width) on the device."""
-    ((_, result),) = _chunks(scenes, device, scenes.steps + scenes.warmup, 1, 1)
+    ((_, result),) = _chunks(scenes, device, max(scenes.steps, scenes.warmup), 1, 1)
     return result.view(torch.bool)
 
 
@@ -68,9 +68,9 @@ def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     rows = int(budget // (fixed + per_step * steps))
     if rows >= 1:
         return min(rows, 65535), steps
-    fitting = int((budget - fixed) // per_step)
+    fitting = int((budget - fixed) // (2 * per_step))  # the chunk about step 0 may be as long as two
     if fitting < 1:
-        needed = fixed + per_step
+        needed = fixed + 2 * per_step
         raise GerdError(
             f"{scenes.width}×{scenes.height}: one step needs {needed} bytes of device memory, and {budget} are allowed"
         )
@@ -87,15 +87,17 @@ def _chunks(
     fine = 1 << (f - 1).bit_length()
     blocks = -(-width // BLOCK)
     tiles = blocks * -(-height // ROWS)
-    whole = chunk >= scenes.steps + scenes.warmup
+    whole = chunk >= max(scenes.steps, scenes.warmup)
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
     indices = torch.from_numpy(scenes.indices).to(device)
     keys = torch.tensor([scenes.seed & 0xFFFFFFFF, scenes.seed >> 32], device=device)
     tables = torch.from_numpy(noise.block_tables(scenes.shape_noise, width)).to(device)
-    for begin in range(-scenes.warmup, scenes.steps, chunk):
-        stop = min(begin + chunk, scenes.steps)
+    for piece in chunks(-scenes.warmup, scenes.steps, chunk):
+        begin, stop = piece.start, piece.stop
         frames = stop - begin + 1  # and the one before
-        borders = rasterise.borders(scenes, np.arange(begin - 1, stop), device)
+        shown = np.arange(begin - 1, stop)
+        scenes = scenes.resumed(shown)
+        borders = rasterise.borders(scenes, shown, device)
         pieces, entries = len(borders.actor), borders.coefficients.shape[2]
         coefficients = borders.coefficients.contiguous()
         boxes = _boxes(borders, coefficients, f)
@@ -104,7 +106,7 @@ def _chunks(
             torch.from_numpy(part.astype(np.int32)).to(device)
             for part in (borders.first, borders.is_ellipse, convex, borders.convex)
         )
-        recorded = range(max(begin, 0), max(stop, 0))
+        recorded = piece[max(0, -begin) :]
         out = torch.zeros((len(scenes), len(recorded), 2, height, width), dtype=torch.uint8, device=device)
         if scenes.background > 0 and len(recorded):
             _background(scenes, out, recorded, keys, indices, noise_value)
