@@ -8,6 +8,8 @@ cosine for an angle in units of `HALF_PI`, which is a right angle here although 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -26,25 +28,25 @@ def radians(degrees: ArrayLike) -> Array:
     return np.asarray(degrees, np.float64) / 90.0 * HALF_PI
 
 
-def sincos(angle: ArrayLike) -> tuple[Array, Array]:
-    """Sine and cosine of `angle` in radians; exactly 0 and ±1 at the multiples of `HALF_PI`."""
-    angle = np.asarray(angle, np.float64)
-    quarter = np.rint(angle / HALF_PI)
+def sincos(angle: Any, xp: Any = np) -> tuple[Any, Any]:
+    """Sine and cosine of `angle` in radians; exactly 0 and ±1 at the multiples of `HALF_PI`.
+
+    `xp` is the package that `angle` is an array of: numpy, or torch.
+    """
+    quarter = xp.round(angle / HALF_PI)
     rest = angle - quarter * HALF_PI
     square = rest * rest
-    sine = np.ones_like(rest)
+    sine = xp.ones_like(rest)
     for factor in reversed(_SIN):
         sine = 1.0 - square * factor * sine
     sine = rest * sine
-    cosine = np.ones_like(rest)
+    cosine = xp.ones_like(rest)
     for factor in reversed(_COS):
         cosine = 1.0 - square * factor * cosine
-    turn = np.mod(quarter, 4.0)
+    turn = xp.remainder(quarter, 4.0)
     swap = (turn == 1) | (turn == 3)
-    return (
-        np.where(swap, cosine, sine) * np.where(turn >= 2, -1.0, 1.0),
-        np.where(swap, sine, cosine) * np.where((turn == 1) | (turn == 2), -1.0, 1.0),
-    )
+    one, other = xp.where(swap, cosine, sine), xp.where(swap, sine, cosine)
+    return xp.where(turn >= 2, -one, one), xp.where((turn == 1) | (turn == 2), -other, other)
 
 
 def exp(x: ArrayLike) -> Array:

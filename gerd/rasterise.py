@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from gerd.scene import Scenes
 from gerd.shapes import RADIUS
-from gerd.trajectory import affine
 
 Array = NDArray[np.float64]
 
@@ -46,21 +45,13 @@ class Borders:
     convex: NDArray[np.bool_]  # (pieces,): no row meets the piece in more than one span
     actor: NDArray[np.int32]  # (pieces,); pieces lie from the farthest to the nearest
 
-    @property
-    def crossings(self) -> NDArray[np.int32]:
-        """(pieces + 1,): where each piece's crossings start if every entry of it crossed a row."""
-        sizes = np.where(self.is_ellipse, 2, np.diff(self.first))
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-
 
 def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None) -> Borders:
     """The outlines of `scenes` at the given steps; with `device`, their coefficients as a PyTorch tensor there."""
-    entries: Any = affine(scenes.trajectory.values(steps))  # of T, each (recordings, actors, steps)
+    entries = scenes.trajectory.entries(steps, device)  # of T, each (recordings, actors, steps)
     xp: Any = np
     if device is not None:
         import torch as xp
-
-        entries = [xp.from_numpy(np.ascontiguousarray(entry)).to(device) for entry in entries]
     parts = []
     sizes, is_ellipse, convex, owner = [0], [], [], []
     for actor, outline in enumerate(scenes.outlines):

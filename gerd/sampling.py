@@ -6,6 +6,7 @@ others as they were.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ class Source:
 
     def sample(self, value: Any, what: int, parameter: int = 0) -> Array:
         """(rows,) numbers, drawn once per recording."""
-        return _sampled(value, self._words(what, parameter))
+        return _sampled(value, lambda: self._words(what, parameter), self.rows.shape)
 
     def pair(self, value: Any, what: int, parameter: int) -> Array:
         """(rows, 2) numbers: each axis drawn by itself, unless the value lists whole pairs."""
@@ -49,22 +50,28 @@ class Source:
     def each_step(self, value: Any, parameter: int, steps: NDArray[np.int64]) -> Array:
         """(rows, steps) numbers, drawn anew for each step."""
         element = self.actor * 8 + parameter
-        return _sampled(value, philox.words(self.seed, element, steps, self.rows[:, None], philox.ACCELERATION))
+
+        def draw() -> philox.Words:
+            return philox.words(self.seed, element, steps, self.rows[:, None], philox.ACCELERATION)
+
+        return _sampled(value, draw, (len(self.rows), len(steps)))
 
     def _words(self, what: int, parameter: int) -> philox.Words:
         slot = (self.actor * 3 + what) * 8 + parameter
         return philox.words(self.seed, slot, 0, self.rows, philox.SCENE)
 
 
-def _sampled(value: Any, drawn: philox.Words) -> Array:
+def _sampled(value: Any, draw: Callable[[], philox.Words], shape: tuple[int, ...]) -> Array:
+    """Numbers of this shape; the random words are drawn only if the value depends on them."""
     match value:
         case Uniform(uniform=(low, high)):
+            drawn = draw()
             return low + (high - low) * philox.unit(drawn[0], drawn[1])
         case Normal(normal=(mean, deviation)):
-            return mean + deviation * philox.gaussian(drawn)
+            return mean + deviation * philox.gaussian(draw())
         case Choice(choice=options):
-            return np.array(options)[_position(drawn, len(options))]
-    return np.full(drawn[0].shape, float(value))
+            return np.array(options)[_position(draw(), len(options))]
+    return np.full(shape, float(value))
 
 
 def _position(drawn: philox.Words, count: int) -> NDArray[np.int64]:

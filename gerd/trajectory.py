@@ -141,25 +141,49 @@ class Trajectory:
             result[..., 2, i] = push * (self.rate * self.rate)
         return result
 
-    def values(self, times: ArrayLike) -> list[Array]:
-        """The six parameters alone, each (…, times), or (…, 1) where it rests: what a picture needs, and no more."""
+    def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
+        """The entries of T that `affine` gives, each (…, times), or (…, 1) where it rests: what a picture needs.
+
+        With `device` they are PyTorch tensors there, with the same bits, and mostly worked out there.
+        """
         t = np.asarray(times, np.float64) * self.rate
         pieces = list(self._pieces(t))
-        result = []
+        if device is None:
+            return affine([self._value(i, t, pieces) for i in range(6)])
+        import torch
+
+        def there(array: NDArray[Any]) -> torch.Tensor:
+            return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+        clock, velocity = there(t), self.velocity + self.boost
+        start, speed, low, high, wrap = (there(part) for part in (self.start, velocity, self.low, self.high, self.wrap))
+        values: list[Any] = []
         for i in range(6):
-            resting = not (self.velocity[..., i].any() or self.boost[..., i].any())
-            resting = resting and not any(here._pushed(i) for _, here in pieces)
-            paths = [here._free(i, t[part])[0] for part, here in pieces if not resting]
-            u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
-            u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
-            base = self.base[..., i, None]
-            result.append(np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u)
-        return result
+            if self.base[..., i].any() or any(here._pushed(i) for _, here in pieces):
+                values.append(there(self._value(i, t, pieces)))
+                continue
+            u = start[..., i, None]
+            if velocity[..., i].any():
+                u = u + speed[..., i, None] * clock
+            if np.isfinite(self.low[..., i]).any() or np.isfinite(self.high[..., i]).any():
+                u = _fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
+            values.append(u)
+        turned = self.start[..., ROTATION].any() or velocity[..., ROTATION].any()
+        return affine(values, torch if turned or any(here._pushed(ROTATION) for _, here in pieces) else None)
+
+    def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
+        """Parameter i at own times `t`."""
+        resting = not (self.velocity[..., i].any() or self.boost[..., i].any())
+        resting = resting and not any(here._pushed(i) for _, here in pieces)
+        paths = [here._free(i, t[part])[0] for part, here in pieces if not resting]
+        u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
+        u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
+        base = self.base[..., i, None]
+        return np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u
 
     def T(self, times: ArrayLike) -> Array:
         """(…, times, 3, 3): the transformation at `times`."""
-        shape = (*self.start.shape[:-1], len(np.asarray(times)))
-        return _matrix(affine(self.values(times)), shape)
+        return _matrix(self.entries(times), (*self.start.shape[:-1], len(np.asarray(times))))
 
     def _pieces(self, t: Array) -> Iterator[tuple[slice, Trajectory]]:
         """The motion with accelerations for own times `t`, part by part where that spans more than a window."""
@@ -261,11 +285,11 @@ def slowed(speed: Array, limit: Array) -> Array:
     return result
 
 
-def _cells(u: Array, low: Array, high: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+def _cells(xp: Any, u: Any, low: Any, high: Any) -> tuple[Any, ...]:
     """How many sizes `u` is away from its anchor; the anchor; the size; and whether there are two bounds."""
-    bounded = np.isfinite(low) & np.isfinite(high)
-    size = np.where(bounded, high, 1.0) - np.where(bounded, low, 0.0)
-    anchor = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
+    bounded = xp.isfinite(low) & xp.isfinite(high)
+    size = xp.where(bounded, high, 1.0) - xp.where(bounded, low, 0.0)
+    anchor = xp.where(xp.isfinite(low), low, xp.where(xp.isfinite(high), high, 0.0))
     return (u - anchor) / size, anchor, size, bounded
 
 
@@ -275,21 +299,21 @@ def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array
     if not outside.any():
         return u
     result = u.copy()
-    result[outside] = _fold(u[outside], low[outside], high[outside], wrap[outside])
+    result[outside] = _fold(np, u[outside], low[outside], high[outside], wrap[outside])
     return result
 
 
-def _fold(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array:
-    cells, anchor, size, bounded = _cells(u, low, high)
-    cell = np.floor(cells)
+def _fold(xp: Any, u: Any, low: Any, high: Any, wrap: Any) -> Any:
+    cells, anchor, size, bounded = _cells(xp, u, low, high)
+    cell = xp.floor(cells)
     rest = u - cell * size
-    odd = np.mod(cell, 2.0) == 1.0
-    mirrored = np.clip(np.where(odd, (anchor + np.where(bounded, high, 0.0)) - rest, rest), low, high)  # of rounding
-    cyclic = np.where((cells == cell) | (rest < low) | (rest >= high), anchor, rest)  # in [low, high)
-    beyond = np.where(np.isfinite(low), u < low, u > high)  # one limit only: reflect there once
-    once = np.where(beyond, anchor - (u - anchor), u)
-    folded = np.where(bounded, np.where(wrap, cyclic, mirrored), once)
-    return np.where((u >= low) & (u < high), u, folded)  # cells are rounded: what is inside stays as it is
+    odd = xp.remainder(cell, 2.0) == 1.0
+    mirrored = xp.clip(xp.where(odd, (anchor + xp.where(bounded, high, 0.0)) - rest, rest), low, high)  # of rounding
+    cyclic = xp.where((cells == cell) | (rest < low) | (rest >= high), anchor, rest)  # in [low, high)
+    beyond = xp.where(xp.isfinite(low), u < low, u > high)  # one limit only: reflect there once
+    once = xp.where(beyond, anchor - (u - anchor), u)
+    folded = xp.where(bounded, xp.where(wrap, cyclic, mirrored), once)
+    return xp.where((u >= low) & (u < high), u, folded)  # cells are rounded: what is inside stays as it is
 
 
 def _flipped(
@@ -299,7 +323,7 @@ def _flipped(
     inside = (u > low) & (u < high)
     if inside.all():
         return np.zeros(u.shape, np.bool_)
-    cells, _, _, bounded = _cells(u, low, high)
+    cells, _, _, bounded = _cells(np, u, low, high)
     cell = np.floor(cells)
     leaving = (speed < 0) | ((speed == 0) & (push < 0))
     cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
@@ -307,13 +331,16 @@ def _flipped(
     return ~inside & np.where(bounded, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
 
 
-def affine(values: Sequence[Array]) -> tuple[Array, ...]:
-    """The six entries a, b, x, c, d, y of T = ((a, b, x), (c, d, y), (0, 0, 1)) from the six parameters."""
+def affine(values: Sequence[Any], xp: Any = np) -> tuple[Any, ...]:
+    """The six entries a, b, x, c, d, y of T = ((a, b, x), (c, d, y), (0, 0, 1)) from the six parameters.
+
+    `xp` is the package that the values are arrays of, or None if the rotation is known to be 0.
+    """
     x, y, scale_x, scale_y, rotation, shear = values
     across = shear * scale_y
-    if not rotation.any():  # sine 0 and cosine 1, as below
-        return scale_x, across, x, np.zeros_like(scale_x), scale_y, y
-    sine, cosine = exactmath.sincos(rotation)
+    if xp is None or (xp is np and not rotation.any()):  # sine 0 and cosine 1, as below
+        return scale_x, across, x, scale_x * 0.0, scale_y, y
+    sine, cosine = exactmath.sincos(rotation, xp)
     return (
         cosine * scale_x,
         cosine * across - sine * scale_y,

@@ -402,6 +402,15 @@ def _integrals(pushes: dict[int, float], t: float) -> tuple[float, float]:
     return gained, way
 
 
+@settings(max_examples=60)
+@given(paths)
+def test_tensors_have_the_bits_of_arrays(path: Trajectory) -> None:
+    """What a GPU works out itself, here on PyTorch's CPU."""
+    t = np.arange(-3, 60) * 0.7
+    for array, tensor in zip(path.entries(t), path.entries(t, "cpu"), strict=True):
+        np.testing.assert_array_equal(np.broadcast_to(array, t.shape), np.broadcast_to(tensor.numpy(), t.shape))
+
+
 def test_the_motion_goes_on_beyond_the_recording() -> None:
     """A recording of steps 0 to 3 draws accelerations for -1 to 3; any other time draws its own."""
     path = motion(moved("translation", velocity=(1.0, 0.0), acceleration=0.5))

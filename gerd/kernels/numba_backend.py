@@ -19,6 +19,7 @@ from gerd import noise, philox, rasterise
 from gerd.kernels.events import Events, chunks
 from gerd.scene import BLOCK, Scenes
 
+AT_ONCE = 256  # random words drawn in one loop
 CHUNK = 1024  # steps whose outlines are worked out together
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk
 
@@ -45,26 +46,27 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     first = -scenes.warmup - 1
     whole = max(-first, scenes.steps) <= chunk
     common = rasterise.borders(scenes, np.arange(first, scenes.steps)) if whole else None
+    state: _State | None = None
     for row in range(len(scenes)):
         alone = scenes[row : row + 1]
-        state = None
         for piece in chunks(first, scenes.steps, chunk):
             steps = np.array(piece)
             alone = alone if whole else alone.resumed(steps)
             borders = common or rasterise.borders(alone, steps)
-            pieces = (borders.first, borders.is_ellipse, borders.crossings)
             state = state or _State(scenes, borders)
+            if piece.start == first:
+                state.begin()
             keys, background = kernels.simulate_steps(
                 borders.coefficients[row if common else 0],
                 steps,
                 piece.start == first,
-                pieces,
+                state.pieces,
                 scenes.intensity[row][borders.actor],
                 geometry,
                 model,
                 noises,
                 (np.uint64(scenes.seed), scenes.indices[row]),
-                state.arrays(),
+                state.carried(),
                 state.scratch,
             )
             if len(steps) % 2:
@@ -75,42 +77,52 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
 
 
 class _State:
-    """What one recording carries from step to step. Fresh pages cost nothing until they are touched."""
+    """What a recording carries from step to step, and room to work in; used for one recording after the other."""
 
     def __init__(self, scenes: Scenes, borders: rasterise.Borders):
         height, width, f = scenes.height, scenes.width, scenes.upsampling
-        pieces, slots, rows = len(borders.actor), int(borders.crossings[-1]), height * f
+        sizes = np.where(borders.convex, 2, np.diff(borders.first) // 2 * 2)
+        slots = np.concatenate([[0], np.cumsum(sizes)])
+        self.pieces = (borders.first, borders.is_ellipse, borders.convex, slots)
         self.frames = [
             (
-                np.empty((rows, slots), np.int32),  # cols
-                np.zeros((pieces, rows), np.int32),  # count
-                np.zeros(rows, np.int32),  # total
-                np.zeros(rows, np.int32),  # only
-                np.zeros(pieces, np.int64),  # low
-                np.zeros(pieces, np.int64),  # high
+                np.empty((slots[-1], f, height), np.int32),  # cols
+                *(np.zeros(len(sizes), np.int64) for _ in range(4)),  # low, high, whole_low, whole_high
+                *(np.zeros(len(sizes), np.int32) for _ in range(2)),  # left, right
             )
             for _ in range(2)
         ]
-        self._rest = (
-            np.zeros((height, width), np.int32),  # v
-            np.zeros((height, width) if scenes.shape_noise > 0 else (1, 1), np.int32),  # activation
+        self._frame = (height, width)
+        self._has_shape_noise = scenes.shape_noise > 0
+        self._left_at_zero = (
             np.zeros((height, width), np.int32),  # change
             np.zeros((height, -(-width // 64)), np.uint64),  # touched
+        )
+        self.scratch = (
             np.empty((2, height * width), np.int64),  # hidden pixels and their activations
             np.empty(height * width, np.int64),  # pixels that still hold more than a threshold
-            np.zeros(2, np.int64),  # how many pending, how many hidden
-            np.empty(height * width, np.int64),  # picked by a scattered noise
+            np.empty((4, AT_ONCE), np.uint64),  # words drawn for a scattered noise
+            np.empty(height * width, np.int64),  # picked by it
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),  # pixel of a column
-        )
-        room = 2 * (slots + pieces) + 32
-        self.scratch = (
-            *(np.empty(room, np.int64) for _ in range(6)),  # begins, ends, amounts, active, lefts, rights
-            np.empty((4, 8), np.int64),  # spans
-            np.empty((4, 16), np.int64),  # seen
+            np.empty(len(sizes), np.int64),  # nearer pieces
+            np.empty((16, f, height), np.int32),  # crossings of what is seen of a piece, before
+            np.empty((16, f, height), np.int32),  # and after
+            np.empty((3, 2 * slots[-1] + 2), np.int32),  # crossings in a sub-row
+            *(np.empty(height, np.int32) for _ in range(4)),  # sums, more, least, most
         )
 
-    def arrays(self) -> tuple[Any, ...]:
-        return (*self.frames, *self._rest)
+    def begin(self) -> None:
+        """Forget the recording before. Fresh pages cost nothing until they are touched."""
+        self._carried = (
+            np.zeros(self._frame, np.int32),  # v
+            np.zeros(self._frame if self._has_shape_noise else (1, 1), np.int32),  # activation
+            np.zeros(2, np.int64),  # how many pending, how many hidden
+        )
+        for frame in self.frames:
+            frame[1][:], frame[2][:] = 0, 0
+
+    def carried(self) -> tuple[Any, ...]:
+        return (*self.frames, *self._carried, *self._left_at_zero)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 For each step the crossings of every sub-row are found, compared with those of the step before, and the
 difference is added up in the pixels between old and new crossings; no other pixel is looked at, except those that
-still hold more than a threshold from an earlier step. Order of operations and names are those of `torch_backend.py`.
+still hold more than a threshold from an earlier step. Names are those of `torch_backend.py`.
 
 Compiled by `numba_backend.py`. What an edit of another file could change comes in as an argument, or is checked there,
 because numba's cache looks at one file only.
@@ -25,10 +25,13 @@ ROUNDS = 10
 INITIAL, SHAPE, EVENT, BACKGROUND = 2, 3, 4, 5  # purposes
 BLOCK = 32
 END = np.int64(2**40)  # beyond every column
-MOST_SPLIT = 4  # pieces that meet in a row and are cut by each other; more of them are walked through
+ABSENT = np.int32(2**30)  # in place of a crossing that is not there
+NEAR = 4  # pixels
+MOST_SPLIT = 3  # nearer pieces that cut a piece into two parts each; behind more of them it is walked through
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
 
-NONE, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+NOTHING, NONE, ONE, ALL = np.int32(0), np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+SIX, BITS = np.uint64(6), np.uint64(63)  # a word of `touched` has 64 bits
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # each 6-bit window is another number
 BIT_NUMBERS = np.zeros(64, np.int64)
 for _bit in range(64):
@@ -52,250 +55,424 @@ def words(key, element, step, index, purpose):
 
 
 @inlined
-def ceiling(value, most):
-    """ceil(value) as an integer, clipped to 0 … most. A crossing at x is the column ceiling(x - 0.5, …)."""
-    if value <= 0.0:
-        return 0
-    if value >= most:
-        return most
-    return math.ceil(value)
-
-
-@compiled
-def find_crossings(pieces, coefficients, width_fine, rows, frame):
-    """Sort the crossings of each piece into its rows, low[piece] … high[piece]: cols[row, slot …], count[piece, row].
-
-    total[row] is the number of all crossings, and only[row] the piece that has them, or -1 if several have.
-    """
-    cols, count, total, only, low, high = frame
-    first, is_ellipse, slot = pieces
-    for piece in range(len(is_ellipse)):
-        for r in range(low[piece], high[piece]):
-            count[piece, r] = 0
-            total[r] = 0
-    for piece in range(len(is_ellipse)):
-        base, begin, end = slot[piece], rows, 0
-        if is_ellipse[piece]:
-            ellipse = coefficients[first[piece]]
-            centre_y, reach, centre_x, tilt, width = ellipse[0], ellipse[1], ellipse[2], ellipse[3], ellipse[4]
-            extent = math.sqrt(reach)
-            begin = ceiling(centre_y - extent - 1.5, rows)
-            end = ceiling(centre_y + extent + 0.5, rows)
-            for r in range(begin, end):
-                dy = (r + 0.5) - centre_y
-                gap = reach - dy * dy
-                if gap > 0:
-                    half = width * math.sqrt(gap)
-                    middle = centre_x + tilt * dy
-                    cols[r, base] = ceiling(middle - half - 0.5, width_fine)
-                    cols[r, base + 1] = ceiling(middle + half - 0.5, width_fine)
-                    count[piece, r] = 2
-        else:
-            for side in range(first[piece], first[piece + 1]):
-                top, bottom = coefficients[side, 0], coefficients[side, 1]
-                x_top, slope = coefficients[side, 2], coefficients[side, 3]
-                side_begin, side_end = ceiling(top - 0.5, rows), ceiling(bottom - 0.5, rows)
-                begin, end = min(begin, side_begin), max(end, side_end)
-                for r in range(side_begin, side_end):
-                    x = x_top + ((r + 0.5) - top) * slope
-                    k = base + count[piece, r]
-                    found = ceiling(x - 0.5, width_fine)
-                    while k > base and cols[r, k - 1] > found:
-                        cols[r, k] = cols[r, k - 1]
-                        k -= 1
-                    cols[r, k] = found
-                    count[piece, r] += 1
-        low[piece], high[piece] = begin, max(begin, end)
-        for r in range(begin, end):
-            if count[piece, r] > 0:
-                only[r] = piece if total[r] == 0 else -1
-                total[r] += count[piece, r]
+def bit_number(bit):
+    """Which bit of a word with one bit set it is."""
+    return BIT_NUMBERS[(bit * DE_BRUIJN) >> np.uint64(58)]
 
 
 @inlined
-def difference(a0, b0, a1, b1, bright):
-    """The columns in which the span a1 … b1 differs from a0 … b0, as two times (begin, end, change per sub-pixel)."""
-    if b0 <= a1 or b1 <= a0:
-        return a0, b0, -bright, a1, b1, bright
-    left, right = bright if a1 < a0 else -bright, bright if b0 < b1 else -bright
-    return min(a0, a1), max(a0, a1), left, min(b0, b1), max(b0, b1), right
+def column(x, most):
+    """The column of a crossing at x: ceil(x - 0.5), clipped to 0 … most."""
+    return np.int32(min(max(np.ceil(x - 0.5), 0.0), most))
+
+
+@inlined
+def row_at(y, most):
+    """The first sub-row whose centre is at or below y, clipped to 0 … most."""
+    return np.int64(min(max(np.ceil(y - 0.5), 0.0), most))
+
+
+@inlined
+def rows_of(low, high):
+    """range(low, high) of numbers that are not negative: as unsigned ones, arrays take them without a test."""
+    return range(np.uint64(low), np.uint64(max(low, high)))
 
 
 @compiled
-def compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_of, scratch):
+def find_crossings(pieces, coefficients, geometry, frame):
+    """The crossings of each piece in ascending order: cols[slot, s, y] for sub-row s of the pixel rows low … high - 1.
+
+    A piece has two slots if it is convex, otherwise as many as sides: those not used repeat the last crossing, and all
+    are ABSENT in a sub-row that the piece does not cross; none is in the rows whole_low … whole_high - 1. Loops along y
+    are written so that they can be compiled to vector instructions: few arrays in each.
+    """
+    cols, low, high, whole_low, whole_high, left, right = frame
+    first, is_ellipse, convex, slot = pieces
+    width, height, f = geometry
+    rows, wide = height * f, float(width * f)
+    for piece in range(len(is_ellipse)):
+        sides = coefficients[first[piece] : first[piece + 1]]
+        begin, end = rows, 0
+        if is_ellipse[piece]:
+            extent = math.sqrt(sides[0, 1])
+            begin, end = row_at(sides[0, 0] - extent - 1.0, rows), row_at(sides[0, 0] + extent + 1.0, rows)
+        else:
+            for side in range(len(sides)):
+                begin, end = min(begin, row_at(sides[side, 0], rows)), max(end, row_at(sides[side, 1], rows))
+        top, bottom = begin // f, max(begin // f, (end + f - 1) // f)
+        begins, ends = cols[slot[piece]], cols[slot[piece + 1] - 1]
+        if is_ellipse[piece]:
+            cross_ellipse(sides[0], f, wide, top, bottom, begins, ends)
+        elif convex[piece]:
+            cross_convex(sides, f, rows, wide, top, bottom, begins, ends)
+        else:
+            cross_any(sides, f, rows, wide, top, bottom, cols[slot[piece] : slot[piece + 1]])
+        low[piece], high[piece] = top, bottom
+        while top < bottom and (not convex[piece] or any_absent(begins, top)):
+            top += 1
+        while top < bottom and any_absent(begins, bottom - 1):
+            bottom -= 1
+        whole_low[piece], whole_high[piece] = top, bottom
+        left[piece], right[piece] = extent_of(begins, ends, low[piece], high[piece])
+
+
+@compiled
+def any_absent(begins, y):
+    found = False
+    for s in range(len(begins)):
+        found |= begins[s, y] == ABSENT
+    return found
+
+
+@compiled
+def extent_of(begins, ends, low, high):
+    """The first column of some rows and the last; ABSENT and -1 if there is none."""
+    left, right = ABSENT, np.int32(-1)
+    for s in range(len(begins)):
+        for y in rows_of(low, high):
+            left = min(left, begins[s, y])
+        for y in rows_of(low, high):
+            right = max(right, ends[s, y] if ends[s, y] != ABSENT else np.int32(-1))
+    return left, right
+
+
+@compiled
+def cross_ellipse(ellipse, f, wide, low, high, begins, ends):
+    centre_y, reach, centre_x, tilt, width = ellipse[0], ellipse[1], ellipse[2], ellipse[3], ellipse[4]
+    for s in range(f):
+        for y in rows_of(low, high):
+            dy = ((s + 0.5) + float(np.int32(y)) * f) - centre_y
+            gap = reach - dy * dy
+            half = width * math.sqrt(max(gap, 0.0))
+            middle = centre_x + tilt * dy
+            begins[s, y] = column(middle - half, wide) if gap > 0.0 else ABSENT
+            ends[s, y] = column(middle + half, wide) if gap > 0.0 else ABSENT
+
+
+@compiled
+def cross_convex(sides, f, rows, wide, low, high, begins, ends):
+    for s in range(f):
+        begins[s, low:high] = ABSENT
+        ends[s, low:high] = -1
+    for side in range(len(sides)):
+        top, x_top, slope = sides[side, 0], sides[side, 2], sides[side, 3]
+        begin, end = row_at(top, rows), row_at(sides[side, 1], rows)
+        for s in range(f):
+            for y in rows_of(max(0, begin - s + f - 1) // f, max(0, end - s + f - 1) // f):
+                x = x_top + (((s + 0.5) + float(np.int32(y)) * f) - top) * slope
+                found = column(x, wide)
+                begins[s, y], ends[s, y] = min(begins[s, y], found), max(ends[s, y], found)
+    for s in range(f):
+        for y in rows_of(low, high):
+            ends[s, y] = ends[s, y] if ends[s, y] >= 0 else ABSENT
+
+
+@compiled
+def cross_any(sides, f, rows, wide, low, high, cols):
+    cols[:, :, low:high] = ABSENT
+    for side in range(len(sides)):
+        top, x_top, slope = sides[side, 0], sides[side, 2], sides[side, 3]
+        for r in range(row_at(top, rows), row_at(sides[side, 1], rows)):
+            found = column(x_top + ((r + 0.5) - top) * slope, wide)
+            y, s, k = r // f, r % f, 0
+            while cols[k, s, y] != ABSENT:
+                k += 1
+            while k > 0 and cols[k - 1, s, y] > found:
+                cols[k, s, y] = cols[k - 1, s, y]
+                k -= 1
+            cols[k, s, y] = found
+    for k in range(1, len(cols)):
+        for s in range(f):
+            for y in range(low, high):
+                if cols[k, s, y] == ABSENT:
+                    cols[k, s, y] = cols[k - 1, s, y]
+
+
+@compiled
+def compare(pieces, intensity, geometry, old, new, change, touched, scratch):
     """Add up in `change` how the activation of each pixel differs between the old and the new crossings.
 
+    The activation is a sum over crossings: one at column c adds the intensity of its piece to all sub-pixels from c
+    on, or takes it away where the piece ends. So each crossing is compared with its former self, and no other.
     Returns the pixel rows that may have changed, as first and end.
     """
-    _, height, f = geometry
-    begins, ends, amounts, active, lefts, rights, spans, seen = scratch
-    slot = pieces[2]
-    old_cols, old_count, old_total, old_only, old_low, old_high = old
-    new_cols, new_count, new_total, new_only, new_low, new_high = new
-    begin, end = height * f, 0
+    convex, slot = pieces[2], pieces[3]
+    begin, end, pixel_of = geometry[1], 0, scratch[4]
+    old_cols, old_low, old_high, old_whole_low, old_whole_high, old_left, old_right = old
+    new_cols, new_low, new_high, new_whole_low, new_whole_high, new_left, new_right = new
+    nearer, visible_old, visible_new, lists, sums, more, least, most = scratch[5:]
     for piece in range(len(intensity)):
-        if old_low[piece] < old_high[piece]:
-            begin, end = min(begin, old_low[piece]), max(end, old_high[piece])
-        if new_low[piece] < new_high[piece]:
-            begin, end = min(begin, new_low[piece]), max(end, new_high[piece])
-    if begin >= end:
-        return height, 0
-    for y in range(begin // f, (end - 1) // f + 1):
-        for r in range(y * f, (y + 1) * f):
-            was, now = old_total[r], new_total[r]
-            if was == 0 and now == 0:
-                continue
-            piece = new_only[r] if now else old_only[r]
-            meet, simple, found = False, True, 1  # may spans of pieces meet; has each at most one; how many pieces
-            active[0] = piece
-            if piece < 0 or was > 2 or now > 2 or (was > 0 and old_only[r] != piece):
-                found = 0
-                for piece in range(len(intensity)):
-                    was, now = old_count[piece, r], new_count[piece, r]
-                    if was == 0 and now == 0:
-                        continue
-                    base = slot[piece]
-                    lefts[found] = min(old_cols[r, base] if was else END, new_cols[r, base] if now else END)
-                    rights[found] = max(
-                        old_cols[r, base + was - 1] if was else -1, new_cols[r, base + now - 1] if now else -1
-                    )
-                    simple = simple and was <= 2 and now <= 2
-                    for k in range(found):
-                        meet = meet or (lefts[found] < rights[k] and lefts[k] < rights[found])
-                    active[found] = piece
+        low, high = hull(old_low[piece], old_high[piece], new_low[piece], new_high[piece])
+        if low >= high:
+            continue
+        begin, end = min(begin, low), max(end, high)
+        befores, afters = old_cols[slot[piece] : slot[piece + 1]], new_cols[slot[piece] : slot[piece + 1]]
+        absent_outside(befores, old_low[piece], old_high[piece], low, high)
+        absent_outside(afters, new_low[piece], new_high[piece], low, high)
+        left, right = min(old_left[piece], new_left[piece]), max(old_right[piece], new_right[piece])
+        simple, found = convex[piece], 0
+        for other in range(piece + 1, len(intensity)):
+            top, bottom = hull(old_low[other], old_high[other], new_low[other], new_high[other])
+            if top < high and low < bottom:
+                other_left = min(old_left[other], new_left[other])
+                other_right = max(old_right[other], new_right[other])
+                if other_left < right and left < other_right:
+                    simple = simple and convex[other]
+                    nearer[found] = other
                     found += 1
-            meet = meet or not simple
-            parts = 0
-            if meet and simple and found <= MOST_SPLIT:
-                # What is seen of a piece is its span without the spans of nearer ones: take them away one by one, each
-                # cutting every part into what is left and what is right of it. Parts are compared in pairs.
-                for k in range(found):
-                    piece = active[k]
-                    base, bright = slot[piece], np.int64(intensity[piece])
-                    spans[0, k] = spans[1, k] = spans[2, k] = spans[3, k] = END
-                    if old_count[piece, r]:
-                        spans[0, k], spans[1, k] = old_cols[r, base], old_cols[r, base + 1]
-                    if new_count[piece, r]:
-                        spans[2, k], spans[3, k] = new_cols[r, base], new_cols[r, base + 1]
-                for k in range(found):
-                    bright = np.int64(intensity[active[k]])
-                    for side in range(4):
-                        seen[side, 0] = spans[side, k]
-                    number = 1
-                    for nearer in range(k + 1, found):
-                        for i in range(number):
-                            for frame in range(0, 4, 2):
-                                left, right = seen[frame, i], seen[frame + 1, i]
-                                cut_left, cut_right = spans[frame, nearer], spans[frame + 1, nearer]
-                                before, after = min(right, cut_left), max(left, cut_right)
-                                some = left < before
-                                seen[frame, i] = left if some else END
-                                seen[frame + 1, i] = before if some else END
-                                some = after < right
-                                seen[frame, number + i] = after if some else END
-                                seen[frame + 1, number + i] = right if some else END
-                        number *= 2
-                    for i in range(number):
-                        one = difference(seen[0, i], seen[1, i], seen[2, i], seen[3, i], bright)
-                        if one[0] < one[1]:
-                            begins[parts], ends[parts], amounts[parts] = one[0], one[1], one[2]
-                            parts += 1
-                        if one[3] < one[4]:
-                            begins[parts], ends[parts], amounts[parts] = one[3], one[4], one[5]
-                            parts += 1
-            elif meet:  # walk along the row through the crossings of both frames, in order
-                here = before = after = np.int64(0)
-                for k in range(found):
-                    lefts[k] = rights[k] = 0  # crossings of the old and of the new frame that lie behind
-                while True:
-                    there = END
-                    for k in range(found):
-                        piece = active[k]
-                        if lefts[k] < old_count[piece, r]:
-                            there = min(there, old_cols[r, slot[piece] + lefts[k]])
-                        if rights[k] < new_count[piece, r]:
-                            there = min(there, new_cols[r, slot[piece] + rights[k]])
-                    if before != after and there > here:
-                        begins[parts], ends[parts], amounts[parts] = here, there, after - before
-                        parts += 1
-                    if there == END:
-                        break
-                    before = after = np.int64(0)
-                    for k in range(found):  # nearer pieces overwrite farther ones
-                        piece = active[k]
-                        base = slot[piece]
-                        while lefts[k] < old_count[piece, r] and old_cols[r, base + lefts[k]] == there:
-                            lefts[k] += 1
-                        while rights[k] < new_count[piece, r] and new_cols[r, base + rights[k]] == there:
-                            rights[k] += 1
-                        before = np.int64(intensity[piece]) if lefts[k] % 2 == 1 else before
-                        after = np.int64(intensity[piece]) if rights[k] % 2 == 1 else after
-                    here = there
-            else:
-                for k in range(found):
-                    piece = active[k]
-                    base, bright = slot[piece], np.int64(intensity[piece])
-                    a0 = b0 = a1 = b1 = np.int64(0)
-                    if old_count[piece, r]:
-                        a0, b0 = np.int64(old_cols[r, base]), np.int64(old_cols[r, base + 1])
-                    if new_count[piece, r]:
-                        a1, b1 = np.int64(new_cols[r, base]), np.int64(new_cols[r, base + 1])
-                    one = difference(a0, b0, a1, b1, bright)
-                    begins[parts], ends[parts], amounts[parts] = one[0], one[1], one[2]
-                    begins[parts + 1], ends[parts + 1], amounts[parts + 1] = one[3], one[4], one[5]
-                    parts += 2
-            for k in range(parts):
-                start, stop, amount = begins[k], ends[k], amounts[k]
-                if start >= stop:
-                    continue
-                left, right = pixel_of[start], pixel_of[stop - 1]
-                if left == right:
-                    change[y, left] += amount * (stop - start)
-                else:
-                    change[y, left] += amount * ((left + 1) * f - start)
-                    for x in range(left + 1, right):
-                        change[y, x] += amount * f
-                    change[y, right] += amount * (stop - right * f)
-                first, last = left >> 6, right >> 6
-                if first == last:
-                    touched[y, first] |= (ALL << np.uint64(left & 63)) & (ALL >> np.uint64(63 - (right & 63)))
-                else:
-                    touched[y, first] |= ALL << np.uint64(left & 63)
-                    for word in range(first + 1, last):
-                        touched[y, word] = ALL
-                    touched[y, last] |= ALL >> np.uint64(63 - (right & 63))
-    return begin // f, (end - 1) // f + 1
+        if found > 0 and (not simple or found > MOST_SPLIT):
+            walk(
+                nearer[:found], befores, afters, old, new, slot, low, high, intensity[piece],
+                change, touched, pixel_of, lists,
+            )  # fmt: skip
+            continue
+        number, cut = len(befores), 0
+        if found > 0:
+            split(nearer[:found], befores, old, slot, low, high, visible_old)
+            split(nearer[:found], afters, new, slot, low, high, visible_new)
+            befores, afters, number = visible_old, visible_new, 2 << found
+        top = min(max(old_whole_low[piece], new_whole_low[piece]), high)
+        bottom = max(top, min(old_whole_high[piece], new_whole_high[piece]))
+        first, last = low, high
+        for k in range(number):
+            if found > 0 and k > 1 and k & (k - 1) == 0:  # these parts come from the next cut, and end where it does
+                other = nearer[cut]
+                first, last = hull(old_low[other], old_high[other], new_low[other], new_high[other])
+                first, last, cut = max(first, low), min(last, high), cut + 1
+            weight = intensity[piece] if k % 2 == 0 else -intensity[piece]
+            for y in range(first, min(last, top)):
+                draw_row(befores[0], afters[0], befores[k], afters[k], y, weight, change, touched, pixel_of)
+            move(
+                befores[k], afters[k], max(first, top), min(last, bottom), weight,
+                change, touched, pixel_of, sums, more, least, most,
+            )  # fmt: skip
+            for y in range(max(first, bottom), last):
+                draw_row(befores[0], afters[0], befores[k], afters[k], y, weight, change, touched, pixel_of)
+    return begin, end
+
+
+@inlined
+def hull(low, high, other_low, other_high):
+    """The rows from the first to the last of two ranges, either of which may be empty."""
+    if low >= high:
+        return other_low, other_high
+    if other_low >= other_high:
+        return low, high
+    return min(low, other_low), max(high, other_high)
 
 
 @compiled
-def scattered(key, step, index, purpose, table, width, rows, begin, end, picked, found):
-    """Append what a scattered noise picks from blocks begin … end - 1 of some rows, by the rule of `noise.py`.
+def absent_outside(cols, low, high, first, last):
+    """Mark the rows first … last - 1 that are not in low … high - 1."""
+    if low >= high:
+        low = high = last
+    if first < low or high < last:
+        for k in range(len(cols)):
+            for s in range(cols.shape[1]):
+                cols[k, s, first:low] = ABSENT
+                cols[k, s, high:last] = ABSENT
 
-    A pixel is appended to `picked` as pixel · 2 + polarity; returns how many it holds then.
+
+@compiled
+def split(nearer, cols, frame, slot, low, high, visible):
+    """The crossings of what is seen of a convex piece: its span, cut in two by each nearer one, in fixed places."""
+    f = cols.shape[1]
+    for s in range(f):
+        for y in rows_of(low, high):
+            visible[0, s, y] = cols[0, s, y]
+        for y in rows_of(low, high):
+            visible[1, s, y] = cols[1, s, y]
+    for i in range(len(nearer)):
+        first, last = max(frame[1][nearer[i]], low), min(frame[2][nearer[i]], high)
+        cut_begins, cut_ends = frame[0][slot[nearer[i]]], frame[0][slot[nearer[i]] + 1]
+        for k in range(1 << i):
+            begins, ends = visible[2 * k], visible[2 * k + 1]
+            more_begins, more_ends = visible[2 * k + (2 << i)], visible[2 * k + (2 << i) + 1]
+            for s in range(f):
+                for y in rows_of(low, high):
+                    more_begins[s, y] = more_ends[s, y] = ends[s, y]
+                for y in rows_of(first, last):
+                    more_begins[s, y] = min(ends[s, y], max(begins[s, y], cut_ends[s, y]))
+                for y in rows_of(first, last):
+                    ends[s, y] = max(begins[s, y], min(ends[s, y], cut_begins[s, y]))
+
+
+@compiled
+def move(before, after, low, high, weight, change, touched, pixel_of, sums, more, least, most):
+    """Add up what the moves of one crossing change in the rows low … high - 1, all of which it crosses.
+
+    In each pixel row, the share of a pixel that lies left of a crossing is added up over the sub-rows, before and
+    after. Where the crossings are spread over more than NEAR pixels, each move is drawn by itself.
+    """
+    f = np.int32(len(before))
+    for y in rows_of(low, high):
+        least[y] = ABSENT
+    for y in rows_of(low, high):
+        most[y] = 0
+    for s in range(f):
+        for y in rows_of(low, high):
+            least[y] = min(least[y], min(before[s, y], after[s, y]))
+            most[y] = max(most[y], max(before[s, y], after[s, y]))
+    widest = np.int32(0)
+    for y in rows_of(low, high):
+        least[y] = pixel_of[least[y]]
+        most[y] = pixel_of[max(most[y], 1) - 1]
+        widest = max(widest, most[y] - least[y])
+    for k in range(0, min(widest + 1, NEAR), 2):
+        for y in rows_of(low, high):
+            sums[y] = 0
+            more[y] = 0
+        for s in range(f):
+            for y in rows_of(low, high):
+                edge = (least[y] + np.int32(k)) * f
+                was, now = before[s, y] - edge, after[s, y] - edge
+                sums[y] += min(max(was, NOTHING), f) - min(max(now, NOTHING), f)
+                more[y] += min(max(was - f, NOTHING), f) - min(max(now - f, NOTHING), f)
+        for y in rows_of(low, high):
+            if most[y] - least[y] < NEAR:
+                x = np.uint64(least[y] + k)
+                if sums[y] != 0:
+                    change[y, x] += weight * sums[y]
+                    touched[y, x >> SIX] |= ONE << (x & BITS)
+                if more[y] != 0:
+                    x += ONE
+                    change[y, x] += weight * more[y]
+                    touched[y, x >> SIX] |= ONE << (x & BITS)
+    if widest >= NEAR:
+        for y in range(low, high):
+            if most[y] - least[y] >= NEAR:
+                draw_row(before, after, before, after, y, weight, change, touched, pixel_of)
+
+
+@compiled
+def draw_row(first_before, first_after, before, after, y, weight, change, touched, pixel_of):
+    """Add up the moves of one crossing in one pixel row. One that comes or goes does so at its piece's left end."""
+    f = len(before)
+    for s in range(f):
+        was, now = before[s, y], after[s, y]
+        if first_before[s, y] == ABSENT:
+            was = first_after[s, y]
+        elif first_after[s, y] == ABSENT:
+            now = first_before[s, y]
+        if was != now:
+            draw(change, touched, y, was, now, weight, pixel_of, f)
+
+
+@inlined
+def draw(change, touched, y, was, now, weight, pixel_of, f):
+    """Add up the move of one crossing in one sub-row, pixel by pixel."""
+    start, stop, amount = min(was, now), max(was, now), weight if now < was else -weight
+    left, right = np.int64(pixel_of[start]), np.int64(pixel_of[stop - 1])
+    if left == right:
+        change[y, left] += amount * (stop - start)
+    else:
+        change[y, left] += amount * ((left + 1) * f - start)
+        for x in range(left + 1, right):
+            change[y, x] += amount * f
+        change[y, right] += amount * (stop - right * f)
+    first, last = left >> 6, right >> 6
+    if first == last:
+        touched[y, first] |= (ALL << np.uint64(left & 63)) & (ALL >> np.uint64(63 - (right & 63)))
+    else:
+        touched[y, first] |= ALL << np.uint64(left & 63)
+        for word in range(first + 1, last):
+            touched[y, word] = ALL
+        touched[y, last] |= ALL >> np.uint64(63 - (right & 63))
+
+
+@compiled
+def walk(nearer, befores, afters, old, new, slot, low, high, bright, change, touched, pixel_of, lists):
+    """What changes of a piece that many others, or concave ones, may hide: along each sub-row through all crossings."""
+    f = befores.shape[1]
+    for y in range(low, high):
+        for s in range(f):
+            was_number = unhidden(nearer, befores, old, slot, y, s, lists[0], lists[2])
+            now_number = unhidden(nearer, afters, new, slot, y, s, lists[1], lists[2])
+            i, j, here, was, now = 0, 0, np.int64(0), False, False
+            while i < was_number or j < now_number:
+                there = min(
+                    np.int64(lists[0, i]) if i < was_number else END, np.int64(lists[1, j]) if j < now_number else END
+                )
+                if was != now and here < there:
+                    draw(change, touched, y, there if now else here, here if now else there, bright, pixel_of, f)
+                while i < was_number and lists[0, i] == there:
+                    i, was = i + 1, not was
+                while j < now_number and lists[1, j] == there:
+                    j, now = j + 1, not now
+                here = there
+
+
+@compiled
+def unhidden(nearer, cols, frame, slot, y, s, ends, spare):
+    """Put the crossings of what is seen of a piece in one sub-row into `ends`, ascending; how many they are."""
+    number = 0
+    if cols[0, s, y] != ABSENT:
+        for k in range(0, len(cols) - 1, 2):
+            if cols[k, s, y] < cols[k + 1, s, y]:
+                ends[number], ends[number + 1] = cols[k, s, y], cols[k + 1, s, y]
+                number += 2
+    for i in range(len(nearer)):
+        other = nearer[i]
+        base, most = slot[other], slot[other + 1] - 1
+        if y < frame[1][other] or y >= frame[2][other] or frame[0][base, s, y] == ABSENT:
+            continue
+        for k in range(base, most, 2):
+            cut_begin, cut_end = frame[0][k, s, y], frame[0][k + 1, s, y]
+            if cut_begin >= cut_end:
+                continue
+            found = 0
+            for n in range(0, number, 2):
+                before, after = min(ends[n + 1], cut_begin), max(ends[n], cut_end)
+                if ends[n] < before:
+                    spare[found], spare[found + 1] = ends[n], before
+                    found += 2
+                if after < ends[n + 1]:
+                    spare[found], spare[found + 1] = after, ends[n + 1]
+                    found += 2
+            for n in range(found):
+                ends[n] = spare[n]
+            number = found
+    return number
+
+
+@compiled
+def scattered(key, step, index, purpose, table, width, first, last, drawn, picked):
+    """What a scattered noise picks from some rows, by the rule of `noise.py`: how many pixels it puts into `picked`.
+
+    A pixel is put there as pixel · 2 + polarity. The rows have groups of four blocks; first … last - 1 are taken.
     """
     blocks = (width + BLOCK - 1) // BLOCK
     groups = (blocks + 3) // 4
-    for y in range(rows[0], rows[1]):
-        for group in range(begin // 4, (end + 3) // 4):
-            four = words(key, y * groups + group, step, index, purpose)
+    rare, found = np.uint64(min(table[0, 0], table[1, 0])), 0
+    for begin in range(first, last, drawn.shape[1]):
+        number = min(drawn.shape[1], last - begin)
+        draw_words(key, begin, step, index, purpose, number, drawn)
+        for i in range(number):
+            if drawn[0, i] < rare and drawn[1, i] < rare and drawn[2, i] < rare and drawn[3, i] < rare:
+                continue
+            y = (begin + i) // groups
             for lane in range(4):
-                block = group * 4 + lane
-                if block < begin or block >= end:
+                block, word = ((begin + i) % groups) * 4 + lane, np.int64(drawn[lane, i])
+                end = 1 if block == blocks - 1 else 0
+                if block >= blocks or word < table[end, 0]:
                     continue
-                last = 1 if block == blocks - 1 else 0
-                word = np.int64(four[0] if lane == 0 else four[1] if lane == 1 else four[2] if lane == 2 else four[3])
-                if word < table[last, 0]:
-                    continue
-                count = 1
-                size = width - block * BLOCK if last else BLOCK
-                while count < size and word >= table[last, count]:
+                count, size = 1, width - block * BLOCK if end else BLOCK
+                while count < size and word >= table[end, count]:
                     count += 1
                 chosen, bits = choose(key, y * blocks + block, step, index, purpose, size, count)
-                for x in range(size):
-                    if (chosen >> np.uint64(x)) & ONE:
-                        picked[found] = (y * width + block * BLOCK + x) * 2 + np.int64((bits >> np.uint64(x)) & ONE)
-                        found += 1
+                while chosen:
+                    bit = chosen & (~chosen + ONE)
+                    chosen ^= bit
+                    picked[found] = (y * width + block * BLOCK + bit_number(bit)) * 2 + (1 if bits & bit else 0)
+                    found += 1
     return found
+
+
+@compiled
+def draw_words(key, begin, step, index, purpose, number, drawn):
+    """Philox for consecutive elements, in a loop of its own so that it is compiled to vector instructions."""
+    for i in rows_of(0, number):
+        drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = words(key, np.uint64(begin) + i, step, index, purpose)
 
 
 @compiled
@@ -320,25 +497,18 @@ def choose(key, element, step, index, purpose, size, count):
 
 
 @compiled
-def covered(pieces, new, pixel_of, y, f, width):
+def covered(pieces, frame, y, width, f):
     """First pixel and end of the part of row y that crossings enclose."""
-    cols, count, total, _, _, _ = new
-    slot = pieces[2]
+    cols, low, high = frame[0], frame[1], frame[2]
+    slot = pieces[3]
     left, right = width, 0
-    for r in range(y * f, (y + 1) * f):
-        if total[r] > 0:
-            for piece in range(len(count)):
-                n = count[piece, r]
-                if n > 0 and cols[r, slot[piece]] < cols[r, slot[piece] + n - 1]:
-                    left = min(left, pixel_of[cols[r, slot[piece]]])
-                    right = max(right, pixel_of[cols[r, slot[piece] + n - 1] - 1] + 1)
+    for piece in range(len(low)):
+        if low[piece] <= y < high[piece]:
+            for s in range(f):
+                begin, end = cols[slot[piece], s, y], cols[slot[piece + 1] - 1, s, y]
+                if begin != ABSENT and begin < end:
+                    left, right = min(left, begin // f), max(right, (end - 1) // f + 1)
     return left, right
-
-
-@inlined
-def bit_number(bit):
-    """Which bit of a word with one bit set it is."""
-    return BIT_NUMBERS[(bit * DE_BRUIJN) >> np.uint64(58)]
 
 
 @compiled
@@ -359,23 +529,26 @@ def show(width, first, last, activation, change, touched, hidden, was):
 
 
 @compiled
-def hide(key, step, index, table, pieces, geometry, new, pixel_of, activation, change, touched, hidden, picked):
+def hide(key, step, index, table, pieces, geometry, new, activation, change, touched, hidden, drawn, picked):
     """Shape noise: take the pixels that are missing in this frame out of it; how many there are.
 
     `hidden` keeps the pixel and the activation of each of them.
     """
     width, height, f = geometry
-    begin, end = height * f, 0
+    groups = (width + 4 * BLOCK - 1) // (4 * BLOCK)
+    begin, end = height, 0
     for piece in range(len(pieces[1])):
-        if new[4][piece] < new[5][piece]:
-            begin, end = min(begin, new[4][piece]), max(end, new[5][piece])
+        begin, end = hull(begin, end, new[1][piece], new[2][piece])
     now = 0
-    for y in range(begin // f, (end + f - 1) // f):
-        left, right = covered(pieces, new, pixel_of, y, f, width)
+    for y in range(begin, end):
+        left, right = covered(pieces, new, y, width, f)
         if left >= right:
             continue
-        first, last = left // BLOCK, (right - 1) // BLOCK + 1
-        found = scattered(key, step, index, SHAPE, table, width, (y, y + 1), first, last, picked, 0)
+        first = y * groups
+        found = scattered(
+            key, step, index, SHAPE, table, width,
+            first + left // (4 * BLOCK), first + (right - 1) // (4 * BLOCK) + 1, drawn, picked,
+        )  # fmt: skip
         for i in range(found):
             x = picked[i] // 2 - y * width
             if activation[y, x] != 0:
@@ -412,25 +585,26 @@ def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, mode
 
     With `fresh`, the first frame is the one before the first step: it is compared with nothing and fires nothing.
     """
-    width, height, f = geometry
-    threshold, to_zero, initial, drawn = model
+    width, height, _ = geometry
+    threshold, to_zero, initial, spread = model
     shape_table, has_shape, drop_below, background_table, has_background = noise
     key, index = identity
-    old, new, v, activation, change, touched, hidden, pending, counts, picked, pixel_of = state
+    old, new, v, activation, counts, change, touched = state
+    hidden, pending, drawn, picked = scratch[:4]
     keys, background, made = np.empty(4096, np.int64), np.empty(4096, np.bool_), 0
-    blocks = (width + BLOCK - 1) // BLOCK
+    groups = (width + 4 * BLOCK - 1) // (4 * BLOCK)
     for i in range(len(steps)):
         step = steps[i]
-        find_crossings(pieces, coefficients[i], width * f, height * f, new)
+        find_crossings(pieces, coefficients[i], geometry, new)
         reference = fresh and i == 0
         first, last = height, 0
         if has_shape or not reference:
-            first, last = compare_rows(pieces, intensity, geometry, old, new, change, touched, pixel_of, scratch)
+            first, last = compare(pieces, intensity, geometry, old, new, change, touched, scratch)
         if has_shape:
             show(width, first, last, activation, change, touched, hidden, counts[1])
             counts[1] = hide(
-                key, step, index, shape_table, pieces, geometry, new, pixel_of,
-                activation, change, touched, hidden, picked,
+                key, step, index, shape_table, pieces, geometry, new,
+                activation, change, touched, hidden, drawn, picked,
             )  # fmt: skip
             first, last = 0, height
         old, new = new, old
@@ -445,7 +619,7 @@ def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, mode
         counts[0] = 0
         found, other = 0, 0
         if has_background and step >= 0:
-            found = scattered(key, step, index, BACKGROUND, background_table, width, (0, height), 0, blocks, picked, 0)
+            found = scattered(key, step, index, BACKGROUND, background_table, width, 0, height * groups, drawn, picked)
         # Made room for once per step: rebinding arrays where events are written would count references there.
         room = made + found + most_events(touched, first, last)
         if room > len(keys):
@@ -463,9 +637,9 @@ def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, mode
                     held = v[y, x]
                     if held == 0:
                         held = initial + BIAS
-                        if drawn > 0:
+                        if spread > 0:
                             chance = words(key, pixel, 0, index, INITIAL)[0]
-                            held = np.int64((chance * np.uint64(2 * drawn + 1)) >> SHIFT) - drawn + BIAS
+                            held = np.int64((chance * np.uint64(2 * spread + 1)) >> SHIFT) - spread + BIAS
                     now = held - BIAS + change[y, x]
                     change[y, x] = 0
                     if -threshold <= now <= threshold:

@@ -1,6 +1,6 @@
 """The `cuda` backend: scenes in, events out, or whole batches as frames that never leave the device.
 
-A call makes a zeroed output, scatters the background noise into it and lets the signal overwrite it, so that a byte
+A call makes a zeroed output, writes the signal into it, and then background noise where there is none, so that a byte
 says what fired: 1 noise, 2 signal. Batches are cut to a memory budget.
 """
 
@@ -17,9 +17,9 @@ from gerd.errors import GerdError
 from gerd.kernels.events import Events, chunks
 from gerd.scene import BLOCK, Scenes
 
-ROWS = 4  # pixel rows of a tile
-BANDS = 16  # bands of tiles that one step of `mark` looks at
-LANES = 128
+TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
+BANDS = 8  # bands of tiles that one step of `mark` looks at
+AT_ONCE = 128  # sub-rows, or blocks of noise, that one program looks at
 NOISE, SIGNAL = 1, 2  # what a byte of the output says
 
 
@@ -85,8 +85,7 @@ def _chunks(
 
     height, width, f = scenes.height, scenes.width, scenes.upsampling
     fine = 1 << (f - 1).bit_length()
-    blocks = -(-width // BLOCK)
-    tiles = blocks * -(-height // ROWS)
+    tiles = -(-width // TILE) * -(-height // ROWS)
     whole = chunk >= max(scenes.steps, scenes.warmup)
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
     indices = torch.from_numpy(scenes.indices).to(device)
@@ -95,6 +94,10 @@ def _chunks(
     for piece in chunks(-scenes.warmup, scenes.steps, chunk):
         begin, stop = piece.start, piece.stop
         frames = stop - begin + 1  # and the one before
+        recorded = piece[max(0, -begin) :]
+        out = torch.zeros((len(scenes), len(recorded), 2, height, width), dtype=torch.uint8, device=device)
+        noisy = scenes.background > 0 and len(recorded) > 0
+        background = _Background(scenes, out, recorded, keys, indices) if noisy else None  # while the host goes on
         shown = np.arange(begin - 1, stop)
         scenes = scenes.resumed(shown)
         borders = rasterise.borders(scenes, shown, device)
@@ -106,21 +109,17 @@ def _chunks(
             torch.from_numpy(part.astype(np.int32)).to(device)
             for part in (borders.first, borders.is_ellipse, convex, borders.convex)
         )
-        recorded = piece[max(0, -begin) :]
-        out = torch.zeros((len(scenes), len(recorded), 2, height, width), dtype=torch.uint8, device=device)
-        if scenes.background > 0 and len(recorded):
-            _background(scenes, out, recorded, keys, indices, noise_value)
         words = -(-frames // 32)
         marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
         sub_rows = -(-height // ROWS) * ROWS * fine
         crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
         triton_kernels.spans[(frames, len(scenes))](
             crossings, coefficients, boxes, first, ellipse, frames, pieces, entries, width, height, sub_rows,
-            F=f, FINE=fine, ROWS=ROWS, LANES=LANES, num_warps=LANES // 32, enable_fp_fusion=False,
+            F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False,
         )  # fmt: skip
         triton_kernels.mark[(frames - 1, len(scenes))](
             marks, crossings, boxes, marked_whole, frames, pieces, width, height, sub_rows, words,
-            SUB=ROWS * fine, ROWS=ROWS, BANDS=BANDS, F=f, FINE=fine, WIDE=BLOCK * f, num_warps=2,
+            BANDS=BANDS, F=f, FINE=fine, num_warps=2,
         )  # fmt: skip
         triton_kernels.signal[(tiles, len(scenes))](
             out, state, marks, crossings, coefficients, boxes,
@@ -130,38 +129,49 @@ def _chunks(
             scenes.threshold, scenes.initial or 0,
             noise.largest_initial(scenes.threshold) if scenes.initial is None else 0,
             noise.drop_bound(scenes.event_noise), int(begin == -scenes.warmup),
-            F=f, FINE=fine, ROWS=ROWS, TO_ZERO=scenes.reset_to_zero, HAS_SHAPE=scenes.shape_noise > 0,
+            F=f, FINE=fine, TO_ZERO=scenes.reset_to_zero, HAS_SHAPE=scenes.shape_noise > 0,
             HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, VALUE=signal_value, num_warps=1, enable_fp_fusion=False,
         )  # fmt: skip
+        if background is not None:
+            background.scatter(noise_value)
         if len(recorded):
             yield recorded, out
 
 
-def _background(scenes: Scenes, out: Tensor, recorded: range, keys: Tensor, indices: Tensor, value: int) -> None:
-    """Scatter background noise into `out`."""
-    from gerd.kernels import triton_kernels
+class _Background:
+    """Background noise of a chunk: the blocks where it fires are listed at once, and written after the signal."""
 
-    height, width, device = scenes.height, scenes.width, out.device
-    blocks = -(-width // BLOCK)
-    tables = torch.from_numpy(noise.block_tables(scenes.background, width)).to(device)
-    lanes = height * -(-blocks // 4)
-    total = len(scenes) * len(recorded) * height * blocks
-    expected = total * min(1.0, BLOCK * scenes.background)
-    room = min(total, int(expected + 10 * expected**0.5) + 1024)
-    while True:
-        filled = torch.zeros(1, dtype=torch.int64, device=device)
-        found = torch.empty((room, 3), dtype=torch.int64, device=device)
-        triton_kernels.count[(len(scenes) * len(recorded), -(-lanes // LANES))](
-            found, room, filled, keys, indices, tables, len(recorded), recorded.start, width, lanes,
-            LANES=LANES, num_warps=1,
+    def __init__(self, scenes: Scenes, out: Tensor, recorded: range, keys: Tensor, indices: Tensor):
+        self._out, self._keys, self._indices = out, keys, indices
+        self._steps, self._first = len(recorded), recorded.start
+        self._tables = torch.from_numpy(noise.block_tables(scenes.background, scenes.width)).to(out.device)
+        blocks = out.shape[0] * self._steps * scenes.height * -(-scenes.width // BLOCK)
+        expected = blocks * min(1.0, BLOCK * scenes.background)
+        self._list(min(blocks, int(expected + 10 * expected**0.5) + 1024))
+
+    def _list(self, room: int) -> None:
+        from gerd.kernels import triton_kernels
+
+        recordings, _, _, height, width = self._out.shape
+        self._found = torch.empty((room, 3), dtype=torch.int64, device=self._out.device)
+        self._filled = torch.zeros(1, dtype=torch.int64, device=self._out.device)
+        lanes = height * -(-width // (4 * BLOCK))
+        triton_kernels.count[(recordings * self._steps, -(-lanes // AT_ONCE))](
+            self._found, room, self._filled, self._keys, self._indices, self._tables, self._steps, self._first,
+            width, lanes, AT_ONCE=AT_ONCE, num_warps=1,
         )  # fmt: skip
-        if int(filled) <= room:
-            break
-        room = int(filled)
-    triton_kernels.scatter[(-(-room // LANES),)](
-        out, found, filled, keys, indices, tables, len(recorded), recorded.start, width, height,
-        LANES=LANES, VALUE=value, num_warps=LANES // 32,
-    )  # fmt: skip
+
+    def scatter(self, value: int) -> None:
+        """Write `value` where noise fires and the signal does not."""
+        from gerd.kernels import triton_kernels
+
+        if int(self._filled) > len(self._found):
+            self._list(int(self._filled))
+        _, _, _, height, width = self._out.shape
+        triton_kernels.scatter[(-(-len(self._found) // AT_ONCE),)](
+            self._out, self._found, self._filled, self._keys, self._indices, self._tables, self._steps, self._first,
+            width, height, AT_ONCE=AT_ONCE, VALUE=value, num_warps=AT_ONCE // 32,
+        )  # fmt: skip
 
 
 def _boxes(borders: rasterise.Borders, coefficients: Tensor, f: int) -> Tensor:

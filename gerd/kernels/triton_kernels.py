@@ -16,7 +16,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-BLOCK = tl.constexpr(32)  # pixels of a row that share a draw of scattered noise: the width of a tile
+BLOCK = tl.constexpr(32)  # pixels of a row that share a draw of scattered noise
+TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
+LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has neighbours in one pixel row
 INITIAL, SHAPE = tl.constexpr(2), tl.constexpr(3)  # purposes
 EVENT, BACKGROUND = tl.constexpr(4), tl.constexpr(5)
 
@@ -70,11 +72,15 @@ def bits_from(shift, F: tl.constexpr):
 
 
 @triton.jit
+def left_of(column, x_fine, F: tl.constexpr):
+    """(EACH, LANES): how many sub-pixels of each pixel lie left of a column, given per lane."""
+    return tl.minimum(tl.maximum(column[None, :] - x_fine, 0), F)
+
+
+@triton.jit
 def covered_count(left, right, x_fine, F: tl.constexpr):
-    """(ROWS, BLOCK): how many sub-pixels of each pixel lie from column `left` up to `right`, given per row."""
-    begin = tl.minimum(tl.maximum(left[:, None] - x_fine, 0), F)
-    end = tl.minimum(tl.maximum(right[:, None] - x_fine, 0), F)
-    return tl.maximum(end - begin, 0)
+    """(EACH, LANES): how many sub-pixels of each pixel lie from column `left` up to `right`, given per lane."""
+    return tl.maximum(left_of(right, x_fine, F) - left_of(left, x_fine, F), 0)
 
 
 @triton.jit
@@ -110,8 +116,10 @@ def how_many(word, tables, last, size):
 
 
 @triton.jit
-def missing_pixels(key_a, key_b, step, index, tables, y, block, blocks, size):
-    """(ROWS,) masks of the pixels that shape noise takes out of one block of the rows y."""
+def missing_pixels(key_a, key_b, step, index, tables, y, block, width):
+    """Masks of the pixels that shape noise takes out of one block of the rows y."""
+    blocks = (width + BLOCK - 1) // BLOCK
+    size = tl.minimum(width - block * BLOCK, BLOCK)
     groups = (blocks + 3) // 4
     four = words(key_a, key_b, y * groups + block // 4, step, index, SHAPE)
     lane = block % 4
@@ -133,18 +141,18 @@ def missing_pixels(key_a, key_b, step, index, tables, y, block, blocks, size):
 
 
 @triton.jit
-def near(box, x0, y0, ROWS: tl.constexpr):
+def near(box, x0, y0):
     """Whether a piece's box meets the tile at (x0, y0)."""
-    across = (tl.load(box) < x0 + BLOCK) & (tl.load(box + 1) > x0)
+    across = (tl.load(box) < x0 + TILE) & (tl.load(box + 1) > x0)
     return across & (tl.load(box + 2) < y0 + ROWS) & (tl.load(box + 3) > y0)
 
 
 @triton.jit
 def spans(
     out, coefficients, boxes, first, ellipse, frames, pieces, entries, width, height, sub_rows,
-    F: tl.constexpr, FINE: tl.constexpr, ROWS: tl.constexpr, LANES: tl.constexpr,
+    F: tl.constexpr, FINE: tl.constexpr, AT_ONCE: tl.constexpr,
 ):  # fmt: skip
-    """The first and the last crossing of each piece in each sub-row near its box; from `right` to -1 where none is.
+    """The first and the last crossing of each piece in each sub-row near its box; -1 where none is.
 
     Sub-rows are numbered y · FINE + k, with FINE the upsampling F rounded up to a power of two.
     """
@@ -157,30 +165,30 @@ def spans(
         top = tl.maximum(tl.load(box + 2), 0) // ROWS * (ROWS * FINE)
         bottom = tl.minimum((tl.load(box + 3) + ROWS - 1) // ROWS * (ROWS * FINE), sub_rows)
         place = out + (frame * pieces + piece) * 2 * sub_rows
-        for sub0 in range(top, bottom, LANES):
-            sub = sub0 + tl.arange(0, LANES)
+        for sub0 in range(top, bottom, AT_ONCE):
+            sub = sub0 + tl.arange(0, AT_ONCE)
             real = (sub % FINE < F) & (sub // FINE < height)
             centre = (sub // FINE * F + sub % FINE).to(tl.float64) + 0.5
-            leftmost = tl.zeros((LANES,), tl.int32) + right
-            rightmost = tl.zeros((LANES,), tl.int32) - 1
+            leftmost = tl.zeros((AT_ONCE,), tl.int32) + right
+            rightmost = tl.zeros((AT_ONCE,), tl.int32) - 1
             for entry in range(begin, end):
                 one, two, crosses = columns(coefficients + (frame * entries + entry) * 5, kind, centre, right)
                 crosses = crosses & real
                 leftmost = tl.where(crosses, tl.minimum(leftmost, one), leftmost)
                 rightmost = tl.where(crosses, tl.maximum(rightmost, two), rightmost)
-            tl.store(place + sub, leftmost, mask=sub < bottom)
+            tl.store(place + sub, tl.where(rightmost < 0, -1, leftmost), mask=sub < bottom)
             tl.store(place + sub_rows + sub, rightmost, mask=sub < bottom)
 
 
 @triton.jit
-def set_bits(marks, band, leftmost, rightmost, some, blocks, words_per_tile, bit, word, WIDE: tl.constexpr):
+def set_bits(marks, band, leftmost, rightmost, some, across, words_per_tile, bit, word, F: tl.constexpr):
     """Set `bit` for the tiles of `band` from the column `leftmost` to `rightmost`, both in sub-pixels."""
-    begin = leftmost // WIDE
-    end = tl.minimum(rightmost // WIDE, blocks - 1)
+    begin = leftmost // (TILE * F)
+    end = tl.minimum(rightmost // (TILE * F), across - 1)
     wide = tl.max(tl.where(some, end - begin, -1))
     k = 0
     while k <= wide:
-        tile = (band * blocks + begin + k).to(tl.int64)
+        tile = (band * across + begin + k).to(tl.int64)
         tl.atomic_or(marks + tile * words_per_tile + word, bit, mask=some & (begin + k <= end), sem="relaxed")
         k += 1
 
@@ -188,16 +196,13 @@ def set_bits(marks, band, leftmost, rightmost, some, blocks, words_per_tile, bit
 @triton.jit
 def mark(
     marks, crossings, boxes, convex, frames, pieces, width, height, sub_rows, words_per_tile,
-    SUB: tl.constexpr, ROWS: tl.constexpr, BANDS: tl.constexpr, F: tl.constexpr, FINE: tl.constexpr, WIDE: tl.constexpr,
+    BANDS: tl.constexpr, F: tl.constexpr, FINE: tl.constexpr,
 ):  # fmt: skip
-    """Mark the tiles in which the picture can differ between frame i - 1 and frame i of a recording.
-
-    SUB is the number of sub-rows of a tile, WIDE its width in sub-pixels.
-    """
+    """Mark the tiles in which the picture can differ between frame i - 1 and frame i of a recording, band by band."""
     recording = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) + 1
-    blocks = (width + BLOCK - 1) // BLOCK
-    marks += recording * blocks * ((height + ROWS - 1) // ROWS) * words_per_tile
+    across = (width + TILE - 1) // TILE
+    marks += recording * across * ((height + ROWS - 1) // ROWS) * words_per_tile
     bit = tl.full((BANDS,), 1, tl.int32) << (i % 32)
     right = width * F
     for piece in range(pieces):
@@ -210,7 +215,7 @@ def mark(
         simple = tl.load(convex + piece)
         for band0 in range(begin, end, BANDS):
             band = band0 + tl.arange(0, BANDS)
-            sub = band[:, None] * SUB + tl.arange(0, SUB)[None, :]
+            sub = band[:, None] * (ROWS * FINE) + tl.arange(0, ROWS * FINE)[None, :]
             there = (sub % FINE < F) & (sub // FINE < height)
             old_here = there & (band >= old_top)[:, None] & (band < old_end)[:, None]
             new_here = there & (band >= new_top)[:, None] & (band < new_end)[:, None]
@@ -229,33 +234,31 @@ def mark(
             # Between the two sides of a convex piece nothing changes.
             sides = whole > 0
             reach = tl.where(sides, left_high, high)
-            set_bits(marks, band, low, reach, some, blocks, words_per_tile, bit, i // 32, WIDE)
-            set_bits(marks, band, right_low, high, some & sides, blocks, words_per_tile, bit, i // 32, WIDE)
+            set_bits(marks, band, low, reach, some, across, words_per_tile, bit, i // 32, F)
+            set_bits(marks, band, right_low, high, some & sides, across, words_per_tile, bit, i // 32, F)
 
 
 @triton.jit
 def visible_row(
     crossings, coefficients, boxes, intensity, first, convex, recording, frame, pieces, entries, sub_rows,
-    y, k, x0, y0, x_fine, right, F: tl.constexpr, FINE: tl.constexpr, ROWS: tl.constexpr,
+    y, k, x0, y0, x_fine, right, F: tl.constexpr, FINE: tl.constexpr,
 ):  # fmt: skip
-    """(ROWS, BLOCK): the visible sub-pixels, times their intensity, in sub-row k of each pixel row of a tile."""
-    occupied = tl.zeros((ROWS, BLOCK), tl.uint32)
-    total = tl.zeros((ROWS, BLOCK), tl.int32)
+    """(EACH, LANES): the visible sub-pixels, times their intensity, in sub-row k of each pixel row of a tile."""
+    occupied = tl.zeros((EACH, LANES), tl.uint32)
+    total = tl.zeros((EACH, LANES), tl.int32)
     for away in range(pieces):  # from the nearest
         piece = pieces - 1 - away
-        if near(boxes + (frame * pieces + piece) * 4, x0, y0, ROWS):
-            covered = tl.zeros((ROWS, BLOCK), tl.uint32)
+        if near(boxes + (frame * pieces + piece) * 4, x0, y0):
+            covered = tl.zeros((EACH, LANES), tl.uint32)
             if tl.load(convex + piece) != 0:
                 place = crossings + (frame * pieces + piece) * 2 * sub_rows + y * FINE + k
-                one, two = tl.load(place)[:, None] - x_fine, tl.load(place + sub_rows)[:, None] - x_fine
-                one, two = tl.minimum(tl.maximum(one, 0), F), tl.minimum(tl.maximum(two, 0), F)
+                one, two = left_of(tl.load(place), x_fine, F), left_of(tl.load(place + sub_rows), x_fine, F)
                 covered = bits_from(one, F) & ~bits_from(two, F)
             else:
                 centre = (y * F + k).to(tl.float64) + 0.5
                 for entry in range(tl.load(first + piece), tl.load(first + piece + 1)):
                     one, two, crosses = columns(coefficients + (frame * entries + entry) * 5, False, centre, right)
-                    one = tl.where(crosses, one, right)[:, None] - x_fine
-                    covered ^= bits_from(tl.minimum(tl.maximum(one, 0), F), F)
+                    covered ^= bits_from(left_of(tl.where(crosses, one, right), x_fine, F), F)
             total += ones(covered & ~occupied) * tl.load(intensity + recording * pieces + piece)
             occupied |= covered
     return total
@@ -265,7 +268,7 @@ def visible_row(
 def signal(
     out, state, marks, crossings, coefficients, boxes, intensity, first, convex, keys, indices, tables, frames, start,
     recorded, pieces, entries, width, height, sub_rows, words_per_tile, threshold, initial, drawn, drop_below, fresh,
-    F: tl.constexpr, FINE: tl.constexpr, ROWS: tl.constexpr, TO_ZERO: tl.constexpr, HAS_SHAPE: tl.constexpr,
+    F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, HAS_SHAPE: tl.constexpr,
     HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, VALUE: tl.constexpr,
 ):  # fmt: skip
     """Integrate and fire: one tile of one recording over frames 1 …; frame 0, at step `start`, is the one before them.
@@ -273,28 +276,28 @@ def signal(
     FINE is F rounded up to a power of two.
     """
     recording = tl.program_id(1).to(tl.int64)
-    blocks = (width + BLOCK - 1) // BLOCK
-    block, band = tl.program_id(0) % blocks, tl.program_id(0) // blocks
+    across = (width + TILE - 1) // TILE
+    x0, y0 = tl.program_id(0) % across * TILE, tl.program_id(0) // across * ROWS
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * words_per_tile
     any_mark = 0
     for word in range(words_per_tile):
         any_mark |= tl.load(marks + word)
     if (any_mark == 0) & (fresh != 0) & (CARRY == 0):
         return
-    x0, y0 = block * BLOCK, band * ROWS
-    size = tl.minimum(width - x0, BLOCK)
     key_a, key_b = tl.load(keys).to(tl.uint32), tl.load(keys + 1).to(tl.uint32)
     index = tl.load(indices + recording)
 
-    y, x = y0 + tl.arange(0, ROWS), x0 + tl.arange(0, BLOCK)
-    pixel = y[:, None] * width + x[None, :]
-    inside = (y < height)[:, None] & (x < width)[None, :]
+    lane = tl.arange(0, LANES)
+    y = y0 + lane // (TILE // EACH)
+    x = x0 + (lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]
+    pixel = y[None, :] * width + x
+    inside = (y < height)[None, :] & (x < width)
     right = width * F
-    x_fine = (x * F)[None, :]
+    x_fine = x * F
 
     here = state + recording * height * width
-    v = tl.zeros((ROWS, BLOCK), tl.int32) + initial
-    shown = tl.zeros((ROWS, BLOCK), tl.int32)
+    v = tl.zeros((EACH, LANES), tl.int32) + initial
+    shown = tl.zeros((EACH, LANES), tl.int32)
     pending = 0  # whether some integrator still holds more than a threshold
     if fresh:
         if drawn > 0:
@@ -316,18 +319,27 @@ def signal(
                 frame = recording * frames + i
                 close, far, nearest = 0, 0, 0  # how many pieces are near the tile, and the last two of them
                 for piece in range(pieces):
-                    if near(boxes + (frame * pieces + piece) * 4, x0, y0, ROWS):
+                    if near(boxes + (frame * pieces + piece) * 4, x0, y0):
                         close += 1 + 2 * (tl.load(convex + piece) == 0).to(tl.int32)
                         far, nearest = nearest, piece
-                visible = tl.zeros((ROWS, BLOCK), tl.int32)
+                visible = tl.zeros((EACH, LANES), tl.int32)
                 bright = tl.load(intensity + recording * pieces + nearest)
                 place = crossings + (frame * pieces + nearest) * 2 * sub_rows + y * FINE
                 if close == 1:
-                    for k in tl.static_range(F):
-                        visible += covered_count(tl.load(place + k), tl.load(place + sub_rows + k), x_fine, F)
+                    # Most tiles see one side of a shape: the other lies beyond the tile in all sub-rows.
+                    every = crossings + (frame * pieces + nearest) * 2 * sub_rows + y0 * FINE
+                    every += tl.arange(0, ROWS * FINE)
+                    if tl.min(tl.load(every + sub_rows)) >= (x0 + TILE) * F:
+                        visible += F * F
+                    else:
+                        for k in tl.static_range(F):
+                            visible += left_of(tl.load(place + sub_rows + k), x_fine, F)
+                    if tl.max(tl.load(every)) > x0 * F:
+                        for k in tl.static_range(F):
+                            visible -= left_of(tl.load(place + k), x_fine, F)
                     visible *= bright
                 elif close == 2:
-                    behind = tl.zeros((ROWS, BLOCK), tl.int32)
+                    behind = tl.zeros((EACH, LANES), tl.int32)
                     other = crossings + (frame * pieces + far) * 2 * sub_rows + y * FINE
                     for k in range(F):
                         left_0, right_0 = tl.load(other + k), tl.load(other + sub_rows + k)
@@ -341,11 +353,11 @@ def signal(
                     for k in range(F):
                         visible += visible_row(
                             crossings, coefficients, boxes, intensity, first, convex, recording, frame, pieces, entries,
-                            sub_rows, y, k, x0, y0, x_fine, right, F, FINE, ROWS,
+                            sub_rows, y, k, x0, y0, x_fine, right, F, FINE,
                         )  # fmt: skip
                 if HAS_SHAPE:
-                    masks = missing_pixels(key_a, key_b, step, index, tables, y, block, blocks, size)
-                    gone = (masks[:, None] >> tl.arange(0, BLOCK)[None, :].to(tl.uint32)) & 1
+                    masks = missing_pixels(key_a, key_b, step, index, tables, y, x0 // BLOCK, width)
+                    gone = (masks[None, :] >> (x % BLOCK).to(tl.uint32)) & 1
                     visible = tl.where(gone != 0, 0, visible)
                 if begun != 0:
                     v += visible - shown
@@ -372,7 +384,7 @@ def signal(
 
 @triton.jit
 def count(
-    found, room, filled, keys, indices, tables, steps, start, width, lanes, LANES: tl.constexpr
+    found, room, filled, keys, indices, tables, steps, start, width, lanes, AT_ONCE: tl.constexpr
 ):  # fmt: skip
     """List the blocks in which background noise fires, as (recording · steps + step, block, count) packed in two words.
 
@@ -384,7 +396,7 @@ def count(
     index = tl.load(indices + recording)
     blocks = (width + BLOCK - 1) // BLOCK
     groups = (blocks + 3) // 4
-    element = tl.program_id(1) * LANES + tl.arange(0, LANES)
+    element = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
     y, group = element // groups, element % groups
     four = words(key_a, key_b, element, step, index, BACKGROUND)
     for lane in tl.static_range(4):
@@ -404,11 +416,11 @@ def count(
 
 @triton.jit
 def scatter(
-    out, found, filled, keys, indices, tables, steps, start, width, height, LANES: tl.constexpr, VALUE: tl.constexpr
+    out, found, filled, keys, indices, tables, steps, start, width, height, AT_ONCE: tl.constexpr, VALUE: tl.constexpr
 ):  # fmt: skip
-    """Choose the pixels of the listed blocks, one lane for each block, and write them."""
+    """Choose the pixels of the listed blocks, one lane for each block, and write those in which nothing fired."""
     key_a, key_b = tl.load(keys).to(tl.uint32), tl.load(keys + 1).to(tl.uint32)
-    item = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    item = tl.program_id(0).to(tl.int64) * AT_ONCE + tl.arange(0, AT_ONCE)
     some = item < tl.load(filled)
     frame = tl.load(found + item * 3, mask=some, other=0)
     element = tl.load(found + item * 3 + 1, mask=some, other=0).to(tl.int32)
@@ -418,7 +430,7 @@ def scatter(
     size = tl.minimum(width - block * BLOCK, BLOCK)
     number = tl.where(some, how_many(word.to(tl.uint32), tables, (block == blocks - 1).to(tl.int32), size), 0)
     index, step = tl.load(indices + frame // steps), (start + frame % steps).to(tl.int32)
-    chosen = tl.zeros((LANES,), tl.uint32)
+    chosen = tl.zeros((AT_ONCE,), tl.uint32)
     four = words(key_a, key_b, element, step, index, BACKGROUND + 256)
     polarity = four[0]
     most = tl.max(number)
@@ -431,5 +443,6 @@ def scatter(
         place, chosen = pick(chance, size, number, i, chosen)
         p = ((polarity >> place.to(tl.uint32)) & 1).to(tl.int64)
         at = (frame * 2 + p) * height * width + y * width + block * BLOCK + place
-        tl.store(out + at, VALUE, mask=i <= number)
+        free = (i <= number) & (tl.load(out + at, mask=i <= number, other=1) == 0)
+        tl.store(out + at, VALUE, mask=free)
         i += 1
