@@ -22,6 +22,12 @@ import gerd.trajectory
 from gerd.kernels.events import chunks
 
 CONFIGS = Path(__file__).parent.parent / "configs"
+WANDERING = actor(
+    translation={"velocity": 0.5, "acceleration": {"normal": [0.0, 0.05]}, "speed_limit": 1.2},
+    rotation={"velocity": 1.0, "acceleration": {"normal": [0.0, 0.3]}},
+    scale={"start": 8, "velocity": {"factor": 1.01}, "acceleration": {"normal": [0.0, 0.01]}, "limits": [4, 12]},
+)
+
 BACKENDS = ["torch", None]  # None: whatever a user gets who does not ask
 
 
@@ -71,6 +77,15 @@ def test_a_batch_is_its_recordings(outlines: gerd.Config, indices: list[int], ba
         np.testing.assert_array_equal(recording.truth, alone.truth)
 
 
+@pytest.mark.parametrize("noise", [{"shape": 0.1}, {"event": 0.3}, {"background": 0.1}])
+def test_nothing_is_left_over_from_the_recording_before(noise: dict[str, float]) -> None:
+    made = config(actor(size=5, velocity=[1.0, 0.5]), WANDERING, steps=30, noise=noise, integrator={"warmup": 3})
+    batch = gerd.simulate_batch(made, [4, 5, 6])
+    assert [recording.digest for recording in batch] == [
+        gerd.simulate(made, index, backend="torch").digest for index in (4, 5, 6)
+    ]
+
+
 def test_an_empty_batch() -> None:
     assert gerd.simulate_batch(config(actor()), []) == []
 
@@ -78,13 +93,6 @@ def test_an_empty_batch() -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_the_length_of_a_chunk_does_not_show(outlines: gerd.Config, chunk: int, backend: str | None) -> None:
     assert digest(outlines, 2, chunk=chunk, backend=backend) == digest(outlines, 2, backend=backend)
-
-
-WANDERING = actor(
-    translation={"velocity": 0.5, "acceleration": {"normal": [0.0, 0.05]}, "speed_limit": 1.2},
-    rotation={"velocity": 1.0, "acceleration": {"normal": [0.0, 0.3]}},
-    scale={"start": 8, "velocity": {"factor": 1.01}, "acceleration": {"normal": [0.0, 0.01]}, "limits": [4, 12]},
-)
 
 
 @pytest.mark.parametrize("chunk", [1, 64, 100, 1000])

@@ -119,7 +119,8 @@ class _State:
             np.zeros(2, np.int64),  # how many pending, how many hidden
         )
         for frame in self.frames:
-            frame[1][:], frame[2][:] = 0, 0
+            for bounds in frame[1:5]:
+                bounds[:] = 0
 
     def carried(self) -> tuple[Any, ...]:
         return (*self.frames, *self._carried, *self._left_at_zero)
