@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd import trajectory
+from gerd import shapes, trajectory
 from gerd.config import TRANSFORMATIONS, Config
 from gerd.draw import draw
 from gerd.rasterise import COPIES
@@ -25,9 +25,12 @@ from gerd.sweep import relatives, with_values
 if TYPE_CHECKING:
     import torch
 
+    from gerd.stages import Stages
+
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1  # of recordings on disk
+CIRCLE_POINTS = 128  # of a circle's outline
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])  # as Tonic has it
 
 
@@ -71,6 +74,12 @@ class Recording:
             f"{self.identity.config_digest[:8]}>"
         )
 
+    def _repr_html_(self) -> str:
+        """A moving picture and the facts, for notebooks."""
+        from gerd.picture import html
+
+        return html(self)
+
     @property
     def actors(self) -> int:
         return self.truth.shape[1]
@@ -91,7 +100,7 @@ class Recording:
         result["x"], result["y"], result["t"], result["p"] = x, y, (step + self.first) * self.step_us, p
         return result
 
-    def window(self, start: int, stop: int | None = None) -> Recording:
+    def window(self, start: int = 0, stop: int | None = None) -> Recording:
         """The steps from `start` up to `stop`, counted as in a slice, as a recording of their own."""
         start, stop, _ = slice(start, stop).indices(self.steps)
         stop, size = max(start, stop), 2 * self.height * self.width
@@ -105,30 +114,29 @@ class Recording:
             first=self.first + start,
         )
 
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where each event is in the flattened frames."""
+        pixel, area = self.keys >> 1, self.height * self.width
+        return (pixel // area + (self.keys & 1)) * area + pixel
+
     def frames(self, start: int = 0, stop: int | None = None) -> torch.Tensor:
         """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice."""
         import torch
 
-        start, stop, _ = slice(start, stop).indices(self.steps)
-        result = torch.zeros((max(0, stop - start), 2, self.height, self.width), dtype=torch.bool)
-        size = 2 * self.height * self.width
-        low, high = np.searchsorted(self.keys, [start * size, stop * size])
-        step, y, x, p = torch.from_numpy(self.coordinates[low:high]).unbind(1)
-        result[step - start, p, y, x] = True
-        return result
+        part = self.window(start, stop)
+        result = np.zeros((part.steps, 2, self.height, self.width), np.bool_)
+        result.reshape(-1)[part.places] = True
+        return torch.from_numpy(result)
 
     def sparse(self) -> torch.Tensor:
         """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event."""
         import torch
 
-        step, y, x, p = self.coordinates.T
-        place = np.stack([step, p, y, x])
-        order = np.lexsort(place[::-1])
         shape = (self.steps, 2, self.height, self.width)
+        indices = torch.from_numpy(np.stack(np.unravel_index(np.sort(self.places), shape)))
         values = torch.ones(len(self), dtype=torch.bool)
-        return torch.sparse_coo_tensor(
-            torch.from_numpy(place[:, order]), values, shape, check_invariants=False, is_coalesced=True
-        )
+        return torch.sparse_coo_tensor(indices, values, shape, check_invariants=False, is_coalesced=True)
 
     @cached_property
     def digest(self) -> str:
@@ -201,10 +209,41 @@ class Recording:
     def boxes(self) -> Array:
         """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""
         result = np.empty((self.steps, self.actors, 4))
-        for actor, outline in enumerate(self._stage.outlines):
-            low, high = outline.extent(self.T[:, actor, :2, :2])
+        for actor, given in enumerate(with_values(self.config, self.identity.labels).actors):
+            low, high = shapes.outline(given.rings).extent(self.T[:, actor, :2, :2])
             result[:, actor] = np.concatenate([self.positions[:, actor] + low, self.positions[:, actor] + high], axis=1)
         return result
+
+    def outlines(self, step: int) -> list[list[Array]]:
+        """For each actor, the closed rings (points, 2) of its outline in pixels, hidden or not.
+
+        A circle is a ring of `CIRCLE_POINTS`. An actor on a torus has all of its copies that reach into the frame.
+        """
+        result = []
+        for T, (unit, wraps) in zip(self.T[step], self._unit_outlines, strict=True):
+            rings = [ring @ T[:2, :2].T + T[:2, 2] for ring in unit]
+            if wraps:
+                shifts = [(right * self.width, down * self.height) for down, right in COPIES]
+                rings = [ring + shift for shift in shifts for ring in rings if self._touched(ring + shift)]
+            result.append(rings)
+        return result
+
+    @cached_property
+    def _unit_outlines(self) -> list[tuple[tuple[Array, ...], bool]]:
+        """For each actor, the rings of its outline in its unit frame, and whether it is on a torus."""
+        turn = np.linspace(0, 2 * np.pi, CIRCLE_POINTS, endpoint=False)
+        circle = shapes.RADIUS * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+        actors = with_values(self.config, self.identity.labels).actors
+        return [(shapes.outline(a.rings).rings or (circle,), a.translation.border == "wrap") for a in actors]
+
+    def _touched(self, points: Array) -> bool:
+        """Whether the box of some points reaches into the frame."""
+        return bool((points.max(axis=0) > 0).all() and (points.min(axis=0) < (self.width, self.height)).all())
+
+    @property
+    def intensities(self) -> Array:
+        """(actors,): the brightness of each actor; the background has 0."""
+        return self._stage.intensity[0] / INTENSITY_ONE
 
     def images(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(steps, height, width): the brightness of each pixel before any noise, 1 for a covered pixel."""
@@ -229,9 +268,19 @@ class Recording:
             if only is not None:
                 scene = replace(scene, intensity=np.zeros_like(scene.intensity))
                 scene.intensity[:, only] = INTENSITY_ONE
-            counts = torch_backend.activation(scene, np.zeros(1, np.int64), noisy=False)[:, 0]
+            counts = torch_backend.activation(scene, np.zeros(1, np.int64))[:, 0]
             result[i : i + some] = counts.numpy() / scene.full_count
         return result
+
+    def stages(self, start: int = 0, stop: int | None = None) -> Stages:
+        """What led to the events of some steps: picture, coverage, difference, integrator state and so on.
+
+        They are worked out anew from the config, by the backend that is the definition, from the first step on.
+        """
+        from gerd.stages import stages_of
+
+        start, stop, _ = slice(start, stop).indices(self.steps)
+        return stages_of(self.scene, self.first + start, self.first + max(start, stop))
 
     def masks(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
         """(steps, actors, height, width): whether an actor is visible in at least half of the pixel."""
@@ -277,5 +326,5 @@ class Recording:
             intensity=np.full((len(places), 1), INTENSITY_ONE, np.int32),
             trajectory=trajectory.Trajectory.at_rest(start),
         )
-        counts = torch_backend.activation(copies, np.zeros(1, np.int64), noisy=False)[:, 0]
+        counts = torch_backend.activation(copies, np.zeros(1, np.int64))[:, 0]
         return np.moveaxis(places[counts.numpy().argmax(axis=0)], -1, 0)

@@ -7,13 +7,14 @@ The other backends do the same with the same names, and skip what cannot change.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gerd import noise, philox, rasterise
-from gerd.kernels.events import Events, chunks
+from gerd.kernels.events import Events, Steps, chunks
 from gerd.scene import BLOCK, Scenes
 
 CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
@@ -21,31 +22,41 @@ CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
 
 def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, `chunk` steps at a time; the state of the pixels is carried from chunk to chunk."""
+    for steps in stages(scenes, device, chunk):
+        for row in range(len(scenes)):
+            step, y, x, p = place = steps.events[row].nonzero(as_tuple=True)
+            keys = (((step + int(steps.numbers[0])) * scenes.height + y) * scenes.width + x) * 2 + p
+            shown = range(int(steps.numbers[0]), int(steps.numbers[-1]) + 1)
+            yield Events(row, shown, keys.cpu().numpy(), (~steps.kept[row][place]).cpu().numpy())
+
+
+def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Steps]:
+    """Every stage from the picture to the events, `chunk` steps at a time."""
     chunk = chunk or _chunk(scenes)
     state = initial_state(scenes, device)
-    previous = activation(scenes, np.array([-scenes.warmup - 1]), device)[:, 0]
-    for piece in chunks(-scenes.warmup, scenes.steps, chunk):
+    before = np.array([-scenes.warmup - 1])
+    previous = _seen(scenes, activation(scenes, before, device), before)
+    for piece in chain(chunks(-scenes.warmup, 0, chunk), chunks(0, scenes.steps, chunk)):
         steps = np.array(piece)
         scenes = scenes.resumed(steps)
-        current = activation(scenes, steps, device)
-        signal = torch.zeros((*current.shape, 2), dtype=torch.bool, device=device)
+        coverage = activation(scenes, steps, device)
+        seen = _seen(scenes, coverage, steps)
+        change = seen.diff(dim=1, prepend=previous)
+        previous = seen[:, -1:]
+        integrated, fired = torch.empty_like(change), torch.empty((*change.shape, 2), dtype=torch.bool, device=device)
         for i in range(len(steps)):
-            state = state + (current[:, i] - previous)
-            previous = current[:, i]
-            on, off = state > scenes.threshold, state < -scenes.threshold
-            signal[:, i, ..., 0], signal[:, i, ..., 1] = off, on
-            if scenes.reset_to_zero:
-                state = torch.where(on | off, 0, state)
-            else:
-                state = state - scenes.threshold * on.int() + scenes.threshold * off.int()
-        recorded = steps >= 0
-        if recorded.any():
-            yield from _noisy(scenes, signal[:, torch.from_numpy(recorded).to(device)], steps[recorded])
+            integrated[:, i] = state = state + change[:, i]
+            off, on = state < -scenes.threshold, state > scenes.threshold
+            fired[:, i, ..., 0], fired[:, i, ..., 1] = off, on
+            rest = 0 if scenes.reset_to_zero else state - scenes.threshold * (on.int() - off.int())
+            state = torch.where(on | off, rest, state)
+        if piece.start >= 0:  # before that, the warm-up
+            yield Steps(steps, coverage, seen, change, integrated, fired, *_noisy(scenes, fired, steps))
 
 
-def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu", noisy: bool = True) -> Tensor:
+def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
     """(recordings, steps, height, width) int32: the visible sub-pixels of each pixel, times their intensity."""
-    ends, jumps = _visible(scenes, steps, device)
+    ends, jumps = visible(scenes, steps, device)
     f, width = scenes.upsampling, scenes.width
     pixel, rest = ends // f, ends % f
     # A jump at column c raises its own pixel by the part right of c and every later pixel in full: a running sum.
@@ -56,23 +67,16 @@ def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu", noisy: bo
     flat = rises.view(batch * count, -1)
     flat.scatter_add_(1, place, (jumps * (f - rest)).reshape(place.shape))
     flat.scatter_add_(1, place + 1, (jumps * rest).reshape(place.shape))
-    result = rises.cumsum(-1, dtype=torch.int32)[..., :width].reshape(batch, count, scenes.height, width)
-    if noisy and scenes.shape_noise > 0:
-        missing, _ = _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, device)
-        result = torch.where(missing, 0, result)
-    return result
+    return rises.cumsum(-1, dtype=torch.int32)[..., :width].reshape(batch, count, scenes.height, width)
 
 
-def _visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Tensor]:
+def visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Tensor]:
     """(recordings, steps, sub-rows, slots): columns where the picture changes along a sub-row, and by how much."""
     borders = rasterise.borders(scenes, steps)
     runs = [_crossings(scenes, borders, piece, device) for piece in range(len(borders.actor))]
-    shape = (len(scenes), len(steps), scenes.height * scenes.upsampling)
-    if not runs:
-        nothing = torch.zeros((*shape, 0), dtype=torch.int32, device=device)
-        return nothing, nothing
+    shape = (len(scenes), len(steps), scenes.height * scenes.upsampling, 0)
     intensity = torch.from_numpy(scenes.intensity).to(device)
-    ends = torch.cat(runs, dim=-1).sort(dim=-1).values
+    ends = torch.cat([torch.zeros(shape, dtype=torch.int32, device=device), *runs], dim=-1).sort(dim=-1).values
     before, after = torch.zeros_like(ends), torch.zeros_like(ends)  # the picture's value left and right of each end
     for piece, run in enumerate(runs):  # nearer pieces overwrite farther ones
         bright = intensity[:, borders.actor[piece]].view(-1, 1, 1, 1)
@@ -117,25 +121,26 @@ def initial_state(scenes: Scenes, device: str = "cpu") -> Tensor:
     return (((word * (2 * m + 1)) >> 32) - m).int().reshape(shape)
 
 
-def _noisy(scenes: Scenes, signal: Tensor, steps: np.ndarray) -> Iterator[Events]:
-    """Events from what the integrators fired, after event noise and background noise."""
-    device = str(signal.device)
+def _seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
+    """The activations after shape noise."""
+    if scenes.shape_noise == 0:
+        return coverage
+    missing, _ = _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, str(coverage.device))
+    return torch.where(missing, 0, coverage)
+
+
+def _noisy(scenes: Scenes, fired: Tensor, steps: np.ndarray) -> tuple[Tensor, Tensor]:
+    """What is left of what the integrators fired after event noise, and that with background noise."""
+    device, kept = str(fired.device), fired.clone()
     if scenes.event_noise > 0:
-        row, step, y, x, p = signal.nonzero(as_tuple=True)
+        row, step, y, x, p = fired.nonzero(as_tuple=True)
         index = torch.from_numpy(scenes.indices).to(device)[row]
         word = _words(scenes.seed, y * scenes.width + x, step + int(steps[0]), index, philox.EVENT)[0]
-        signal[row, step, y, x, p] = word >= noise.drop_bound(scenes.event_noise)
-    fired = signal
-    if scenes.background > 0:
-        picked, polarity = _scattered(scenes, steps, scenes.background, philox.BACKGROUND, device)
-        fired = signal | torch.stack([picked & ~polarity, picked & polarity], dim=-1)
-    row, step, y, x, p = place = fired.nonzero(as_tuple=True)
-    keys = (((step + int(steps[0])) * scenes.height + y) * scenes.width + x) * 2 + p
-    parts = [part.cpu().numpy() for part in (row, keys, ~signal[place])]
-    bounds = np.searchsorted(parts[0], np.arange(len(scenes) + 1))
-    for i in range(len(scenes)):
-        shown = range(int(steps[0]), int(steps[-1]) + 1)
-        yield Events(i, shown, *(part[bounds[i] : bounds[i + 1]] for part in parts[1:]))
+        kept[row, step, y, x, p] = word >= noise.drop_bound(scenes.event_noise)
+    if scenes.background == 0:
+        return kept, kept
+    picked, polarity = _scattered(scenes, steps, scenes.background, philox.BACKGROUND, device)
+    return kept, kept | torch.stack([picked & ~polarity, picked & polarity], dim=-1)
 
 
 def _scattered(
@@ -175,7 +180,7 @@ def _scattered(
 def _words(seed: int, element: Tensor, step: Tensor, index: Tensor, purpose: int) -> list[Tensor]:
     """Philox 4x32-10 as in `philox.py`, on int64 tensors that hold 32-bit words."""
     low = 0xFFFFFFFF
-    a, b, c = torch.broadcast_tensors(element & low, step & low, index & low)  # type: ignore[no-untyped-call]
+    a, b, c = torch.broadcast_tensors(element & low, step & low, index & low)
     d = torch.full_like(a, purpose)
     key_a, key_b = seed & low, seed >> 32
     for _ in range(philox.ROUNDS):

@@ -1,0 +1,159 @@
+"""Draw the pictures of docs/gallery.md: every figure of the paper that shows a recording, and some examples.
+
+    python docs/figures.py                      # all of them, into docs/figures/
+    python docs/figures.py pipeline noise       # some of them
+    python docs/figures.py --out elsewhere      # into another folder
+
+A figure of the paper is drawn from the config of its name in configs/paper/, by the function of its name below; an
+example is what a `gerd render` command of the gallery writes. What is drawn comes from `gerd.simulate` and
+`recording.stages()`; nothing is simulated here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import gerd
+from gerd import cli, figure, plot
+from gerd.config import Config
+from gerd.recording import Recording
+from gerd.sweep import labels, member_count
+
+ROOT = Path(__file__).parent.parent
+SIX = ("picture", "seen", "difference", "fired", "kept", "events")  # the paper's numbers 1 to 6
+
+
+def family(config: Config) -> list[Recording]:
+    return [gerd.simulate(config, **labels(config, member)) for member in range(member_count(config))]
+
+
+def panels(rows: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    drawn = Figure(figsize=(width, height), layout="constrained")
+    return drawn, list(np.ravel(drawn.subplots(rows, columns)))
+
+
+def with_legend(drawn: Figure, *recordings: Recording) -> Figure:
+    place = "outside lower center" if drawn.get_layout_engine() else "lower center"
+    drawn.legend(handles=plot.polarity_handles(*recordings), loc=place, ncols=3)
+    return drawn
+
+
+def pipeline(config: Config) -> Figure:
+    return figure.stages(gerd.simulate(config), names=SIX)
+
+
+def scaling(config: Config) -> Figure:
+    drawn, axes = panels(1, 3, 7.5, 2.9)
+    for ax, recording, letter in zip(axes, family(config), "abc", strict=True):
+        (factor,) = recording.identity.labels.values()
+        plot.events(recording, 0, ax, legend=False)
+        ax.set_title(f"({letter}) smaller by {100 * (1 - factor):.0f} %: {len(recording)} events")
+    return with_legend(drawn)
+
+
+def shapes(config: Config) -> Figure:
+    recording = gerd.simulate(config)
+    drawn, axes = panels(3, 1, 5.2, 5.6)
+    plot.brightness(recording, 0, axes[0]).set_title("(a) square, circle and triangle")
+    plot.brightness(recording, 1, axes[1]).set_title("(b) a step later: 1 px to the right")
+    plot.stage(recording.stages(), "difference", 1, axes[2]).set_title("(c) the difference: (b) minus (a)")
+    drawn.colorbar(axes[0].images[0], ax=axes[:2], label="brightness", ticks=[0, 1], aspect=30)
+    drawn.colorbar(axes[2].images[0], ax=axes[2], label="share of a full pixel", ticks=[-1, 0, 1], aspect=15)
+    return drawn
+
+
+def upsampling(config: Config) -> Figure:
+    drawn, axes = panels(1, 2, 6.6, 3.4)
+    for ax, recording, letter in zip(axes, family(config), "ab", strict=True):
+        factor = recording.identity.labels["upsampling"]
+        plot.stage(recording.stages(), "picture", 0, ax)
+        ax.set_title(f"({letter}) {factor} sub-pixel{'s' * (factor > 1)} along each side of a pixel")
+        ax.set(xticks=range(recording.width + 1), yticks=range(recording.height + 1))
+        ax.grid(color="0.5", linewidth=0.5)
+    return drawn
+
+
+def rotation(config: Config) -> Figure:
+    recording = gerd.simulate(config)
+    drawn = Figure(figsize=(7.5, 3.6))
+    plot.events(recording, 0, drawn.add_axes((0.07, 0.2, 0.34, 0.71)), legend=False).set_title("(a) step 0")
+    cloud(recording, drawn, (0.43, 0.06, 0.52, 0.88), "(b) steps 0 to 9")
+    return with_legend(drawn)
+
+
+def cloud(recording: Recording, drawn: Figure, place: tuple[float, float, float, float], title: str) -> None:
+    ax = plot.cloud(recording, drawn.add_axes(place, projection="3d"), zoom=0.95)
+    ax.set_title(title, y=1.0)
+    ax.get_legend().remove()
+
+
+def noise(config: Config) -> Figure:
+    drawn, axes = panels(1, 3, 7.5, 2.9)
+    recordings = family(config)
+    for ax, recording, letter in zip(axes, recordings, "abc", strict=True):
+        (name,) = (name for name, share in recording.identity.labels["noise"].items() if share)
+        plot.events(recording, 0, ax, legend=False).set_title(f"({letter}) 10 % {name} noise")
+    return with_legend(drawn, *recordings)
+
+
+def voxels(config: Config) -> Figure:
+    """Whole frames with noise, and the same motion ten times as fine in time without it."""
+    fine = {"time_scale": 0.1, "steps": 10 * config.steps, "step_us": config.step_us // 10, "noise.background": 0}
+    drawn = Figure(figsize=(7.5, 3.2))
+    noiseless, noisy = gerd.simulate(config, **fine), gerd.simulate(config)
+    cloud(noiseless, drawn, (0.0, 0.06, 0.46, 0.9), "(a) 0.1 px per step, no noise")
+    cloud(noisy, drawn, (0.49, 0.06, 0.46, 0.9), "(b) 1 px per step, background noise")
+    return with_legend(drawn)
+
+
+FIGURES: dict[str, Callable[[Config], Figure]] = {
+    make.__name__: make for make in (pipeline, scaling, shapes, upsampling, rotation, noise, voxels)
+}
+
+
+EXAMPLES = {  # the options of gerd render configs/bouncing.yaml NAME.png
+    "overlay": "--kind frame --step 25 --overlay --side-by-side",
+    "sheet": "--kind sheet --count 6",
+    "cloud": "--kind cloud",
+    "rate": "--kind rate",
+    "parameters": "--kind parameters",
+    "stages": "--kind stages --start 25 --count 2",
+}
+
+
+def draw(name: str, folder: Path) -> Path:
+    """Write one picture as PNG."""
+    path = folder / f"{name}.png"
+    if name in EXAMPLES:
+        config = ROOT / "configs" / "bouncing.yaml"
+        cli.app(["render", str(config), str(path), *shlex.split(EXAMPLES[name])], standalone_mode=False)
+        return path
+    with matplotlib.rc_context(figure.STYLE):
+        figure.save(FIGURES[name](gerd.load(ROOT / "configs" / "paper" / f"{name}.yaml")), path, "png")
+    return path
+
+
+def main() -> None:
+    known = [*FIGURES, *EXAMPLES]
+    parser = argparse.ArgumentParser(description="Draw the paper's figures and the other pictures of the gallery.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(known)}; all unless told")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "figures", metavar="FOLDER")
+    given = parser.parse_args()
+    unknown = sorted(set(given.names) - set(known))
+    if unknown:
+        parser.error(f"{', '.join(unknown)}: there is no such picture; there are {', '.join(known)}")
+    given.out.mkdir(parents=True, exist_ok=True)
+    for name in given.names or known:
+        print(f"{name}: {draw(name, given.out)}")
+
+
+if __name__ == "__main__":
+    main()
