@@ -1,0 +1,204 @@
+// The events as points in (x, y, t), on WebGL2; the box, the axes and the current step are drawn over them.
+
+import { fit, pen, style } from "./draw.js";
+
+const DEPTH = 1.7; // of the box along t, where its larger side in space is 1
+const FAR = 3.2; // from the eye to the middle of the box
+const FIRST_LOOK = { yaw: -0.95, pitch: 0.3, zoom: 1 };
+
+const VERTEX = `#version 300 es
+layout(location = 0) in uint event;
+layout(location = 1) in uint step;
+uniform mat4 view;
+uniform vec2 size;   // of the sensor
+uniform float steps, depth, now, dot_size;
+uniform vec3 on, off;
+flat out vec3 colour;
+void main() {
+  uint place = event >> 2u, width = uint(size.x);
+  vec2 pixel = vec2(float(place % width), float(place / width)) + 0.5;
+  vec2 spot = (pixel - size / 2.0) / max(size.x, size.y);
+  gl_Position = view * vec4(spot.x, -spot.y, depth * (0.5 - (float(step) + 0.5) / steps), 1.0);
+  bool current = float(step) == now;
+  colour = (event & 2u) != 0u ? on : off;
+  if (!current) colour = mix(colour, vec3(1.0), float(step) > now ? 0.72 : 0.3);
+  gl_PointSize = clamp(dot_size / gl_Position.w, 1.5, 14.0) * (current ? 1.5 : 1.0);
+}`;
+
+const FRAGMENT = `#version 300 es
+precision mediump float;
+flat in vec3 colour;
+out vec4 result;
+void main() {
+  if (distance(gl_PointCoord, vec2(0.5)) > 0.5) discard;
+  result = vec4(colour, 1.0);
+}`;
+
+export class Cloud {
+  constructor(colours, look, redraw) {
+    this.colours = colours;
+    this.look = look; // shared by clouds side by side
+    this.canvas = document.createElement("canvas");
+    this.over = document.createElement("canvas");
+    this.message = document.createElement("p");
+    this.message.className = "missing";
+    this.message.hidden = true;
+    this.element = document.createElement("div");
+    this.element.className = "cloud";
+    this.element.append(this.canvas, this.over, this.message);
+    this.gl = this.canvas.getContext("webgl2", { antialias: true, alpha: false });
+    if (this.gl) this.#prepare();
+    else this.#missing("This browser has no WebGL2, which the point cloud needs. Everything else works without it.");
+    this.canvas.addEventListener("webglcontextlost", () => this.#missing("The graphics card has lost the point cloud; load the page again."));
+    this.#turn(redraw);
+  }
+
+  #missing(message) {
+    this.gl = null;
+    this.message.textContent = message;
+    this.message.hidden = false;
+  }
+
+  #prepare() {
+    const gl = this.gl, program = gl.createProgram();
+    for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+    }
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
+      this.#missing(`The point cloud does not work on this graphics card: ${gl.getProgramInfoLog(program)}`);
+      return;
+    }
+    gl.useProgram(program);
+    this.place = (name) => gl.getUniformLocation(program, name);
+    this.buffers = [gl.createBuffer(), gl.createBuffer()];
+    this.buffers.forEach((buffer, i) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      gl.enableVertexAttribArray(i);
+      gl.vertexAttribIPointer(i, 1, gl.UNSIGNED_INT, 0, 0);
+    });
+    gl.enable(gl.DEPTH_TEST);
+    gl.clearColor(1, 1, 1, 1);
+  }
+
+  #turn(redraw) {
+    let last = null;
+    this.over.addEventListener("pointerdown", (event) => {
+      last = [event.clientX, event.clientY];
+      this.over.setPointerCapture(event.pointerId);
+    });
+    this.over.addEventListener("pointermove", (event) => {
+      if (!last) return;
+      this.look.yaw += (event.clientX - last[0]) * 0.008;
+      this.look.pitch = Math.max(-1.55, Math.min(1.55, this.look.pitch + (event.clientY - last[1]) * 0.008));
+      last = [event.clientX, event.clientY];
+      redraw();
+    });
+    for (const end of ["pointerup", "pointercancel"]) this.over.addEventListener(end, () => (last = null));
+    this.over.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.look.zoom = Math.max(0.4, Math.min(6, this.look.zoom * Math.exp(-event.deltaY * 0.001)));
+      redraw();
+    }, { passive: false });
+    this.over.addEventListener("dblclick", () => {
+      Object.assign(this.look, FIRST_LOOK);
+      redraw();
+    });
+  }
+
+  #load(recording) {
+    const gl = this.gl, steps = new Uint32Array(recording.events);
+    for (let step = 0; step < recording.steps; step++) steps.fill(step, recording.offsets[step], recording.offsets[step + 1]);
+    [recording.packed, steps].forEach((data, i) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[i]);
+      gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
+    });
+    const { on, off } = this.colours;
+    gl.uniform2f(this.place("size"), recording.width, recording.height);
+    gl.uniform1f(this.place("steps"), recording.steps);
+    gl.uniform1f(this.place("depth"), DEPTH);
+    gl.uniform3f(this.place("on"), ...on.map((channel) => channel / 255));
+    gl.uniform3f(this.place("off"), ...off.map((channel) => channel / 255));
+    this.loaded = recording;
+  }
+
+  show(recording, step) {
+    if (!this.gl) return;
+    const gl = this.gl, { width, height, ratio } = fit(this.canvas);
+    if (this.loaded !== recording) this.#load(recording);
+    const view = projection(this.look, width / height);
+    gl.viewport(0, 0, this.canvas.width, this.canvas.height);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.uniformMatrix4fv(this.place("view"), false, view);
+    gl.uniform1f(this.place("now"), step);
+    const pixel = (Math.min(height, width) * this.look.zoom * ratio) / Math.max(recording.width, recording.height);
+    gl.uniform1f(this.place("dot_size"), pixel * FAR * 0.75);
+    gl.drawArrays(gl.POINTS, 0, recording.events);
+    this.#frame(recording, step, view);
+  }
+
+  #frame(recording, step, view) {
+    const { context, width, height } = pen(this.over);
+    const side = Math.max(recording.width, recording.height);
+    const [w, h, d] = [recording.width / side / 2, recording.height / side / 2, DEPTH / 2];
+    const spot = (x, y, z) => project(view, [x, y, z], width, height);
+    const path = (...points) => {
+      context.beginPath();
+      points.forEach((point, i) => (i ? context.lineTo(...point) : context.moveTo(...point)));
+    };
+    const face = (z) => [spot(-w, h, z), spot(w, h, z), spot(w, -h, z), spot(-w, -h, z), spot(-w, h, z)];
+    context.strokeStyle = "#0000002e";
+    for (const z of [d, -d]) path(...face(z)), context.stroke();
+    for (const [x, y] of [[-w, h], [w, h], [w, -h], [-w, -h]]) path(spot(x, y, d), spot(x, y, -d)), context.stroke();
+    path(...face(DEPTH * (0.5 - (step + 0.5) / recording.steps)));
+    context.fillStyle = "#1f5f8b12";
+    context.fill();
+    context.strokeStyle = style("--accent");
+    context.stroke();
+    this.#labels(context, recording, spot, [w, h, d]);
+  }
+
+  // The axes' names, each at the edge of the box where it hides nothing.
+  #labels(context, recording, spot, [w, h, d]) {
+    context.fillStyle = style("--faint");
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    const lowest = (...points) => points.reduce((best, point) => (spot(...point)[1] > spot(...best)[1] ? point : best));
+    const leftmost = (...points) => points.reduce((best, point) => (spot(...point)[0] < spot(...best)[0] ? point : best));
+    const gap = 0.1, away = (number) => number + Math.sign(number) * gap;
+    const [side] = lowest([-w, -h, 0], [w, -h, 0], [-w, h, 0], [w, h, 0]);
+    const under = (x, z) => lowest([x, -h, z], [x, h, z])[1];
+    const front = lowest([0, -h, d], [0, -h, -d])[2];
+    const [cornerX, , cornerZ] = leftmost(...[-w, w].flatMap((x) => [[x, 0, d], [x, 0, -d]]));
+    const write = (text, ...point) => context.fillText(text, ...spot(...point));
+    write("x", 0, away(under(0, front)), front);
+    write("y", away(cornerX), 0, away(cornerZ));
+    write("t", away(side), under(side, 0), 0);
+    write(String(recording.first), away(side), under(side, d), d * 0.93);
+    write(String(recording.first + recording.steps - 1), away(side), under(side, -d), -d * 0.93);
+  }
+}
+
+export const firstLook = () => ({ ...FIRST_LOOK });
+
+// From the box to the screen, by columns: turned about y, then about x, moved away, seen in perspective.
+function projection({ yaw, pitch, zoom }, aspect) {
+  const [cy, sy, cp, sp] = [Math.cos(yaw), Math.sin(yaw), Math.cos(pitch), Math.sin(pitch)];
+  const focus = 3.1 * zoom * Math.min(1, aspect / 1.35), near = 0.1, far = 20;
+  const [p, q] = [-(far + near) / (far - near), (-2 * far * near) / (far - near)];
+  const column = (x, y, z, move) => [(focus / aspect) * x, focus * y, p * (z - move) + (move ? q : 0), -(z - move)];
+  return new Float32Array([
+    ...column(cy, sp * sy, -cp * sy, 0),
+    ...column(0, cp, sp, 0),
+    ...column(sy, -sp * cy, cp * cy, 0),
+    ...column(0, 0, 0, FAR),
+  ]);
+}
+
+function project(view, [x, y, z], width, height) {
+  const row = (i) => view[i] * x + view[4 + i] * y + view[8 + i] * z + view[12 + i];
+  return [(0.5 + row(0) / row(3) / 2) * width, (0.5 - row(1) / row(3) / 2) * height];
+}

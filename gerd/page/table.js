@@ -1,0 +1,123 @@
+// The recordings of a dataset as a table: sorted, filtered, and only the rows on the screen are in the page.
+
+import { brief } from "./recording.js";
+
+const ROW = 24; // height, in units of the page
+const SPARE = 8; // rows kept above and below those that are seen
+const CONDITION = /^(.+?)(<=|>=|!=|=|<|>)(.*)$/;
+
+export class Table {
+  constructor(element, columns, open) {
+    Object.assign(this, { columns, open });
+    this.names = new Map(columns.flatMap((column) => [column.name, brief(column.name)].map((name) => [name, column])));
+    this.count = columns[0].values.length;
+    this.order = { column: null, down: false };
+    this.filter = make("input", { type: "search", id: "filter", spellcheck: false, placeholder: "filter: index<10 events>=500" });
+    this.told = make("p", { className: "faint", id: "rows" });
+    this.head = make("div", { className: "head" });
+    this.body = make("div", { className: "body" });
+    this.scroller = make("div", { className: "table", tabIndex: 0 });
+    this.scroller.append(this.head, this.body);
+    element.classList.add("with-table");
+    element.append(this.filter, this.told, this.scroller);
+    this.filter.addEventListener("input", () => this.arrange());
+    this.scroller.addEventListener("scroll", () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.scroller);
+    this.#widths();
+    this.arrange();
+  }
+
+  #widths() {
+    const wide = this.columns.map(({ name, values }) => {
+      const longest = values.slice(0, 200).reduce((most, value) => Math.max(most, shown(value).length), brief(name).length + 2);
+      return `${Math.max(5, Math.min(13, longest)) + 2}ch`;
+    });
+    this.scroller.style.setProperty("--columns", `5ch ${wide.join(" ")}`);
+  }
+
+  // Which rows to show, and in which order.
+  arrange() {
+    const words = this.filter.value.trim().split(/\s+/).filter(Boolean);
+    let wrong = "";
+    const tests = words.map((word) => {
+      const [, name, sign, wanted] = CONDITION.exec(word) ?? [];
+      if (!name) return (row) => this.columns.some(({ values }) => shown(values[row]).includes(word));
+      const column = this.names.get(name);
+      if (!column) wrong = `there is no column ${name}`;
+      return (row) => column && holds(column.values[row], sign, wanted);
+    });
+    this.rows = [...Array(this.count).keys()].filter((row) => tests.every((test) => test(row)));
+    const values = this.order.column?.values;
+    if (values) this.rows.sort((a, b) => compared(values[a], values[b]) * (this.order.down ? -1 : 1) || a - b);
+    this.told.textContent = wrong || `${this.rows.length} of ${this.count} · click: play, shift-click: compare`;
+    this.told.classList.toggle("wrong", Boolean(wrong));
+    this.#titles();
+    this.draw();
+  }
+
+  #titles() {
+    const titles = this.columns.map((column) => {
+      const mark = column === this.order.column ? (this.order.down ? " ↓" : " ↑") : "";
+      const title = make("button", { textContent: brief(column.name) + mark, title: `Sort by ${column.name}` });
+      title.classList.toggle("swept", column.swept);
+      title.addEventListener("click", () => {
+        this.order = { column, down: this.order.column === column && !this.order.down };
+        this.arrange();
+      });
+      return title;
+    });
+    this.head.replaceChildren(make("span", { textContent: "#" }), ...titles);
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.scroller.scrollTop / ROW) - SPARE);
+    const last = Math.min(this.rows.length, Math.ceil((this.scroller.scrollTop + this.scroller.clientHeight) / ROW) + SPARE);
+    this.body.style.height = `${this.rows.length * ROW}px`;
+    this.body.replaceChildren(...this.rows.slice(first, last).map((row, i) => this.#row(row, first + i)));
+  }
+
+  #row(row, place) {
+    const line = make("div", { className: "row" });
+    line.dataset.row = row;
+    line.style.top = `${place * ROW}px`;
+    line.classList.toggle("chosen", row === this.chosen);
+    line.classList.toggle("other", row === this.other);
+    line.append(make("span", { textContent: row }), ...this.columns.map(({ values, swept }) =>
+      make("span", { textContent: shown(values[row]), className: swept ? "swept" : "" })));
+    line.addEventListener("click", (event) => this.open(row, event.shiftKey));
+    return line;
+  }
+
+  mark(chosen, other) {
+    Object.assign(this, { chosen, other });
+    const place = this.rows.indexOf(chosen) * ROW;
+    const { scrollTop, clientHeight } = this.scroller;
+    if (place >= 0 && (place < scrollTop || place + 2 * ROW > scrollTop + clientHeight)) {
+      this.scroller.scrollTop = place - clientHeight / 3;
+    }
+    this.draw();
+  }
+
+  // The row after the chosen one in the table, or before it.
+  neighbour(way) {
+    const place = this.rows.indexOf(this.chosen);
+    return this.rows[Math.max(0, Math.min(this.rows.length - 1, place + way))];
+  }
+}
+
+const make = (tag, parts) => Object.assign(document.createElement(tag), parts);
+
+const shown = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
+
+function compared(a, b) {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (typeof a === "number" || typeof b === "number") return typeof a === "number" ? -1 : 1;
+  return shown(a).localeCompare(shown(b));
+}
+
+function holds(value, sign, wanted) {
+  const number = Number(wanted);
+  const [a, b] = typeof value === "number" && wanted !== "" && !Number.isNaN(number) ? [value, number] : [shown(value), wanted];
+  const signs = { "=": a === b, "!=": a !== b, "<": a < b, ">": a > b, "<=": a <= b, ">=": a >= b };
+  return signs[sign];
+}
