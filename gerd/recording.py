@@ -84,13 +84,19 @@ class Recording:
     def actors(self) -> int:
         return self.truth.shape[1]
 
-    @cached_property
+    @property
     def coordinates(self) -> NDArray[np.int64]:
         """(events, 4): step, y, x, p."""
-        place, p = np.divmod(self.keys.astype(np.int64), 2)
-        row, x = np.divmod(place, self.width)
-        step, y = np.divmod(row, self.height)
-        return np.stack([step, y, x, p], axis=1)
+        return self._coordinates(np.dtype(np.int64))
+
+    def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        place = self.keys >> 1
+        row = place // self.width
+        step = row // self.height
+        result = np.empty((len(self), 4), kind)
+        result[:, 0], result[:, 1] = step, row - step * self.height
+        result[:, 2], result[:, 3] = place - row * self.width, self.keys & 1
+        return result
 
     @property
     def events(self) -> NDArray[Any]:
@@ -141,7 +147,7 @@ class Recording:
     @cached_property
     def digest(self) -> str:
         """sha256 over the events as rows of four little-endian int32 (step, y, x, p)."""
-        return hashlib.sha256(self.coordinates.astype("<i4").tobytes()).hexdigest()
+        return hashlib.sha256(self._coordinates(np.dtype("<i4")).tobytes()).hexdigest()
 
     @cached_property
     def T(self) -> Array:
