@@ -83,7 +83,7 @@ def check(path: Path, kind: str | None, options: dict[str, Any]) -> str:
     """The kind of picture that `render` would write; a clear error if it could not."""
     ending = path.suffix.lower()
     if ending not in VIDEOS + STILLS:
-        raise GerdError(f"{path}: the file to write must end in one of {', '.join(VIDEOS + STILLS)}, or .html for a page")
+        raise GerdError(f"{path}: the file to write must end in one of {', '.join(VIDEOS + STILLS)} or .html")
     kind = kind or ("video" if ending in VIDEOS else "sheet")
     if kind not in KINDS:
         raise GerdError(f"kind {kind!r}: allowed are {', '.join(KINDS)}")
