@@ -1,0 +1,152 @@
+"""What reports are made of: tables in Markdown and CSV, curves and matrices as PNG and SVG."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gerd.errors import GerdError
+from gerd.figure import STYLE
+from gerd.figure import save as save_figure
+from gerd.measure import Covariance, Curve, Summary
+from gerd.plot import ACTORS
+from gerd.studies.folder import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def px(found: Summary) -> str:
+    """A median with its quartiles."""
+    low, high = found.quartiles
+    return f"{found.median:.2f} ({low:.2f} – {high:.2f})"
+
+
+def between(interval: tuple[float, float], digits: int = 2) -> str:
+    low, high = interval
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def provenance(results: Results) -> str:
+    """What the numbers were made by."""
+    made = results["made"]
+    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+    return (
+        f"Made on {made['date']} by `{made['command']}` in {made['seconds']:.0f} s on {made['device']} ({versions}).\n"
+    )
+
+
+def write_csv(out: Path, rows: Sequence[Mapping[str, Any]], name: str = "summary.csv") -> None:
+    with open(out / name, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def row_of(found: Summary) -> dict[str, float]:
+    """A summary as columns of a table."""
+    return {
+        "n": found.count,
+        "mean_px": round(found.mean, 4),
+        "sd_px": round(found.sd, 4),
+        "median_px": round(found.median, 4),
+        "quartile_low_px": round(found.quartiles[0], 4),
+        "quartile_high_px": round(found.quartiles[1], 4),
+        "median_interval_low_px": round(found.interval[0], 4),
+        "median_interval_high_px": round(found.interval[1], 4),
+    }
+
+
+def write_report(report: Callable[[Results, Path], str], results: Results, out: Path | str) -> Path:
+    """Let a study draw its figures and tables into a folder, and write what it says."""
+    from matplotlib import rc_context
+
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with rc_context(STYLE):
+            text = report(results, folder)
+        (folder / "report.md").write_text(text, "utf-8")
+    except OSError as error:
+        raise GerdError(f"{folder}: cannot be written: {error.strerror}") from None
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise GerdError(f"{folder}: results.json is not what this version writes ({error!r})") from error
+    return folder / "report.md"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Figure, out: Path, name: str) -> str:
+    """Write NAME.png and NAME.svg; the line that shows it in a report."""
+    for kind in ("png", "svg"):
+        save_figure(figure, out / f"{name}.{kind}", kind)
+    return f"![{name}]({name}.png)\n"
+
+
+def draw_curves(
+    ax: Axes, curves: Mapping[str, Curve], *, label: str, even: bool = False, marked: str = "training"
+) -> None:
+    """Medians with quartiles against the amount; the amount of the training and the level of chance are marked.
+
+    The axis is logarithmic where all amounts are positive, or has `even` distances between them.
+    """
+    from matplotlib.ticker import LogLocator
+
+    amounts = next(iter(curves.values())).amounts
+    places: list[float] = list(range(len(amounts))) if even else list(amounts)
+    for number, (name, curve) in enumerate(curves.items()):
+        found = curve.summaries
+        colour = ACTORS[number % len(ACTORS)]
+        ax.plot(places, [each.median for each in found], color=colour, marker="o", markersize=3, label=name)
+        low, high = zip(*(each.quartiles for each in found), strict=True)
+        ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
+        if curve.trained in amounts:
+            place = places[amounts.index(curve.trained)]
+            ax.axvline(place, color=colour, linewidth=0.8, linestyle=":", label=marked if number == 0 else None)
+    chance = next(iter(curves.values())).chance
+    if chance is not None:
+        ax.axhline(chance, color="0.5", linewidth=0.8, linestyle="--", label="chance")
+    if not even and min(amounts) > 0:
+        ax.set_xscale("log")
+        ax.minorticks_off()
+    ax.set_xticks(places, [f"{amount:g}" for amount in amounts])
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.yaxis.set_minor_formatter("")
+    ax.set(xlabel=label, ylabel="error in px: median, quartiles")
+    ax.legend(fontsize=6, frameon=False)
+
+
+def draw_matrix(ax: Axes, values: Any, found: Covariance, *, title: str, digits: int = 1, best: Sequence[int]) -> None:
+    """Channels against amounts: the matched channel has a frame, the best one a bold number."""
+    table = np.asarray(values)
+    ax.imshow(table, aspect="auto", cmap="viridis_r" if digits == 1 else "viridis")
+    middle = (table.max() + table.min()) / 2
+    for (channel, column), value in np.ndenumerate(table):
+        dark = (value > middle) == (digits == 1)
+        weight = "bold" if best[column] == channel else "normal"
+        text = f"{value:.{digits}f}"
+        ax.text(column, channel, text, ha="center", va="center", fontsize=6, weight=weight, color="w" if dark else "k")
+    from matplotlib.patches import Rectangle
+
+    for column, channel in enumerate(found.matched):
+        ax.add_patch(Rectangle((column - 0.5, channel - 0.5), 1, 1, fill=False, edgecolor="#d55e00", linewidth=1.5))
+    ax.set_xticks(range(len(found.amounts)), [f"{amount:g}" for amount in found.amounts])
+    ax.set_yticks(range(len(found.channels)), [f"{channel:g}" for channel in found.channels])
+    ax.set_title(title, fontsize=8)

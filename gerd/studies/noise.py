@@ -1,0 +1,190 @@
+"""How far does a network work beyond the noise it was trained with?
+
+One network is trained without noise and one with all three, on the same recordings. Both are tested at several levels
+of each noise by itself: events in the background, pixels that are missing from the shape, events that are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gerd.studies.folder as store
+from gerd.config import Config
+from gerd.loading import parse
+from gerd.measure import Curve, Effect, chance_error, effect_size, summary
+from gerd.models import ScaleChannels
+from gerd.studies.training import FULL, SMALL, TINY, Order, Size, errors, place_loss, recordings, rounded, train
+from gerd.sweep import with_values
+from gerd.transformation import Transformation, background, density, shape_noise
+
+CLEAN, NOISY = "trained without noise", "trained with noise"
+LEVELS = {"background": 0.01, "shape": 0.1, "event": 0.5}  # in the noisy training
+SWEEPS: dict[str, tuple[Callable[[float], Transformation], tuple[float, ...], float]] = {
+    # name: what it does to a scene without noise, at which levels, and which of them is in the noisy training
+    "background": (background, (0.0, 0.001, 0.003, 0.01, 0.03, 0.1), LEVELS["background"]),
+    "shape": (shape_noise, (0.0, 0.03, 0.1, 0.2, 0.4), LEVELS["shape"]),
+    "event": (lambda dropped: density(1 - dropped), (0.0, 0.25, 0.5, 0.75, 0.9, 0.97), LEVELS["event"]),
+}
+MU = 2.5
+SIZES = {
+    "full": Size(side=128, training=1400, tests=400, epochs=8, batch=16, seeds=3, layers=FULL),
+    "quick": Size(side=64, training=240, tests=60, epochs=12, batch=8, seeds=1, layers=SMALL),
+    "smoke": Size(side=32, training=16, tests=6, epochs=2, batch=8, seeds=1, layers=TINY),
+}
+
+
+def stimuli(side: int, seed: int = 0) -> Config:
+    """The config: a square that moves, turns and changes its size, without noise."""
+    return parse(
+        f"""
+        seed: {seed}
+        sensor: {{width: {side}, height: {side}}}
+        steps: 60
+        actors:
+          - shape: square
+            translation: {{start: uniform, velocity: {{uniform: [-1, 1]}}, acceleration: 0, border: bounce}}
+            scale:
+              start: {{uniform: [{0.1 * side}, {0.4 * side}]}}
+              velocity: {{uniform: [-0.25, 0.25]}}
+              acceleration: 0
+              limits: [{0.1 * side}, {0.4 * side}]
+            rotation: {{start: uniform, velocity: {{uniform: [-2, 2]}}, acceleration: 0}}
+        """
+    )
+
+
+def compute(out: Path | str, order: Order) -> store.Results:
+    """Train and test what is not yet in `out`; the results, which are also in its results.json."""
+    size, clean = order.size, stimuli(order.size.side, order.seed)
+    folder = store.Folder(out, "noise", order, clean)
+    noisy = with_values(clean, {f"noise.{name}": level for name, level in LEVELS.items()})
+    found: dict[str, dict[str, Any]] = {CLEAN: {}, NOISY: {}}
+    for model, config in ((CLEAN, clean), (NOISY, noisy)):
+        seeds = range(order.seed, order.seed + size.seeds)
+        names = {seed: f"{model.replace(' ', '-')}-{seed}" for seed in seeds}
+        todo = [seed for seed in seeds if folder.found(names[seed]) is None]
+        data = recordings(config, 0, size.training, order.device) if todo else None
+        for seed in seeds:
+            result = folder.found(names[seed])
+            if result is None and data is not None:
+                network = ScaleChannels([MU], layers=size.layers, seed=seed)
+                state, title = folder.state(names[seed]), f"{model}, seed {seed}"
+                result = train(network, data, place_loss(order.recipe), order, seed, state, title)
+                result |= {"errors": _tested(network, clean, order)}
+                folder.keep(names[seed], result)
+            found[model][str(seed)] = result
+    chance = chance_error(clean, size.training, size.tests, size.first_step)
+    seconds = sum(run["seconds"] for runs in found.values() for run in runs.values())
+    return folder.finish({"chance": chance, "levels": LEVELS, "runs": found}, seconds)
+
+
+def _tested(network: ScaleChannels, config: Config, order: Order) -> dict[str, Any]:
+    size = order.size
+    return {
+        noise: {
+            f"{level:g}": rounded(
+                errors(
+                    network, recordings(config, size.training, size.tests, order.device, g(level)), size.first_step
+                ).fused
+            )
+            for level in levels
+        }
+        for noise, (g, levels, _) in SWEEPS.items()
+    }
+
+
+def curve_of(results: store.Results, model: str, noise: str) -> Curve:
+    """All seeds together."""
+    _, levels, trained = SWEEPS[noise]
+    runs = results["runs"][model].values()
+    pooled = [np.concatenate([run["errors"][noise][f"{level:g}"] for run in runs]) for level in levels]
+    return Curve(levels, tuple(pooled), trained if model == NOISY else 0.0, results["chance"])
+
+
+def effects(results: store.Results, noise: str, level: float) -> list[Effect]:
+    """For each seed, how much smaller the errors are after a training with noise."""
+    clean, noisy = results["runs"][CLEAN], results["runs"][NOISY]
+    key = f"{level:g}"
+    return [effect_size(clean[seed]["errors"][noise][key], noisy[seed]["errors"][noise][key]) for seed in clean]
+
+
+def conclusions(results: store.Results) -> list[str]:
+    """What the numbers say."""
+    lines = []
+    for noise, (_, levels, _) in SWEEPS.items():
+        grown = []
+        for model in (CLEAN, NOISY):
+            medians = [each.median for each in curve_of(results, model, noise).summaries]
+            double = next((level for level, m in zip(levels, medians, strict=True) if m > 2 * medians[0]), None)
+            at = "at no level tested" if double is None else f"from a level of {double:g} on"
+            grown.append(f"{model} {at}")
+        better = sum(all(e.difference_interval[0] > 0 for e in effects(results, noise, level)) for level in levels[1:])
+        lines.append(
+            f"{noise.capitalize()} noise: the median error is more than twice that without noise when "
+            f"{' and when '.join(grown)}. "
+            f"The training with noise is surely better at {better} of {len(levels) - 1} levels above 0."
+        )
+    return lines
+
+
+def report(results: store.Results, out: Path) -> str:
+    """Figures and tables into `out`; the text of the report."""
+    from gerd.studies import drawing
+
+    rows = [
+        {"noise": noise, "model": model, "seed": seed, "level": level, **drawing.row_of(summary(found))}
+        for noise, (_, levels, _) in SWEEPS.items()
+        for model, runs in results["runs"].items()
+        for seed, run in runs.items()
+        for level, found in zip(levels, run["errors"][noise].values(), strict=True)
+    ]
+    drawing.write_csv(out, rows)
+    figure = drawing.new_figure(7.5, 2.8)
+    tables = []
+    for ax, (noise, (_, levels, _)) in zip(figure.subplots(1, len(SWEEPS), sharey=True), SWEEPS.items(), strict=True):
+        curves = {model: curve_of(results, model, noise) for model in (CLEAN, NOISY)}
+        drawing.draw_curves(ax, curves, label=f"{noise} noise", even=True)
+        lines = []
+        for i, level in enumerate(levels):
+            each = effects(results, noise, level)
+            d = [effect.d for effect in each]
+            lines.append(
+                [
+                    f"{level:g}",
+                    f"{each[0].count}×{len(each)}",
+                    *(drawing.px(curves[model].summaries[i]) for model in (CLEAN, NOISY)),
+                    f"{np.mean([effect.difference for effect in each]):.2f}",
+                    f"{np.mean(d):.2f} ({drawing.between((min(d), max(d)))})",
+                    f"{max(effect.p for effect in each):.1g}",
+                ]
+            )
+        header = [f"{noise} noise", "n × seeds", f"{CLEAN}, px", f"{NOISY}, px", "difference, px", "d", "largest p"]
+        tables.append(drawing.table(header, lines))
+    levels_of = ", ".join(f"{noise} {level:g}" for noise, level in results["levels"].items())
+    return "\n".join(
+        [
+            "# How far does a network work beyond the noise it was trained with?\n",
+            drawing.provenance(results),
+            f"A network with one time constant (μ = {MU}) finds a square that moves, turns and changes its size. "
+            f"{CLEAN.capitalize()}, and {NOISY} ({levels_of}), on {results['settings']['training']} recordings; "
+            "tested on "
+            f"{results['settings']['tests']} others with one noise at a time. Each noise is a probability.\n",
+            "## Conclusions\n",
+            *(f"- {line}" for line in conclusions(results)),
+            "\n## Errors\n",
+            drawing.save(figure, out, "noise"),
+            "Medians with quartiles; differences and Cohen's d are positive where the training with noise is better.\n",
+            *tables,
+            "## Limits\n",
+            "The noises are those of the simulator, independent from pixel to pixel and step to step; a camera's are "
+            "not.\n",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    store.bare_command(compute, SIZES, "noise")

@@ -1,0 +1,252 @@
+"""The report of the time scale study: every sentence in it follows from the numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gerd.measure import summary
+from gerd.models import TIME_CONSTANTS
+from gerd.studies.drawing import (
+    between,
+    draw_curves,
+    draw_matrix,
+    new_figure,
+    provenance,
+    px,
+    row_of,
+    save,
+    table,
+    write_csv,
+)
+from gerd.studies.folder import Results
+from gerd.studies.timescale import (
+    ANCHORED,
+    BASELINE,
+    MIDDLE,
+    MULTI,
+    SCALES,
+    SINGLES,
+    TRAINED,
+    UNIFORM,
+    Comparison,
+    best_single,
+    compared,
+    curve_of,
+    errors_of,
+    matrix_of,
+)
+
+LARGE = 0.8  # Cohen's d from which an effect is called large
+UNSEEN = [scale for scale in SCALES if scale != TRAINED]
+
+
+def write(results: Results, out: Path) -> str:
+    """Figures and tables into `out`; the text of the report."""
+    models = list(results["runs"])
+    best = best_single(results)
+    rows = [
+        {"model": model, "seed": seed, "scale": scale, **row_of(summary(errors))}
+        for model in models
+        for seed, column in errors_of(results, model).items()
+        for scale, errors in zip(SCALES, column, strict=True)
+    ]
+    write_csv(out, rows)
+    return "\n".join(
+        [
+            "# Does a network with several time constants work at speeds it was not trained at?\n",
+            provenance(results),
+            _setting(results),
+            "## Conclusions\n",
+            *(f"- {line}" for line in conclusions(results)),
+            "\n## The paper's comparison\n",
+            f"The five time constants against the middle one alone (μ = {TIME_CONSTANTS[MIDDLE]:g}). Errors are "
+            "medians "
+            "with quartiles, all seeds together; differences are means with 95 % bootstrap intervals and Cohen's d "
+            "is the "
+            "mean of the seeds with the smallest and the largest, positive where five are better.\n",
+            _versus(results, BASELINE, MULTI),
+            _curves(results, out, _of(results, MULTI, BASELINE, best, ANCHORED, UNIFORM), "curves"),
+            "## Against the best time constant alone\n",
+            f"The best of the five at the unseen scales is μ = {best.split()[1]}.\n",
+            _versus(results, best, MULTI),
+            "## Every time constant alone\n",
+            _all(results, models),
+            _curves(results, out, [MULTI, *SINGLES], "singles"),
+            "## Which channel is right, and which is used\n",
+            "Errors of each channel alone, and its mean share in the fused heat map, of the first seed. A frame "
+            "marks the "
+            "channel that matches the one which is right at s = 1: with μ nearest to μ / s. In the anchored variant "
+            "that is "
+            f"μ = {TIME_CONSTANTS[MIDDLE]:g}, otherwise the one with the smallest error. Bold is the smallest error "
+            "or the "
+            "largest share.\n",
+            _matrices(results, out, _of(results, MULTI, ANCHORED)),
+            _diagonals(results, _of(results, MULTI, ANCHORED)),
+            "## Limits\n",
+            "One shape, one kind of motion and one sensor; the recordings have the same length at every scale, so a "
+            "slow "
+            "one shows less of its path. Background noise does not scale with time. All seeds share the recordings: "
+            "the "
+            "intervals are over test recordings, the range of d is over trainings.\n",
+            "Every number is in results.json, and summaries of each model, seed and scale are in summary.csv.\n",
+        ]
+    )
+
+
+def _setting(results: Results) -> str:
+    size = results["settings"]
+    held_out = len(results["runs"][MULTI][str(size["seed"])]["errors"][f"{TRAINED:g}"])
+    return (
+        f"A square of 0.1 to 0.4 of a frame of {size['side']}×{size['side']} pixels moves by ±s px per step along "
+        "each axis "
+        "and changes its size by ±s/4, for 60 steps; a quarter of the events is kept, and the background noise is "
+        "0.001. "
+        f"Training: {size['training']} recordings at s = 1, {size['epochs']} epochs, {size['seeds']} "
+        f"seed{'s' * (size['seeds'] != 1)}; test: {held_out} others at s = 1 and {size['tests']} at each other "
+        "scale. The error of a recording is the mean distance from the truth over steps 20 to 59. Always saying the "
+        "mean "
+        f"place gives {results['chance']:.1f} px.\n"
+    )
+
+
+def conclusions(results: Results) -> list[str]:
+    """What the numbers say."""
+    best = best_single(results)
+    paper = _unseen(compared(results, BASELINE, MULTI))
+    smallest = min(paper, key=lambda each: each.d[1])
+    large = sum(each.d[1] > LARGE for each in paper)
+    holds = "holds" if large == len(paper) else "does not hold"
+    lines = [
+        f"The paper's result {holds} here: against μ = {TIME_CONSTANTS[MIDDLE]:g} alone, five time constants have d > "
+        f"{LARGE} at {large} of {len(paper)} unseen scales in every seed. The smallest d is {smallest.d[1]:.2f}, at "
+        "s = "
+        f"{smallest.scale:g}.",
+        f"Five time constants {_verdict(results, best, MULTI, f'the best single one, μ = {best.split()[1]}')}",
+    ]
+    each = [_unseen(compared(results, single, MULTI)) for single in SINGLES]
+    everywhere = sum(all(comparisons[i].better for comparisons in each) for i in range(len(UNSEEN)))
+    lines.append(
+        f"Five time constants are better than every single one at {everywhere} of {len(UNSEEN)} unseen scales."
+        + (" So the gain is not that of a better time constant." if everywhere == len(UNSEEN) else "")
+    )
+    ratios = {model: curve_of(results, model).ratio for model in (MULTI, best, BASELINE)}
+    lines.append(
+        f"From the best to the worst scale the median error grows by a factor of {ratios[MULTI]:.2f} with five time "
+        f"constants, {ratios[best]:.2f} with μ = {best.split()[1]} alone and {ratios[BASELINE]:.2f} with μ = "
+        f"{TIME_CONSTANTS[MIDDLE]:g} alone."
+    )
+    lines += [_covariant(results, model) for model in _of(results, MULTI, ANCHORED)]
+    named = {ANCHORED: "Anchored variant", UNIFORM: "Uniform weights, the negative control"}
+    for model in _of(results, *named):
+        lines += [
+            f"{named[model]}: {_verdict(results, reference, model, f'μ = {reference.split()[1]} alone')}"
+            for reference in dict.fromkeys((BASELINE, best))
+        ]
+    return lines
+
+
+def _of(results: Results, *models: str) -> list[str]:
+    """Those of the models that were trained, each once."""
+    return [model for model in dict.fromkeys(models) if model in results["runs"]]
+
+
+def _unseen(comparisons: list[Comparison]) -> list[Comparison]:
+    return [each for each in comparisons if each.scale != TRAINED]
+
+
+def _verdict(results: Results, reference: str, model: str, name: str) -> str:
+    found = _unseen(compared(results, reference, model))
+    better, worse = sum(each.better for each in found), sum(each.worse for each in found)
+    low, high = min(each.d[0] for each in found), max(each.d[0] for each in found)
+    return (
+        f"against {name}, surely better at {better} and surely worse at {worse} of {len(found)} unseen scales "
+        f"(mean d from {low:.2f} to {high:.2f})."
+    )
+
+
+def _covariant(results: Results, model: str) -> str:
+    found = [matrix_of(results, model, seed) for seed in results["runs"][model]]
+    cells = len(SCALES) * len(found)
+    name = "multi-scale network" if model == MULTI else "anchored variant"
+    best, near = (sum(each.on_diagonal(each.best, within) for each in found) for within in (0, 1))
+    chosen, near_chosen = (sum(each.on_diagonal(each.selected, within) for each in found) for within in (0, 1))
+    return (
+        f"Covariance of the {name}, over {len(SCALES)} scales × {len(found)} seeds: the channel with the smallest "
+        "error is "
+        f"the matched one in {best} of {cells} cases, and at most one channel away in {near}; the channel with the "
+        "largest "
+        f"share is the matched one in {chosen}, and at most one away in {near_chosen}."
+    )
+
+
+def _versus(results: Results, reference: str, model: str) -> str:
+    ours, theirs = curve_of(results, model).summaries, curve_of(results, reference).summaries
+    rows = []
+    for each, our, their in zip(compared(results, reference, model), ours, theirs, strict=True):
+        effects = each.effects
+        gain = sum(effect.difference for effect in effects) / len(effects)
+        widest = (min(e.difference_interval[0] for e in effects), max(e.difference_interval[1] for e in effects))
+        mean, low, high = each.d
+        rows.append(
+            [
+                f"{each.scale:g}" + (" (training)" if each.scale == TRAINED else ""),
+                f"{effects[0].count}×{len(effects)}",
+                px(our),
+                px(their),
+                f"{gain:.2f} ({between(widest)})",
+                f"{mean:.2f} ({between((low, high))})",
+                f"{min(e.d_z for e in effects):.2f}",
+                f"{max(e.p for e in effects):.1g}",
+            ]
+        )
+    header = ["s", "n × seeds", f"{model}, px", f"{reference}, px", "difference, px", "d", "smallest d_z", "largest p"]
+    return table(header, rows)
+
+
+def _all(results: Results, models: list[str]) -> str:
+    rows = []
+    for model in models:
+        curve = curve_of(results, model)
+        slope, interval = curve.slope()
+        medians = [f"{each.median:.2f}" for each in curve.summaries]
+        rows.append([model, *medians, f"{curve.ratio:.2f}", f"{slope:.2f} ({between(interval)})"])
+    text = table(["median px at s =", *(f"{s:g}" for s in SCALES), "max/min", "px per octave (interval)"], rows)
+    return text + "\nAn octave is a factor of two away from s = 1.\n"
+
+
+def _curves(results: Results, out: Path, models: list[str], name: str) -> str:
+    figure = new_figure(6.5, 3.6)
+    ax = figure.subplots()
+    draw_curves(ax, {model: curve_of(results, model) for model in models}, label="time scale s")
+    if name == "curves":
+        top = ax.get_ylim()[1]
+        for each in _unseen(compared(results, BASELINE, MULTI)):
+            ax.text(each.scale, top * 1.03, f"{each.d[0]:.1f}", ha="center", va="bottom", fontsize=6)
+        ax.set_title(f"Cohen's d of {MULTI} against {BASELINE}:", fontsize=7, loc="left", pad=16)
+    return save(figure, out, name)
+
+
+def _matrices(results: Results, out: Path, models: list[str]) -> str:
+    figure = new_figure(7.5, 1.9 * len(models) + 0.4)
+    grid: Any = figure.subplots(len(models), 2, squeeze=False)
+    for (left, right), model in zip(grid, models, strict=True):
+        found = matrix_of(results, model, next(iter(results["runs"][model])))
+        draw_matrix(left, found.medians, found, title=f"{model}: median error, px", best=found.best)
+        draw_matrix(right, found.weights, found, title=f"{model}: mean share", digits=2, best=found.selected)
+        left.set_ylabel("μ, steps")
+    for ax in grid[-1]:
+        ax.set_xlabel("time scale s")
+    return save(figure, out, "channels")
+
+
+def _diagonals(results: Results, models: list[str]) -> str:
+    rows = []
+    for model in models:
+        for seed in results["runs"][model]:
+            found = matrix_of(results, model, seed)
+            for what, channels in (("match", found.matched), ("error", found.best), ("share", found.selected)):
+                rows.append([model, seed, what, *(f"{TIME_CONSTANTS[channel]:g}" for channel in channels)])
+    header = ["model", "seed", "μ that", *(f"s = {s:g}" for s in SCALES)]
+    named = {"match": "should be right", "error": "has the smallest error", "share": "has the largest share"}
+    return table(header, [[model, seed, named[what], *mus] for model, seed, what, *mus in rows])

@@ -1,0 +1,374 @@
+"""The studies at their smallest size: computed without the drawing packages, continued after a kill, drawn again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+from gerd.cli import app
+from gerd.errors import GerdError
+from gerd.measure import effect_size
+from gerd.models import ScaleChannels
+from gerd.studies import covariance, folder, noise, symmetry, timescale, timescale_report
+from gerd.studies.running import STUDIES, run_study
+from gerd.studies.training import (
+    TINY,
+    Clock,
+    Data,
+    Order,
+    OutOfTimeError,
+    Size,
+    _batches,
+    anchored_loss,
+    errors,
+    place_loss,
+    recordings,
+    train,
+)
+
+HEAVY = ("matplotlib", "typer", "rich", "scipy.stats", "safetensors", "PIL", "contourpy")
+BARE = """
+import runpy, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name in {heavy!r}:
+            raise ImportError("not on this machine: " + name)
+sys.meta_path.insert(0, Refuse())
+for study in {studies!r}:
+    sys.argv = [study, "--size", "smoke", "--out", {out!r} + "/" + study]
+    runpy.run_module("gerd.studies." + study, run_name="__main__", alter_sys=True)
+"""
+SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layers=TINY, first_step=20)
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All four studies, each computed by a bare command in a process that cannot import what only reports need."""
+    base = tmp_path_factory.getbasetemp()
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "studies"
+    log = out / "log"
+    try:
+        out.mkdir()  # by one of pytest-xdist's workers; the others wait for it
+    except FileExistsError:
+        while not log.exists():
+            time.sleep(0.2)
+    else:
+        program = BARE.format(heavy=HEAVY, studies=STUDIES, out=str(out))
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        (out / "part").write_text(f"{run.stderr}\nexit code {run.returncode}")
+        (out / "part").rename(log)
+    text = log.read_text()
+    assert text.endswith("exit code 0"), text
+    assert text.count("draw the report with") == len(STUDIES)
+    return out
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_report_is_drawn_from_what_was_computed(study: str, computed: Path) -> None:
+    out = computed / study
+    before = (out / "results.json").read_bytes()
+    result = CliRunner().invoke(app, ["study", study, "--from", str(out)])
+    assert result.exit_code == 0, result.output
+    text = (out / "report.md").read_text("utf-8")
+    assert text.startswith("# ")
+    assert "## Conclusions" in text
+    figures = re.findall(r"!\[\w+\]\((\w+)\.png\)", text)
+    assert figures
+    for name in figures:
+        with Image.open(out / f"{name}.png") as picture:
+            assert picture.convert("L").getextrema()[0] < 128  # something is drawn
+        assert "</svg>" in (out / f"{name}.svg").read_text("utf-8")
+    assert len((out / "summary.csv").read_text("utf-8").splitlines()) > 9
+    assert {"config.yaml", "settings.json", "runs"} <= {file.name for file in out.iterdir()}
+    assert (out / "results.json").read_bytes() == before
+    assert str(out.parent) not in text.replace(f"--out {out}", "")
+
+
+def test_drawing_again_gives_the_same_files_elsewhere(computed: Path, tmp_path: Path) -> None:
+    for folder_ in (tmp_path / "a", tmp_path / "b"):
+        run_study("noise", folder_, computed / "noise", "full", {}, device="cpu", seed=0, minutes=None)
+    names = {file.name for file in (tmp_path / "a").iterdir()}
+    assert names == {"report.md", "noise.png", "noise.svg", "summary.csv"}
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def test_results_have_every_number_and_what_made_them(computed: Path) -> None:
+    results = folder.read_results(computed / "timescale", "timescale")
+    assert set(results["made"]["versions"]) == {"gerd", "torch", "numpy", "python"}
+    assert "gerd.studies.timescale" in results["made"]["command"]
+    assert results["settings"]["seed"] == 0
+    assert set(results["runs"]) == set(timescale.MODELS)
+    run = results["runs"][timescale.MULTI]["0"]
+    for scale in timescale.SCALES:
+        count = 5 if scale == 1 else 6
+        assert len(run["errors"][f"{scale:g}"]) == count
+        assert np.shape(run["channels"][f"{scale:g}"]) == (5, count)
+        np.testing.assert_allclose(np.sum(run["weights"][f"{scale:g}"], axis=0), 1, atol=1e-3)
+
+
+def test_training_reduces_the_loss(computed: Path) -> None:
+    results = folder.read_results(computed / "timescale", "timescale")
+    for model, runs in results["runs"].items():
+        losses = runs["0"]["losses"]
+        assert losses[-1] < 0.98 * losses[0], model
+
+
+def test_a_network_learns_the_place_of_a_square() -> None:
+    """Twelve recordings and a minute fraction of the training: already nearer than before, and than chance."""
+    config = timescale.stimuli(32)
+    data = recordings(config, 0, 12, "cpu")
+    order = Order(Size(side=32, training=12, tests=4, epochs=20, batch=4, seeds=1, layers=TINY), say=lambda _: None)
+    network = ScaleChannels([2.5], layers=TINY, seed=0)
+    before = errors(network, data, 20).fused.mean()
+    file = Path("unused.pt")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gerd.studies.training._save", lambda state, file: None)
+        train(network, data, place_loss(order.recipe), order, 0, file, "test")
+    after = errors(network, data, 20).fused.mean()
+    assert after < 0.6 * before
+
+
+def trained(file: Path, order: Order) -> dict[str, torch.Tensor]:
+    network = ScaleChannels([1.25, 5.0], layers=TINY, seed=0)
+    data = recordings(timescale.stimuli(32), 0, 12, "cpu")
+    train(network, data, anchored_loss(order.recipe, 1), order, 0, file, "test")
+    return network.state_dict()
+
+
+class Once(Clock):
+    """A clock that lets one epoch pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "epochs", 0)
+
+    def check(self) -> None:
+        object.__setattr__(self, "epochs", self.epochs + 1)  # type: ignore[attr-defined]
+        if self.epochs > 1:  # type: ignore[attr-defined]
+            raise OutOfTimeError("the time is over")
+
+
+def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path: Path) -> None:
+    said: list[str] = []
+    whole = trained(tmp_path / "whole.pt", Order(SMALLEST, say=said.append))
+    assert [line.split(",")[0] for line in said] == [f"test: epoch {k}/3" for k in (1, 2, 3)]
+    for _ in range(2):
+        with pytest.raises(OutOfTimeError):
+            trained(tmp_path / "parts.pt", Order(SMALLEST, clock=Once(), say=said.append))
+    parts = trained(tmp_path / "parts.pt", Order(SMALLEST, say=said.append))
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    again = trained(tmp_path / "whole.pt", Order(SMALLEST, say=lambda line: pytest.fail(line)))
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.pt").write_bytes(b"not weights")
+    with pytest.raises(GerdError, match=r"x\.pt: cannot be read; delete it"):
+        trained(tmp_path / "x.pt", Order(SMALLEST))
+
+
+def test_a_study_continues_where_it_was(computed: Path, tmp_path: Path) -> None:
+    """A finished run is not trained again; one that is missing is, to the same numbers."""
+    out = tmp_path / "covariance"
+    subprocess.run(["cp", "-r", str(computed / "covariance"), str(out)], check=True)
+    for file in ("results.json", "runs/at-rest-only-0.json"):
+        (out / file).unlink()
+    said: list[str] = []
+    order = folder.order(covariance.SIZES, "smoke", {}, say=said.append)
+    results = covariance.compute(out, order)
+    assert said == []  # weights were there, errors were not
+    known = folder.read_results(computed / "covariance", "covariance")
+    assert results["runs"] == known["runs"]
+
+
+def invented(multi: float, best: float = 3.0) -> dict[str, Any]:
+    """Results in which the network with five time constants has this error, at every scale, and others have more."""
+    rng = np.random.default_rng(0)
+
+    def run(error: float, channels: int) -> dict[str, Any]:
+        keys = [f"{scale:g}" for scale in timescale.SCALES]
+        return {
+            "losses": [1.0],
+            "seconds": 1.0,
+            "errors": {key: (error + rng.normal(0, 0.3, 30)).tolist() for key in keys},
+            "channels": {key: (error + rng.random((channels, 30))).tolist() for key in keys},
+            "weights": {key: np.full((channels, 30), 1 / channels).tolist() for key in keys},
+        }
+
+    models = {timescale.MULTI: multi, timescale.ANCHORED: 3.0, timescale.UNIFORM: 6.0}
+    models |= {single: best if single == timescale.SINGLES[0] else 5.0 for single in timescale.SINGLES}
+    runs = {
+        model: {str(seed): run(error, 1 if model in timescale.SINGLES else 5) for seed in range(2)}
+        for model, error in models.items()
+    }
+    settings = {"seed": 0, "seeds": 2, "side": 32, "training": 10, "tests": 30, "epochs": 1}
+    made = {"date": "2026-01-01", "command": "gerd", "device": "x", "seconds": 1, "versions": {}}
+    return {"study": "timescale", "made": made, "settings": settings, "chance": 9.0, "runs": runs}
+
+
+def test_conclusions_follow_from_the_numbers() -> None:
+    """Invented results of three kinds: better than all, better than the middle only, and worse than all."""
+    every, some, none = (" ".join(timescale_report.conclusions(invented(error))) for error in (2.0, 3.6, 8.0))
+    assert "paper's result holds here" in every
+    assert "better than every single one at 8 of 8 unseen scales. So the gain is not" in every
+    assert "μ = 1.25, surely better at 8 and surely worse at 0 of 8" in every
+    assert "paper's result holds here" in some
+    assert "better than every single one at 0 of 8 unseen scales. From" in some
+    assert "μ = 1.25, surely better at 0 and surely worse at 8 of 8" in some
+    assert "paper's result does not hold here" in none
+    assert "d > 0.8 at 0 of 8 unseen scales" in none
+
+
+def test_better_and_worse_are_said_only_where_every_seed_is_sure() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.normal(5, 1, 40)
+    alike, less = effect_size(a, a + rng.normal(0, 1, 40)), effect_size(a, a - 1 + rng.normal(0, 0.1, 40))
+    assert alike.difference_interval[0] < 0 < alike.difference_interval[1]
+    verdicts = {
+        (True, False): (less, less),
+        (False, False): (less, alike),
+        (False, True): (effect_size(a - 1, a + rng.normal(0, 0.1, 40)),),
+    }
+    for (better, worse), effects in verdicts.items():
+        found = timescale.Comparison(2.0, effects)
+        assert (found.better, found.worse) == (better, worse)
+
+
+def test_every_epoch_has_all_recordings_in_an_order_of_its_own() -> None:
+    numbers = torch.arange(10)
+    data = Data(numbers, numbers)
+    orders = [
+        torch.cat([batch.frames for batch in _batches(data, 4, seed, epoch)])
+        for seed, epoch in ((0, 0), (0, 1), (1, 0))
+    ]
+    assert all(torch.equal(order.sort().values, numbers) for order in orders)
+    assert len({tuple(order.tolist()) for order in orders}) == 3
+
+
+def test_the_matched_channel_is_mu_over_s() -> None:
+    expected = {0.25: 20, 0.5: 10, 1.0: 5, 2.0: 2.5, 4.0: 1.25}
+    for scale, mu in expected.items():
+        assert timescale.TIME_CONSTANTS[timescale.matched_channel(scale)] == mu
+
+
+def test_the_test_recordings_are_none_of_the_training_and_the_same_at_every_scale() -> None:
+    size = timescale.SIZES["full"]
+    assert (size.training, timescale.held_out(size), size.tests) == (1400, 300, 400)
+    config = timescale.stimuli(32)
+    first = recordings(config, 30, 3, "cpu")
+    faster = recordings(config, 30, 3, "cpu", timescale.time_scale(2.0))
+    torch.testing.assert_close(faster.places[:, 5], first.places[:, 10])
+    speed = first.places[:, 1] - first.places[:, 0]
+    assert (speed.abs() == 1).all()
+
+
+@pytest.mark.parametrize("study", [covariance, noise, symmetry, timescale])
+def test_every_study_has_the_three_sizes(study: Any) -> None:
+    assert list(study.SIZES) == ["full", "quick", "smoke"]
+    assert study.stimuli(64, seed=3).seed == 3
+
+
+def test_a_user_measures_a_network_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mean of events respects translation, and does not respect background noise."""
+    (tmp_path / "mine.py").write_text(
+        """
+import torch
+class Mean(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = torch.nn.Parameter(torch.tensor(0.0))
+    def forward(self, frames):
+        heat = frames.cumsum(1).sum(2) + 1e-9
+        x, y = torch.arange(heat.shape[-1]) + 0.5, torch.arange(heat.shape[-2]) + 0.5
+        total = heat.sum((-1, -2))
+        place = torch.stack([(heat.sum(-2) * x).sum(-1) / total, (heat.sum(-1) * y).sum(-1) / total], dim=-1)
+        return self.gain * place
+def build():
+    return Mean()
+def nothing():
+    return None
+"""
+    )
+    torch.save({"state_dict": {"gain": torch.tensor(1.0)}}, tmp_path / "mine.pt")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["study", "--smoke", "--model", "mine:build", "--checkpoint", "mine.pt", "--out", "own"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    results = json.loads(Path("own/results.json").read_text())
+    assert results["model"] == "mine:build"
+    assert all(symmetry.respected(results, "translation")[amount] for amount in ("0.25", "0.5", "1"))
+    assert not symmetry.respected(results, "background")["0.03"]
+    assert "translation" in Path("own/report.md").read_text()
+    weights = np.median(results["kinds"]["translation"]["0"]["errors"])
+    assert weights < results["chance"]  # the checkpoint was used: with a gain of 0 it would be far away
+
+    for wrong, message in {
+        "mine": "allowed is module:function",
+        "mine:nobody": "cannot be made: AttributeError",
+        "nowhere:build": "cannot be made: ModuleNotFoundError",
+        "mine:nothing": "allowed: a module or a function of frames",
+    }.items():
+        with pytest.raises(GerdError, match=message):
+            symmetry.load_model(wrong, None, "cpu")
+    (tmp_path / "bad.pt").write_bytes(b"x")
+    for file in ("bad.pt", "missing.pt"):
+        with pytest.raises(GerdError, match=f"--checkpoint {file}: cannot be loaded"):
+            symmetry.load_model("mine:build", file, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["study"], "allowed: timescale, covariance, noise, symmetry"),
+        (["study", "colours"], "study colours: allowed:"),
+        (["study", "noise", "--from", "nowhere"], "allowed is the folder of a finished study"),
+        (["study", "noise", "--model", "a:b"], "goes with the study symmetry"),
+        (["study", "--checkpoint", "a.pt"], "goes with --model"),
+        (["study", "noise", "--smoke", "--device", "nonsense"], "device 'nonsense': cannot be used"),
+        (["study", "noise", "--smoke", "--minutes", "0"], "the same command continues"),
+    ],
+)
+def test_mistakes_on_the_command_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, GerdError), result.output
+    assert message in str(result.exception)
+
+
+def test_a_folder_belongs_to_one_study_with_one_setting(computed: Path, tmp_path: Path) -> None:
+    config = timescale.stimuli(32)
+    folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=1), config)
+    folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=1), config)
+    with pytest.raises(GerdError, match="was begun with seed = 1, and this is 2; give another folder with --out"):
+        folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=2), config)
+    with pytest.raises(GerdError, match="is of the study 'noise', and not of 'symmetry'"):
+        folder.read_results(computed / "noise", "symmetry")
+    (tmp_path / "results.json").write_text("{broken")
+    with pytest.raises(GerdError, match=r"results\.json: cannot be read"):
+        folder.read_results(tmp_path, "timescale")
+
+
+@pytest.mark.long
+def test_the_quick_study_finds_what_the_paper_found(tmp_path: Path) -> None:
+    """Ten minutes on two cores: five time constants against the middle one, at scales that were not in the training."""
+    report = run_study("timescale", tmp_path, None, "quick", {}, device="cpu", seed=0, minutes=None)
+    assert report.exists()
+    results = folder.read_results(tmp_path, "timescale")
+    found = timescale.compared(results, timescale.BASELINE, timescale.MULTI)
+    assert all(each.better for each in found if each.scale != timescale.TRAINED)
+    assert sum(each.d[1] > timescale_report.LARGE for each in found) >= 7
