@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-long check format docs bench clean
+.PHONY: help setup demo test test-long check format docs figures bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,10 +27,10 @@ demo: setup ## generate a small dataset and leave pictures of it in out/
 	@echo "look at out/bouncing.gif"
 
 test: setup ## run the tests
-	$(BIN)/pytest -q -n auto
+	$(BIN)/pytest -q -n auto --dist loadgroup
 
 test-long: setup ## run the tests that take longer, too
-	$(BIN)/pytest -q -n auto -m "long or not long"
+	$(BIN)/pytest -q -n auto --dist loadgroup -m "long or not long"
 
 check: setup ## format, lint, types, layering of imports, generated docs
 	$(BIN)/ruff format --check .
@@ -46,11 +46,19 @@ format: setup ## format the code and fix what ruff can fix
 docs: setup ## write the config reference from the models
 	$(BIN)/python docs/make_reference.py
 
+figures: setup ## draw the pictures of the documents
+	$(BIN)/python docs/figures.py
+	$(BIN)/gerd render configs/bouncing.yaml docs/bouncing.gif
+	$(BIN)/python docs/make_view_pictures.py
+
 bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/against_original.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/to_disk.py
 	$(BIN)/python benchmarks/gpu.py
+	$(BIN)/python benchmarks/loading.py
+	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/cluster.py
 
 clean: ## remove what the other targets have made
 	rm -rf $(VENV) out dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

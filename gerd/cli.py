@@ -1,4 +1,4 @@
-"""The command line: `gerd new`, `schema`, `check`, `generate`, `info`, `verify`, `render`.
+"""The command line: `gerd new`, `schema`, `check`, `generate`, `info`, `verify`, `render`, `export`, `play`, `view`.
 
 What is slow to import is imported by the commands that need it, so that `gerd --help` answers at once.
 """
@@ -27,7 +27,9 @@ app = typer.Typer(
 )
 
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="A config file (YAML).")]
-DatasetFolder = Annotated[Path, typer.Argument(metavar="DATASET", help="A folder that gerd generate has written.")]
+DatasetFolder = Annotated[
+    str, typer.Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")
+]
 Count = Annotated[
     int, typer.Option("-n", "--count", min=1, max=2**32, help="Recordings, each with all members of the sweep.")
 ]
@@ -120,10 +122,22 @@ def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: T
 @app.command()
 def generate(
     config: ConfigFile,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
+    out: Annotated[
+        str, typer.Argument(metavar="OUT", help="The folder or URL (s3://…) to write; continued if it was begun.")
+    ],
     count: Count = 100,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; as many as cores unless told.")] = None,
-    device: Device = "cpu",
+    device: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda, cuda:1 …; the cpu unless told, and on a cluster its GPUs if it has any."),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="Who does the work: local (this machine) or ray (a cluster).")] = "local",
+    address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster; the one of this machine unless told.")
+    ] = None,
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="Make part I of N only: N such commands, in any order, make the dataset.")
+    ] = "1/1",
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
@@ -131,14 +145,25 @@ def generate(
     import time
 
     from gerd.generation import generate as make
+    from gerd.generation import parse_part, recordings_of_part
     from gerd.sweep import member_count
 
-    chosen = _load(config, set_, trust)
-    total = count * member_count(chosen)
+    part, chosen = parse_part(shard), _load(config, set_, trust)
+    total = recordings_of_part(count * member_count(chosen), part)
     begun = time.monotonic()
     try:
         with _Progress("recordings", total) as advance:
-            data = make(chosen, out, count, workers=workers, device=device, progress=advance)
+            data = make(
+                chosen,
+                out,
+                count,
+                workers=workers,
+                device=device,
+                engine=engine,
+                address=address,
+                part=part,
+                progress=advance,
+            )
     except MemoryError:
         typer.echo("error: not enough memory for recordings of this length and size", err=True)
         sys.exit(1)
@@ -147,6 +172,8 @@ def generate(
     seconds = time.monotonic() - begun
     rate = f", {advance.done} made or checked at {advance.done / seconds:.3g} recordings/s" if advance.done else ""
     size = f"{_counted(len(data), 'recording')} in {_counted(data.shard_count, 'shard')}"
+    if not data.manifest["complete"]:
+        size = f"part {shard}, {_counted(total, 'recording')}; other parts are still to be made of {size}"
     typer.echo(f"{out}: {size} ({seconds:.1f} s{rate})")
 
 
@@ -186,21 +213,165 @@ def verify(
 @app.command()
 def render(
     source: Annotated[Path, typer.Argument(metavar="CONFIG|DATASET", help="What to show: a config file or a dataset.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT.gif", help="The file to write.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The file to write: .gif, .mp4, .png, .svg, .pdf or a page, .html.")
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(help="video, frame, sheet, cloud, rate, curves (of T), parameters or stages (of the simulation)."),
+    ] = None,
     index: Annotated[int, typer.Option(min=0, help="Which recording; of a dataset, which of all its members.")] = 0,
-    zoom: Annotated[int | None, typer.Option(min=1, max=32, help="Screen pixels per sensor pixel.")] = None,
-    fps: Annotated[float, typer.Option(min=0.1, help="Frames per second; a GIF shows at most 50.")] = 20.0,
+    start: Annotated[int, typer.Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
+    stop: Annotated[int | None, typer.Option(help="The step to stop before.")] = None,
+    step: Annotated[int | None, typer.Option(help="Of a frame: which step.")] = None,
+    count: Annotated[int | None, typer.Option(help="Of a sheet, the number of frames; of stages, of steps.")] = None,
+    overlay: Annotated[bool, typer.Option("--overlay", help="Draw outlines, centre paths and boxes, too.")] = False,
+    side_by_side: Annotated[bool, typer.Option("--side-by-side", help="Show the brightness beside.")] = False,
+    zoom: Annotated[int | None, typer.Option(min=1, max=32, help="Of a video: screen pixels per pixel.")] = None,
+    fps: Annotated[float | None, typer.Option(min=0.1, help="Of a video: frames per second; GIF: at most 50.")] = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Show a recording of a config, or one of a dataset, as a moving picture."""
-    from gerd.picture import gif
+    """Show a recording of a config, or one of a dataset: as a video, a picture or a page. Look before you generate."""
+    wishes = {"step": step, "count": count, "overlay": overlay or None, "side_by_side": side_by_side or None}
+    options = {name: wish for name, wish in {**wishes, "zoom": zoom, "fps": fps}.items() if wish is not None}
+    if out.suffix.lower() == ".html":
+        from gerd.view import save_page
 
-    if out.suffix.lower() != ".gif":
-        raise GerdError(f"{out}: the file to write must end in .gif")
-    recording = _recording(source, index, set_, trust)
-    gif(recording, out, zoom=zoom, frames_per_second=fps)
+        if kind or options:
+            raise GerdError(f"{out}: a page shows everything, and has no kind or options")
+        recording = _recording(source, index, set_, trust).window(start, stop)
+        save_page([recording], out)
+    else:
+        from gerd.picture import check, render
+
+        check(out, kind, options)
+        recording = _recording(source, index, set_, trust)
+        with _Progress("pages", recording.window(start, stop).steps) as advance:
+            render(recording, out, kind, start=start, stop=stop, progress=advance, **options)
     typer.echo(f"wrote {out}: {recording!r}")
+
+
+@app.command()
+def export(
+    dataset: DatasetFolder,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv or npz; frames for the grey-level video.",
+        ),
+    ] = "evt2",
+    levels: Annotated[
+        tuple[int, int], typer.Option(help="Of frames: the grey values of the background and of brightness 1.")
+    ] = (0, 255),
+) -> None:
+    """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it."""
+    from gerd.export import export_dataset
+    from gerd.storage import Recordings
+
+    try:
+        with _Progress("recordings", len(Recordings(dataset))) as advance:
+            count = export_dataset(dataset, out, format_, levels=levels, progress=advance)
+    except KeyboardInterrupt:
+        raise _StoppedError(f"stopped; {out} keeps what is finished, and the same command continues") from None
+    typer.echo(f"{out}: {_counted(count, 'recording')} as {format_}, with ground truth")
+
+
+@app.command()
+def play(
+    source: Annotated[Path, typer.Argument(metavar="CONFIG|DATASET", help="What to send: a config file or a dataset.")],
+    to: Annotated[str, typer.Option(help="- for standard output, udp://HOST:PORT, or a file or pipe.")] = "-",
+    format_: Annotated[
+        str | None, typer.Option("--format", help="csv or binary; over UDP aestream or binary. The first of each.")
+    ] = None,
+    index: Annotated[int, typer.Option(min=0, help="Which recording; of a dataset, which of all its members.")] = 0,
+    speed: Annotated[float, typer.Option(help="2 is twice as fast as real time; inf does not wait.")] = 1.0,
+    loop: Annotated[bool, typer.Option("--loop", help="Start anew at the end.")] = False,
+    endless: Annotated[
+        bool, typer.Option("--endless", help="Go on simulating after the last step of a config.")
+    ] = False,
+    truth: Annotated[
+        str | None, typer.Option(help="Where the ground truth goes, as lines of JSON: a file or -.")
+    ] = None,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Send the events of a recording in real time. Ctrl-C ends it."""
+    from gerd.play import send
+
+    chosen = _recording(source, index, set_, trust) if source.is_dir() else _load(source, set_, trust)
+    sent = send(
+        chosen,
+        to,
+        format=format_,
+        index=index,
+        speed=speed,
+        loop=loop,
+        endless=endless,
+        truth_to=truth,
+        report=lambda message: typer.echo(message, err=True),
+    )
+    typer.echo(str(sent), err=True)
+
+
+@app.command()
+def view(
+    source: Annotated[Path, typer.Argument(metavar="CONFIG|DATASET", help="What to show: a config file or a dataset.")],
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Where to listen; 8350 or one after it unless told.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Which address to listen at. Other machines can reach any but this one.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open a browser, if there is one.")] = True,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Show a config, to play with, or a dataset, to browse, as a page on this machine. Ctrl-C ends it."""
+    from gerd.server import serve
+
+    serve(source, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=typer.echo)
+
+
+@app.command()
+def study(
+    name: Annotated[
+        str | None, typer.Argument(help="timescale, covariance, noise or symmetry; the last, for --model.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to write, out/NAME unless told; continued if it was begun.")
+    ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="Draw the report of this folder again; compute nothing."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Tiny: seconds, to see that it runs.")] = False,
+    device: Device = "cpu",
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the recordings and the networks.")] = 0,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of training.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Networks of each kind.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Stop after this time; the same command continues.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODULE:BUILD", help="Of symmetry: a function that makes your network.")
+    ] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Of --model: its weights, a state dict.")] = None,
+    config: Annotated[Path | None, typer.Option(metavar="CONFIG", help="Of symmetry: other stimuli.")] = None,
+) -> None:
+    """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
+    from gerd.studies.running import run_study
+
+    size = "smoke" if smoke else "quick" if quick else "full"
+    own = {"model": model, "checkpoint": checkpoint, "config": None if config is None else _load(config, None, False)}
+    try:
+        report = run_study(
+            name, out, from_, size, {"epochs": epochs, "seeds": seeds}, device=device, seed=seed, minutes=minutes, **own
+        )
+    except KeyboardInterrupt:
+        raise _StoppedError("stopped; what is finished is kept, and the same command continues") from None
+    typer.echo(f"wrote {report}")
 
 
 def _counted(number: int, word: str) -> str:

@@ -1,54 +1,55 @@
-"""Config to dataset: makes the recordings shard by shard, in several processes, and can be stopped at any moment.
+"""Config to dataset: says what there is to make, has it made shard by shard, and writes the manifest.
 
-A shard is the unit of work. It appears under its name only when it is whole and on the disk, so whatever a killed run
-has left is either a finished shard or nothing; starting again makes the missing ones. Which process makes which shard
-does not show: the directory is byte for byte the same as after one undisturbed run.
+A shard is the unit of work. It appears under its name only when it is whole, so whatever a killed run has left is
+either a finished shard or nothing; starting again makes the missing ones. Who makes which shard does not show: the
+processes of this machine (`pool.py`), the workers of a Ray cluster (`cluster.py`) or independent commands that make a
+part each. The files are byte for byte the same as after one undisturbed run.
+
+Independent commands do not wait for each other. Each writes the entries of its part into a file of its own, and the
+one that then finds all shards in place joins them; if two find that at the same instant, they write the same bytes.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import multiprocessing
 import os
 import re
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from gerd.config import TRANSFORMATIONS, Config
 from gerd.errors import GerdError, StorageError, shorten
-from gerd.recording import FORMAT_VERSION, Recording
-from gerd.shard import Shard, shard_bytes
-from gerd.simulation import check_device, scenes_of, simulate_batch
+from gerd.making import Entries, Entry, Job, Progress, kept_shard
+from gerd.pool import finish_in_processes
+from gerd.recording import FORMAT_VERSION
+from gerd.simulation import check_device, scenes_of
 from gerd.storage import (
     CONFIG,
     MANIFEST,
     RESOLVED,
     SHARD_SIZE,
     Recordings,
+    file_digest,
+    is_entry,
     json_bytes,
     read_manifest,
     shard_name,
-    shard_positions,
-    write_atomically,
+    shard_number,
 )
+from gerd.store import Store, store_at
 from gerd.sweep import labels, member_count
 from gerd.values import Function
 from gerd.version import __version__
 
+BYTES_OF_TRUTH = 3 * 6 * 8  # of an actor at one step
+MOST_BYTES = 2**35  # of a shard's ground truth
 TRIED_MEMBERS = 100  # drawn once before anything is written
-BATCH_PIXELS = 2**20  # pixels of all frames simulated together, so that memory does not grow with the shard
-
-Progress = Callable[[int], None]
+WHOLE = (1, 1)  # the part that is all of it
+_PART = re.compile(r"\.part-\d+-of-\d+\.json")
 
 
 def generate(
@@ -57,59 +58,97 @@ def generate(
     count: int,
     *,
     workers: int | None = None,
-    device: str = "cpu",
+    device: str | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    part: tuple[int, int] = WHOLE,
     progress: Progress = lambda made: None,
 ) -> Recordings:
-    """Write recordings 0 … count - 1 (with all members of a sweep) as a dataset into the folder `out`.
+    """Write recordings 0 … count - 1 (with all members of a sweep) as a dataset into `out`, a folder or a URL.
 
-    Continues what an interrupted call has left; refuses a folder that holds something else. `workers` is the number
-    of processes: as many as there are cores unless told, and one if the device is not the CPU. `progress` is called
-    with the number of recordings just made.
+    Continues what an interrupted call has left; refuses a place that holds something else. `engine` is who does the
+    work: `local`, `workers` processes (as many as there are cores unless told, and one if the device is not the CPU),
+    or `ray`, the cluster at `address`, on its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such
+    calls, in any order and on any machines, make one dataset, which is complete when the last of them has ended.
+    `progress` is called with the number of recordings just made.
     """
+    _check(config, count, workers, engine, address, part)
+    if engine == "local":
+        check_device(device or "cpu")
+    store = store_at(out)
+    alone = part == WHOLE
+    with _engine(engine, address), store.claimed(alone) as certain:
+        if alone:
+            store.tidy()
+        try:
+            manifest = _begin(config, store, count, certain)
+            job = Job(config, store, manifest["count"] * manifest["members"], device or "cpu")
+            numbers = range(part[0] - 1, job.shards, part[1])
+            entries = _sound(store, manifest, numbers)
+            missing = [number for number in numbers if number not in entries]
+            if engine == "ray":
+                from gerd.cluster import finish_on_ray
+
+                entries.update(finish_on_ray(job, missing, device, workers, progress))
+            else:
+                entries.update(_finish_here(job, missing, workers, progress))
+            _complete(job, manifest, entries, part)
+        finally:
+            if alone:
+                store.tidy()
+    return Recordings(out)
+
+
+def parse_part(text: str) -> tuple[int, int]:
+    """A part as it is written, I/N."""
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise GerdError(f"--shard {text}: allowed is I/N with I from 1 to N, such as 3/10 for the third of ten parts")
+    return int(found[1]), int(found[2])
+
+
+def recordings_of_part(recordings: int, part: tuple[int, int]) -> int:
+    """How many of all recordings a part makes: it has every N-th shard."""
+    numbers = range(part[0] - 1, -(-recordings // SHARD_SIZE), part[1])
+    short = -recordings % SHARD_SIZE if numbers and numbers[-1] == (recordings - 1) // SHARD_SIZE else 0
+    return len(numbers) * SHARD_SIZE - short
+
+
+def _check(
+    config: Config, count: int, workers: int | None, engine: str, address: str | None, part: tuple[int, int]
+) -> None:
+    """Refuse what cannot be made before anything is written."""
     if not 1 <= count <= 2**32:
         raise GerdError(f"count {count}: allowed is 1 to {2**32}")
     if workers is not None and workers < 1:
         raise GerdError(f"workers {workers}: allowed is 1 or more")
+    if not 1 <= part[0] <= part[1]:
+        raise GerdError(f"part {part[0]}/{part[1]}: allowed is 1/N to N/N, with N the number of parts")
+    if engine not in ("local", "ray"):
+        raise GerdError(f"engine {engine!r}: allowed are local and ray")
+    if address is not None and engine != "ray":
+        raise GerdError(f"address {address}: goes with the engine ray")
+    truth = SHARD_SIZE * config.steps * len(config.actors) * BYTES_OF_TRUTH
+    if truth > MOST_BYTES:
+        message = f"makes {truth / 2**30:.3g} GiB of ground truth in a shard, which is written in one piece; allowed: "
+        message += f"{MOST_BYTES >> 30} GiB. gerd.simulate_chunks and gerd play give recordings of any length"
+        raise config.error("steps", message, config.steps)
     _importable(config)
-    for member in range(min(member_count(config), TRIED_MEMBERS)):  # what cannot be drawn is refused at once
+    for member in range(min(member_count(config), TRIED_MEMBERS)):
         scenes_of(config, [0], labels(config, member))
-    check_device(device)
-    folder = Path(out)
-    with _claimed(folder):
-        try:
-            manifest = _begin(config, folder, count)
-            if not manifest["complete"]:
-                _fill(config, folder, manifest, workers, device, progress)
-        finally:
-            _remove_leftovers(folder)
-    return Recordings(folder)
 
 
-@contextmanager
-def _claimed(folder: Path) -> Iterator[None]:
-    """Hold the folder, made if it is not there, so that no two runs write into it; the claim ends with the process."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        held = os.open(folder, os.O_RDONLY)
-    except FileExistsError:
-        raise StorageError(f"{folder}: is a file; a dataset is written into a folder") from None
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be used as a folder: {error.strerror or error}") from None
-    try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StorageError(f"{folder}: another run is writing here; wait for it, or stop it") from None
-        except OSError:
-            pass  # a file system without locks
-        yield
-    finally:
-        os.close(held)
+def _engine(engine: str, address: str | None) -> AbstractContextManager[None]:
+    if engine == "local":
+        return nullcontext()
+    from gerd.cluster import connected
+
+    return connected(address)
 
 
-def _begin(config: Config, folder: Path, count: int) -> dict[str, Any]:
-    """The manifest of the dataset, found in the folder or written into it before anything else."""
-    text, resolved = config.text.encode(), json_bytes(config.resolved())
+def _begin(config: Config, store: Store, count: int, alone: bool) -> dict[str, Any]:
+    """The manifest of the dataset, found in the store or written into it before anything else."""
+    files = {CONFIG: config.text.encode(), RESOLVED: json_bytes(config.resolved())}
     manifest: dict[str, Any] = {
         "format": "gerd",
         "format_version": FORMAT_VERSION,
@@ -119,74 +158,35 @@ def _begin(config: Config, folder: Path, count: int) -> dict[str, Any]:
         "count": count,
         "members": member_count(config),
         "sweep": {path: list(values) for path, values in config.resolved()["sweep"].items()},
-        "files": {CONFIG: hashlib.sha256(text).hexdigest(), RESOLVED: hashlib.sha256(resolved).hexdigest()},
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
         "complete": False,
         "shards": [],
     }
-    _remove_leftovers(folder)
-    try:
-        names = {file.name for file in folder.iterdir()}
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be read: {error.strerror or error}") from None
+    names = store.names()
     if names and MANIFEST not in names:
-        raise StorageError(f"{folder}: holds files that are not a GERD dataset; give an empty or a new folder")
-    if names:
-        found = read_manifest(folder)
+        raise StorageError(f"{store}: holds files that are not a GERD dataset; give an empty or a new folder")
+    found = read_manifest(store) if names else None
+    if found is not None:
+        differences = _differences(found, manifest, store, config)
+        same_text = found["files"] == manifest["files"]
+        if not (alone or same_text or found["complete"] or differences):  # another run relies on its own text
+            differences = ["the text of the config differs, although it means the same"]
         begun = found["complete"] or any(name.startswith("shard-") for name in names)
-        differences = _differences(found, manifest, folder, config) if begun else []
-        if differences:
-            raise StorageError(f"{folder}: holds a different dataset: {'; '.join(differences)}")
-        if found["complete"] and _all_sound(folder, found):
-            return found
-    write_atomically(folder / MANIFEST, json_bytes(manifest))
-    write_atomically(folder / CONFIG, text)
-    write_atomically(folder / RESOLVED, resolved)
+        if differences and (begun or not alone):
+            raise StorageError(f"{store}: holds a different dataset: {'; '.join(differences)}")
+        if found["complete"] or (same_text and not differences):
+            manifest = found
+    if manifest is not found:
+        store.write(MANIFEST, json_bytes(manifest))
+    for name, data in files.items():
+        ours = manifest["files"].get(name) == hashlib.sha256(data).hexdigest()
+        if ours and (name not in names or store.read(name) != data):
+            store.write(name, data)
     return manifest
 
 
-def _all_sound(folder: Path, manifest: dict[str, Any]) -> bool:
-    """Whether every shard of a complete dataset is there, as it was written."""
-    for entry in manifest["shards"]:
-        try:
-            with open(folder / entry["file"], "rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
-                    return False
-        except OSError:
-            return False
-    return True
-
-
-def _fill(
-    config: Config, folder: Path, manifest: dict[str, Any], workers: int | None, device: str, progress: Progress
-) -> None:
-    """Make the shards that are missing, then write the manifest that lists them all."""
-    total = manifest["count"] * manifest["members"]
-    numbers = range(-(-total // SHARD_SIZE))
-    entries = dict(_kept(folder, config, numbers, total, progress))
-    missing = [number for number in numbers if number not in entries]
-    workers = min(workers or _cores(device), max(1, len(missing)))
-    entries.update(_make(config, folder, missing, total, workers, device, progress))
-    complete = {**manifest, "complete": True, "shards": [entries[number] for number in numbers]}
-    write_atomically(folder / MANIFEST, json_bytes(complete))
-
-
-def _cores(device: str) -> int:
-    if device != "cpu":
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of runs that were killed."""
-    ours = re.compile(r"\.(manifest\.json|config\.yaml|resolved\.json|shard-\d+\.safetensors)\.\d+\.tmp")
-    with suppress(OSError):
-        for file in folder.iterdir():
-            if ours.fullmatch(file.name):
-                file.unlink(missing_ok=True)
-
-
-def _differences(found: dict[str, Any], wanted: dict[str, Any], folder: Path, config: Config) -> list[str]:
-    """What sets the dataset in `folder` apart from the one that is asked for."""
+def _differences(found: dict[str, Any], wanted: dict[str, Any], store: Store, config: Config) -> list[str]:
+    """What sets the dataset in `store` apart from the one that is asked for."""
     differences = [
         f"{key} is {found[key]} there and {wanted[key]} here"
         for key in ("count", "gerd_version")
@@ -194,8 +194,8 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any], folder: Path, co
     ]
     if found["config_digest"] != wanted["config_digest"]:
         try:
-            there = json.loads((folder / RESOLVED).read_text("utf-8"))
-        except (OSError, ValueError, RecursionError):
+            there = json.loads(store.read(RESOLVED))
+        except (StorageError, ValueError, RecursionError):
             there = None
         changed = list(_changes(there, json.loads(json_bytes(config.resolved())), "")) if there else []
         differences += changed[:5] or ["the config differs"]
@@ -215,142 +215,74 @@ def _changes(there: Any, here: Any, path: str) -> Iterator[str]:
         yield f"{path} is {shorten(there)} there and {shorten(here)} here"
 
 
-Entries = Iterator[tuple[int, dict[str, Any]]]  # shard number, and what the manifest says about the shard
-
-
-def _kept(folder: Path, config: Config, numbers: range, total: int, progress: Progress) -> Entries:
-    """The entries of the shards that an earlier run has finished; damaged ones are made again."""
-    members = member_count(config)
-    for number in numbers:
-        file, positions = folder / shard_name(number), shard_positions(number, total)
-        if not file.exists():
+def _sound(store: Store, manifest: dict[str, Any], numbers: Sequence[int]) -> dict[int, Entry]:
+    """Of a complete dataset, the entries of the shards `numbers` that are still as they were written."""
+    result = {}
+    for number, entry in enumerate(manifest["shards"] if manifest["complete"] else ()):
+        if number not in numbers or entry["file"] != shard_name(number):
             continue
         try:
-            shard = Shard(file)
-            found = list(zip(shard.index, shard.member, strict=True))
-            whole = shard.config_digest == config.digest and found == [divmod(i, members) for i in positions]
-            for row in range(len(shard)):
-                whole = whole and shard.recording(row, config).digest == bytes(shard.digest[row]).hex()
+            if file_digest(store.open(entry["file"])) == entry["sha256"]:
+                result[number] = entry
         except StorageError:
-            whole = False
-        if whole:
-            progress(len(shard))
-            yield number, _entry(number, file.read_bytes(), shard.digest)
+            continue
+    return result
 
 
-def _entry(number: int, data: bytes, digests: Any) -> dict[str, Any]:
-    return {
-        "file": shard_name(number),
-        "sha256": hashlib.sha256(data).hexdigest(),
-        "recordings": [bytes(digest).hex() for digest in digests],
-    }
+def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress: Progress) -> Entries:
+    """By processes of this machine; a store that lives in the memory of this process cannot be shared with others."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if str(job.store).startswith("memory:"):
+        workers = 1
+    workers = workers or (cores if job.device == "cpu" else 1)
+    return finish_in_processes(job, numbers, min(workers, max(1, len(numbers))), progress)
 
 
-def _make(
-    config: Config, folder: Path, numbers: list[int], total: int, workers: int, device: str, progress: Progress
-) -> Entries:
-    """Make the shards `numbers`, in this process or in several."""
-    if workers == 1:
-        for number in numbers:
-            yield number, make_shard(config, folder, number, total, device, progress)
-        return
-    context = multiprocessing.get_context("spawn")
-    counter = context.Value("q", 0)
-    alive, hold = context.Pipe(duplex=False)  # workers see its end when this process lets go of it or dies
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (counter, alive, config._trusted))
-    seen = 0
-    try:
-        with _starting_workers():
-            jobs: dict[Future[dict[str, Any]], int] = {
-                pool.submit(_make_in_worker, config, folder, number, total, device): number for number in numbers
-            }
-        waiting = set(jobs)
-        while waiting:
-            done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-            progress(counter.value - seen)
-            seen = counter.value
-            for job in done:
-                yield jobs[job], job.result()
-    except BrokenProcessPool:
-        raise GerdError(
-            f"{folder}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
-            "command continues"
-        ) from None
-    except BaseException:
-        hold.close()  # stops the workers at once: a shard is either whole or not there
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        hold.close()
-        alive.close()
+def _complete(job: Job, manifest: dict[str, Any], entries: dict[int, Entry], part: tuple[int, int]) -> None:
+    """Write the manifest that lists all shards, unless some are still to be made by others; never one with holes."""
+    store = job.store
+    if part != WHOLE and not manifest["complete"]:
+        mine = {"config_digest": job.config.digest, "shards": list(entries.values())}
+        store.write(f".part-{part[0]}-of-{part[1]}.json", json_bytes(mine))
+    names, numbers = store.names(), range(job.shards)
+    gone = [shard_name(number) for number in entries if shard_name(number) not in names]
+    if gone:
+        message = "was written by a worker, but is not there; the folder must be one that all machines share"
+        raise StorageError(f"{store.at(gone[0])}: {message}")
+    if not all(shard_name(number) in names for number in numbers):
+        return  # whoever makes the last shard will come here, too
+    now = read_manifest(store)
+    if any(now[key] != manifest[key] for key in ("config_digest", "count", "gerd_version")):
+        raise StorageError(f"{store}: another run has begun a different dataset here at the same time")
+    if part != WHOLE:
+        entries = dict(enumerate(now["shards"])) if now["complete"] else _joined(job, entries)
+    shards = [entries.get(number) for number in numbers]
+    if None in shards:
+        return  # what stands under the name of a shard is not the shard: its own part will make it
+    if (now["complete"], now["shards"]) != (True, shards):
+        store.write(MANIFEST, json_bytes({**manifest, "complete": True, "shards": shards}))
+    for name in filter(_PART.fullmatch, names):
+        store.remove(name)
 
 
-@contextmanager
-def _starting_workers() -> Iterator[None]:
-    """While workers start: they do not run the user's script again, and Ctrl-C waits and is for this process alone."""
-    main, pressed = sys.modules["__main__"], []
-    ours = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, lambda *_: pressed.append(True)) if ours else None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # what the workers inherit
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if handler is not None:
-            signal.signal(signal.SIGINT, handler)
-    if pressed and callable(handler):
-        handler(signal.SIGINT, None)
+def _joined(job: Job, entries: dict[int, Entry]) -> dict[int, Entry]:
+    """These entries, those that other parts have left, and of what is not among them those of the shards themselves.
 
-
-_counter: Any = None  # recordings made by all workers together; set in a worker when it starts
-
-
-def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
-    global _counter
-    threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
-    if trusted is not None and trusted not in sys.path:
-        sys.path.insert(0, trusted)
-    _counter = counter
-
-
-def _end_with(alive: Any) -> None:
-    """End this worker when the process that started it has let go of the other end of the pipe, or is gone."""
-    with suppress(EOFError, OSError):
-        alive.recv_bytes()
-    os._exit(1)
-
-
-def _count(made: int) -> None:
-    with _counter.get_lock():
-        _counter.value += made
-
-
-def _make_in_worker(config: Config, folder: Path, number: int, total: int, device: str) -> dict[str, Any]:
-    return make_shard(config, folder, number, total, device, _count)
-
-
-def make_shard(
-    config: Config, folder: Path, number: int, total: int, device: str, progress: Progress
-) -> dict[str, Any]:
-    """Simulate and write one shard; its entry in the manifest."""
-    members = member_count(config)
-    positions = shard_positions(number, total)
-    made: dict[int, Recording] = {}
-    at_once = max(1, BATCH_PIXELS // (config.sensor.width * config.sensor.height))
-    for member in sorted({position % members for position in positions}):
-        mine = [position for position in positions if position % members == member]
-        for begin in range(0, len(mine), at_once):
-            batch = mine[begin : begin + at_once]
-            indices = [position // members for position in batch]
-            recordings = simulate_batch(config, indices, device=device, values=labels(config, member))
-            made.update(zip(batch, recordings, strict=True))
-            progress(len(batch))
-    recordings = [made[position] for position in positions]
-    data = shard_bytes(recordings, [position % members for position in positions])
-    write_atomically(folder / shard_name(number), data)
-    return _entry(number, data, [bytes.fromhex(recording.digest) for recording in recordings])
+    (The parts of others are gone if one of them joins them at this moment, too.)
+    """
+    result = dict(entries)
+    for name in filter(_PART.fullmatch, job.store.names()):
+        try:
+            there = json.loads(job.store.read(name))
+            if there["config_digest"] == job.config.digest:
+                numbered = {shard_number(entry["file"]): entry for entry in there["shards"] if is_entry(entry)}
+                result.update((number, entry) for number, entry in numbered.items() if number is not None)
+        except (StorageError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+    for number in range(job.shards):
+        if number not in result and (entry := kept_shard(job, number, lambda made: None)):
+            result[number] = entry
+    return result
 
 
 def _importable(config: Config) -> None:

@@ -48,13 +48,15 @@ class Identity:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recording:
+    """The events of one scene, the ground truth behind them, and what they were made from."""
+
     identity: Identity
     config: Config  # as the user gave it, sweep and all
     width: int  # pixels
     height: int
     steps: int
     step_us: int
-    keys: NDArray[np.int64]
+    keys: NDArray[np.int64]  # ((step · height + y) · width + x) · 2 + p of each event, ascending
     background: NDArray[np.bool_]  # per event: noise that no moving edge caused
     truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
     first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
@@ -82,6 +84,7 @@ class Recording:
 
     @property
     def actors(self) -> int:
+        """The number of actors."""
         return self.truth.shape[1]
 
     @property
@@ -179,10 +182,12 @@ class Recording:
 
     @property
     def parameters_velocity(self) -> NDArray[Any]:
+        """Their velocities, per step."""
         return self._named(1)
 
     @property
     def parameters_acceleration(self) -> NDArray[Any]:
+        """Their accelerations, per step²."""
         return self._named(2)
 
     @property

@@ -12,17 +12,16 @@ from rich.console import Console
 from rich.table import Table
 
 from gerd.config import Config
-from gerd.generation import TRIED_MEMBERS
+from gerd.generation import BYTES_OF_TRUTH, TRIED_MEMBERS
 from gerd.scene import INTENSITY_ONE, Scenes
 from gerd.simulation import run, scenes_of
-from gerd.storage import MANIFEST, Recordings
+from gerd.storage import MANIFEST, Recordings, shard_name
 from gerd.sweep import labels, member_count, with_values
 from gerd.trajectory import PARAMETERS, ROTATION
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
 SAMPLED_PIXELS = 2**26  # fewer steps if the frame is so large that they would have more pixels than this
 BYTES_PER_EVENT = 4.125  # a 32-bit key and one bit
-BYTES_PER_TRUTH_ROW = 3 * 6 * 8
 SAMPLED_MEMBERS = 8  # members of a sweep simulated for the same
 ACTORS_ABREAST = 4  # columns that fit a terminal
 MOST_ACTORS_SHOWN = 12
@@ -58,7 +57,7 @@ def _size(config: Config, member: int) -> float:
     scenes = scenes_of(config, [0], labels(config, member))
     steps = min(scenes.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
     events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * scenes.steps / steps
-    return events * BYTES_PER_EVENT + scenes.steps * len(scenes.outlines) * BYTES_PER_TRUTH_ROW
+    return events * BYTES_PER_EVENT + scenes.steps * len(scenes.outlines) * BYTES_OF_TRUTH
 
 
 def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
@@ -82,8 +81,8 @@ def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
     return table
 
 
-def describe(path: Path) -> None:
-    """Print what the dataset in the folder `path` holds."""
+def describe(path: str | Path) -> None:
+    """Print what the dataset at `path`, a folder or a URL, holds."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     data = Recordings(path)
     manifest, config = data.manifest, data.config
@@ -102,10 +101,10 @@ def describe(path: Path) -> None:
     console.print(f"actors      {names or 'none'}")
     if manifest["complete"]:
         lengths = np.concatenate([np.diff(data.shard(number).events) for number in range(data.shard_count)])
-        size = sum(file.stat().st_size for file in path.iterdir() if file.suffix == ".safetensors")
+        size = sum(data.store.open(shard_name(number)).size for number in range(data.shard_count))
         spread = f"per recording {lengths.min()} to {lengths.max()}, median {np.median(lengths):g}"
         console.print(f"events      {lengths.sum()}; {spread}")
-        console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {path / MANIFEST}")
+        console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.store.at(MANIFEST)}")
 
 
 def _shape_name(shape: Any) -> str:

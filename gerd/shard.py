@@ -10,7 +10,7 @@ A shard is a safetensors file of n recordings. Rows of different lengths are con
     truth_offsets            (n + 1,) int64      rows of `truth`
     truth                    (rows, 3, 6) f64    step-major rows of (step, actor): parameters, velocities, accelerations
     digest                   (n, 32) uint8       sha256 of the events
-    checksum                 (n,) uint32         crc32 of everything above; compared whenever a recording is read
+    checksum                 (n,) uint32         crc32 of everything above; compared whenever a whole recording is read
 
 and one metadata entry `gerd`, JSON: format_version, gerd_version, config_digest, seed, and for each recording its
 step_us and its labels. Nothing here is ever unpickled or run.
@@ -19,18 +19,24 @@ step_us and its labels. Nothing here is ever unpickled or run.
 from __future__ import annotations
 
 import json
+import math
 import zlib
+from bisect import bisect_left
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config import Config
-from gerd.errors import StorageError
+from gerd.errors import StorageError, shorten
 from gerd.recording import FORMAT_VERSION, Identity, Recording
+from gerd.store import File
 
+LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
+LARGEST = 2**31  # steps, height, width and actors
+_NUMPY = {"I64": "<i8", "I32": "<i4", "U32": "<u4", "U8": "u1", "F64": "<f8"}
 _TENSORS = {  # name: (safetensors' names of the types allowed, dimensions)
     "index": (("I64",), 1),
     "member": (("I64",), 1),
@@ -89,20 +95,12 @@ def _checksum(r: Recording, member: int) -> int:
 
 
 class Shard:
-    """One shard, memory-mapped; reads only what is asked for."""
+    """One shard; reads only what is asked for."""
 
-    def __init__(self, path: Path):
-        from safetensors import SafetensorError, safe_open
-
-        self.path = path
+    def __init__(self, file: File):
+        self.path, self._file = file.name, file
         try:
-            self._file = safe_open(path, framework="numpy")
-            about = json.loads((self._file.metadata() or {})["gerd"])
-            self._slices = {name: self._file.get_slice(name) for name in _TENSORS}
-            for name, (types, dimensions) in _TENSORS.items():
-                found = self._slices[name]
-                if found.get_dtype() not in types or len(found.get_shape()) != dimensions:
-                    raise ValueError(f"the tensor {name} has the wrong type or shape")
+            self._tensors, about = _header(file)
             self.index, self.member = self._whole("index"), self._whole("member")
             self.shape, self.digest = self._whole("shape"), self._whole("digest")
             self.events, self.rows = self._whole("event_offsets"), self._whole("truth_offsets")
@@ -114,22 +112,23 @@ class Shard:
                 raise ValueError(f"it has format version {about['format_version']}, not {FORMAT_VERSION}")
             if not self._fits():
                 raise ValueError("its parts do not fit each other")
-        except FileNotFoundError:
-            raise StorageError(f"{path}: is missing") from None
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise StorageError(f"{path}: is damaged: {error}") from None
+        except KeyError as error:
+            raise StorageError(f"{self.path}: is damaged: {error} is missing") from None
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StorageError(f"{self.path}: is damaged: {error}") from None
 
     def _whole(self, name: str) -> NDArray[Any]:
-        return np.array(self._file.get_tensor(name))
+        return self._rows(name, 0, self._tensors[name].shape[0])
 
     def _fits(self) -> bool:
         """Whether the parts fit each other, so that reading a recording cannot run over an end."""
         n = len(self.index)
-        size = {name: part.get_shape() for name, part in self._slices.items()}
-        steps, height, width, actors = self.shape.T if self.shape.shape[1:] == (4,) else (np.array([-1]),) * 4
+        size = {name: list(tensor.shape) for name, tensor in self._tensors.items()}
+        if size["shape"] != [n, 4] or not ((self.shape >= 0) & (self.shape <= LARGEST)).all():
+            return False
+        steps, height, width, actors = self.shape.T
         return (
             size["member"] == size["checksum"] == [n]
-            and size["shape"] == [n, 4]
             and size["digest"] == [n, 32]
             and isinstance(self.step_us, list)
             and isinstance(self.labels, list)
@@ -140,7 +139,9 @@ class Shard:
             and size["keys"] == [self.events[-1]]
             and size["background"] == [-(-self.events[-1] // 8)]
             and size["truth"] == [self.rows[-1], 3, 6]
-            and bool(((steps > 0) & (height > 0) & (width > 0) & (actors >= 0)).all())
+            and bool((self.shape[:, :3] > 0).all())
+            and bool((np.diff(self.events) <= 2.0 * steps * height * width).all())
+            and bool((2.0 * steps * height * width < 2.0**62).all())
             and bool((np.diff(self.rows) == steps * actors).all())
         )
 
@@ -149,33 +150,107 @@ class Shard:
 
     def recording(self, row: int, config: Config) -> Recording:
         """The recording in row `row`; StorageError if it is not what was written."""
+        recording = self._read(row, config, 0, int(self.shape[row, 0]))
+        if _checksum(recording, int(self.member[row])) != self.checksum[row]:
+            raise self._changed(row)
+        return recording
+
+    def window(self, row: int, config: Config, start: int, stop: int) -> Recording:
+        """The steps from `start` up to `stop` of a recording, and no more, are read.
+
+        The checksum is over the whole recording, so of a part only the order and the range of its events are checked.
+        """
+        steps = int(self.shape[row, 0])
+        if not 0 <= start <= stop <= steps:
+            raise StorageError(f"{self.path}: row {row} has the steps 0 to {steps - 1}, not {start} to {stop - 1}")
+        return self.recording(row, config) if stop - start == steps else self._read(row, config, start, stop)
+
+    def truth(self, row: int) -> NDArray[np.float64]:
+        """(steps, actors, 3, 6): the ground truth of a recording, without its events."""
+        steps, _, _, actors = self.shape[row]
+        return self._rows("truth", int(self.rows[row]), int(self.rows[row + 1])).reshape(steps, actors, 3, 6)
+
+    def _read(self, row: int, config: Config, start: int, stop: int) -> Recording:
         steps, height, width, actors = (int(part) for part in self.shape[row])
         low, high = int(self.events[row]), int(self.events[row + 1])
+        size, first = 2 * height * width, int(self.rows[row])
+        if stop - start < steps:
+            low, high = (bisect_left(range(high), step * size, low, high, key=self._key) for step in (start, stop))
         bits = np.unpackbits(self._rows("background", low // 8, -(-high // 8)))
-        keys = self._rows("keys", low, high).astype(np.int64)
-        recording = Recording(
+        keys = self._rows("keys", low, high).astype(np.int64) - start * size
+        ordered = not len(keys) or (
+            keys[0] >= 0 and keys[-1] < (stop - start) * size and bool((keys[1:] > keys[:-1]).all())
+        )
+        if not ordered:
+            raise self._changed(row)
+        truth = self._rows("truth", first + start * actors, first + stop * actors)
+        return Recording(
             identity=Identity(
                 self.config_digest, self.seed, int(self.index[row]), self.labels[row], self.gerd_version, FORMAT_VERSION
             ),
             config=config,
             width=width,
             height=height,
-            steps=steps,
+            steps=stop - start,
             step_us=self.step_us[row],
             keys=keys,
             background=bits[low % 8 : low % 8 + high - low].astype(np.bool_),
-            truth=self._rows("truth", int(self.rows[row]), int(self.rows[row + 1])).reshape(steps, actors, 3, 6),
+            truth=truth.reshape(stop - start, actors, 3, 6),
+            first=start,
         )
-        ordered = not len(keys) or (
-            keys[0] >= 0 and keys[-1] < steps * height * width * 2 and bool((keys[1:] > keys[:-1]).all())
-        )
-        if not ordered or _checksum(recording, int(self.member[row])) != self.checksum[row]:
-            raise StorageError(f"{self.path}: is damaged: row {row}, recording {recording.identity.index}, has changed")
-        return recording
+
+    def _key(self, place: int) -> int:
+        return int(self._rows("keys", place, place + 1)[0])
+
+    def _changed(self, row: int) -> StorageError:
+        return StorageError(f"{self.path}: is damaged: row {row}, recording {self.index[row]}, has changed")
 
     def _rows(self, name: str, low: int, high: int) -> NDArray[Any]:
-        """Rows `low` to `high` of a tensor; safetensors cannot slice nothing at its end."""
-        part = self._slices[name]
-        if high > low:
-            return np.asarray(part[low:high])
-        return np.empty((0, *part.get_shape()[1:]), {"truth": np.float64}.get(name, np.uint8))
+        """Rows `low` to `high` of a tensor, in memory of their own."""
+        tensor = self._tensors[name]
+        size = tensor.type.itemsize * math.prod(tensor.shape[1:])
+        data = self._file.read(tensor.start + low * size, tensor.start + high * size)
+        return np.frombuffer(data, tensor.type).reshape(high - low, *tensor.shape[1:])
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    type: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int  # of its first byte in the file
+
+
+def _header(file: File) -> tuple[dict[str, _Tensor], dict[str, Any]]:
+    """The tensors that a safetensors file holds, and the JSON of its entry `gerd`; ValueError if it is not sound.
+
+    The file is the length of the header (8 bytes), the header (JSON) and the tensors one after the other.
+    """
+    if file.size < 8:
+        raise ValueError("it is too short")
+    begin = 8 + int.from_bytes(file.read(0, 8), "little")
+    if begin > min(file.size, LONGEST_HEADER):
+        raise ValueError("its header is longer than the file, or than is allowed")
+    header = json.loads(file.read(8, begin))
+    if not isinstance(header, dict):
+        raise ValueError("its header is not a mapping")
+    about = json.loads(header.pop("__metadata__")["gerd"])
+    spans, tensors = [], {}
+    for name, entry in header.items():
+        if name not in _TENSORS:
+            raise ValueError(f"it holds {shorten(name)}, which is no tensor of a shard")
+        shape, (low, high), (types, dimensions) = entry["shape"], entry["data_offsets"], _TENSORS[name]
+        if entry["dtype"] not in types or len(shape) != dimensions:
+            raise ValueError(f"the tensor {name} has the wrong type or shape")
+        kind = np.dtype(_NUMPY[entry["dtype"]])
+        if not all(type(number) is int and number >= 0 for number in (*shape, low)):
+            raise ValueError(f"the tensor {name} has no valid size")
+        if high - low != kind.itemsize * math.prod(shape):
+            raise ValueError(f"the tensor {name} does not have the size of its shape")
+        spans.append((low, high))
+        tensors[name] = _Tensor(kind, tuple(shape), begin + low)
+    ends = [0, *(high for _, high in sorted(spans))]
+    if [low for low, _ in sorted(spans)] != ends[:-1] or begin + ends[-1] != file.size:
+        raise ValueError("its tensors do not fill the file")
+    if missing := _TENSORS.keys() - tensors.keys():
+        raise ValueError(f"the tensor {min(missing)} is missing")
+    return tensors, about

@@ -1,4 +1,4 @@
-"""Datasets on disk: a directory of shards, a manifest, and the config they were made from.
+"""Datasets on disk or in an object store: shards, a manifest, and the config they were made from.
 
     manifest.json            what the dataset is; sha256 of every file and of every recording's events
     config.yaml              the config as the user wrote it, --set options as comments
@@ -11,10 +11,8 @@ of recording i. Nothing here is ever unpickled or run.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,17 +21,20 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from gerd.config import Config, digest_of
+from gerd.config import MOST_MEMBERS, Config, digest_of
 from gerd.errors import StorageError
 from gerd.recording import FORMAT_VERSION, Recording
 from gerd.shard import Shard
+from gerd.store import File, Folder, MissingError, Store, store_at
 from gerd.sweep import labels, member_count
 
 SHARD_SIZE = 64  # recordings
 MANIFEST, CONFIG, RESOLVED = "manifest.json", "config.yaml", "resolved.json"
 OPEN_SHARDS = 64  # shards kept open by one reader
+PIECE = 2**22  # bytes read at once
 UNFINISHED = "the dataset is not complete; run the same generate command to finish it"
 
 
@@ -46,44 +47,33 @@ def shard_positions(number: int, recordings: int) -> range:
     return range(number * SHARD_SIZE, min((number + 1) * SHARD_SIZE, recordings))
 
 
+def shard_number(name: str) -> int | None:
+    """The number of the shard that a file of this name is; None if it is something else."""
+    digits = name.removeprefix("shard-").removesuffix(".safetensors")
+    return int(digits) if digits.isdecimal() and len(digits) < 20 and shard_name(int(digits)) == name else None
+
+
+def file_digest(file: File) -> str:
+    """The sha256 of a file, read in pieces."""
+    result = hashlib.sha256()
+    for begin in range(0, file.size, PIECE):
+        result.update(file.read(begin, min(begin + PIECE, file.size)))
+    return result.hexdigest()
+
+
 def json_bytes(data: Any) -> bytes:
     """The bytes of a JSON file of a dataset."""
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """All of the file or none of it, on the disk when this returns."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def read_manifest(store: Store) -> dict[str, Any]:
+    """The manifest of a dataset, its fields checked."""
+    file = store.at(MANIFEST)
     try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of the dataset in the folder `path`, its fields checked."""
-    file = path / MANIFEST
-    try:
-        manifest = json.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        what = "has no manifest.json, so it is not a GERD dataset" if path.is_dir() else "there is no such dataset"
-        raise StorageError(f"{path}: {what}") from None
-    except NotADirectoryError:
-        raise StorageError(f"{path}: is a file; a GERD dataset is a folder") from None
-    except OSError as error:
-        raise StorageError(f"{file}: cannot be read: {error.strerror or error}") from None
+        manifest = json.loads(store.read(MANIFEST))
+    except MissingError:
+        what = "has no manifest.json, so it is not a GERD dataset" if store.exists() else "there is no such dataset"
+        raise StorageError(f"{store}: {what}") from None
     except (ValueError, RecursionError) as error:
         raise StorageError(f"{file}: is damaged: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != "gerd":
@@ -101,7 +91,7 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 1 <= value <= 2**32
 
 
-def _is_entry(value: Any) -> bool:
+def is_entry(value: Any) -> bool:
     """Whether `value` is what the manifest says about one shard."""
     if not (isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("file", "sha256"))):
         return False
@@ -114,19 +104,20 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "config_digest": lambda value: isinstance(value, str),
     "seed": lambda value: type(value) is int,
     "count": _is_count,
-    "members": _is_count,
+    "members": lambda value: _is_count(value) and value <= MOST_MEMBERS,
     "complete": lambda value: isinstance(value, bool),
     "files": lambda value: isinstance(value, dict),
-    "shards": lambda value: isinstance(value, list) and all(_is_entry(entry) for entry in value),
+    "shards": lambda value: isinstance(value, list) and all(is_entry(entry) for entry in value),
 }
 
 
 class Recordings(Sequence[Recording]):
-    """The recordings of a dataset, read from disk one at a time."""
+    """The recordings of a dataset, read one at a time from a folder or from a URL such as s3://bucket/name."""
 
     def __init__(self, path: str | Path):
-        self.path = Path(path)
-        self.manifest = read_manifest(self.path)
+        self.store = store_at(path)
+        self.path = self.store.path if isinstance(self.store, Folder) else str(path)
+        self.manifest = read_manifest(self.store)
         self._shards: dict[int, Shard] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,14 +129,12 @@ class Recordings(Sequence[Recording]):
     @cached_property
     def config(self) -> Config:
         """The config that the recordings were made from, sweep and all."""
-        file = self.path / RESOLVED
+        file = self.store.at(RESOLVED)
         try:
-            data = json.loads(file.read_text("utf-8"))
+            data = json.loads(self.store.read(RESOLVED))
             if digest_of(data) != self.manifest["config_digest"]:
                 raise StorageError(f"{file}: is not the config that the manifest names")
             return Config.model_validate(data)
-        except OSError as error:
-            raise StorageError(f"{file}: cannot be read: {error.strerror or error}") from None
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ValidationError) as error:
             raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
 
@@ -161,15 +150,15 @@ class Recordings(Sequence[Recording]):
         opened = self._shards.get(number)
         if opened is not None:
             return opened
-        file = self.path / shard_name(number)
-        if not (self.manifest["complete"] or file.exists()):
-            raise StorageError(f"{file}: is missing: {UNFINISHED}")
-        shard = Shard(file)
+        try:
+            shard = Shard(self.store.open(shard_name(number)))
+        except MissingError as error:
+            raise error if self.manifest["complete"] else MissingError(f"{error}: {UNFINISHED}") from None
         positions, members = shard_positions(number, len(self)), self.manifest["members"]
         here = all(getattr(shard, key) == self.manifest[key] for key in ("config_digest", "seed", "gerd_version"))
         if not here or list(zip(shard.index, shard.member, strict=True)) != [divmod(i, members) for i in positions]:
             wanted = f"{positions.start} to {positions.stop - 1}"
-            raise StorageError(f"{file}: does not hold the recordings {wanted} of this dataset")
+            raise StorageError(f"{shard.path}: does not hold the recordings {wanted} of this dataset")
         self._shards[number] = shard
         if len(self._shards) > OPEN_SHARDS:
             self._shards.pop(next(iter(self._shards)), None)
@@ -182,18 +171,33 @@ class Recordings(Sequence[Recording]):
     def __getitem__(self, position: int | slice) -> Recording | list[Recording]:
         if isinstance(position, slice):
             return [self[i] for i in range(*position.indices(len(self)))]
+        shard, row = self._place(position)
+        return shard.recording(row, self.config)
+
+    def window(self, position: int, start: int, stop: int) -> Recording:
+        """The steps from `start` up to `stop` of a recording; nothing else of it is read."""
+        shard, row = self._place(position)
+        return shard.window(row, self.config, start, stop)
+
+    def truth(self, position: int) -> NDArray[np.float64]:
+        """(steps, actors, 3, 6): the ground truth of a recording; nothing else of it is read."""
+        shard, row = self._place(position)
+        return shard.truth(row)
+
+    def _place(self, position: int) -> tuple[Shard, int]:
+        """Where the recording is."""
         wanted = whole_number(position)
         if not -len(self) <= wanted < len(self):
             raise IndexError(f"{self.path}: there is no recording {wanted}; it holds {len(self)}, numbered from 0")
         number, row = divmod(wanted % len(self), SHARD_SIZE)
-        return self.shard(number).recording(row, self.config)
+        return self.shard(number), row
 
 
 @dataclass(frozen=True)
 class Fault:
     """Something that `verify` found."""
 
-    file: Path
+    file: str
     message: str
 
     def __str__(self) -> str:
@@ -213,20 +217,21 @@ def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -
         data.config._trusted = str(Path.cwd()) if trust else None
         faults = _manifest_faults(data, data.config)
     except StorageError as error:
-        config, faults = None, [_fault(data.path / RESOLVED, error)]
-    yield 0, faults + _file_faults(data)
+        config, faults = None, [_fault(data.store.at(RESOLVED), error)]
+    found = {name for name in data.store.names() if name.startswith("shard-")}
+    yield 0, faults + _file_faults(data, found)
     listed = {entry["file"]: entry for entry in data.manifest["shards"]}
-    for number in range(min(data.shard_count, len(listed)) if data.manifest["complete"] else data.shard_count):
-        file = data.path / shard_name(number)
-        if not data.manifest["complete"] and not file.exists():
-            continue  # not made yet, and said so above
-        yield (
-            len(shard_positions(number, len(data))),
-            list(_shard_faults(data, config, number, listed.get(file.name), regenerate)),
-        )
+    if data.manifest["complete"]:
+        numbers = list(range(min(data.shard_count, len(listed))))
+    else:  # those that are not made yet were mentioned above
+        numbers = sorted(n for n in map(shard_number, found) if n is not None and n < data.shard_count)
+    for number in numbers:
+        entry = listed.get(shard_name(number))
+        looked_at = len(shard_positions(number, len(data)))
+        yield looked_at, list(_shard_faults(data, config, number, entry, regenerate))
 
 
-def _fault(file: Path, error: StorageError) -> Fault:
+def _fault(file: str, error: StorageError) -> Fault:
     return Fault(file, str(error).removeprefix(f"{file}: "))
 
 
@@ -235,52 +240,40 @@ def _manifest_faults(data: Recordings, config: Config) -> list[Fault]:
     sweep = {path: list(values) for path, values in config.resolved()["sweep"].items()}
     wanted = {"seed": config.seed, "members": member_count(config), "sweep": sweep}
     return [
-        Fault(data.path / MANIFEST, f"{key} is {data.manifest.get(key)}, but {value} by the config")
+        Fault(data.store.at(MANIFEST), f"{key} is {data.manifest.get(key)}, but {value} by the config")
         for key, value in wanted.items()
         if data.manifest.get(key) != value
     ]
 
 
-def _file_faults(data: Recordings) -> list[Fault]:
+def _file_faults(data: Recordings, shards: set[str]) -> list[Fault]:
     """What is wrong with the set of files, and with those that are not shards."""
     faults = []
     for name in (CONFIG, RESOLVED):
-        file = data.path / name
+        file = data.store.at(name)
         try:
-            if hashlib.sha256(file.read_bytes()).hexdigest() != data.manifest["files"].get(name):
+            if hashlib.sha256(data.store.read(name)).hexdigest() != data.manifest["files"].get(name):
                 faults.append(Fault(file, "the file differs from the sha256 in the manifest"))
-        except OSError as error:
-            faults.append(Fault(file, f"cannot be read: {error.strerror or error}"))
+        except StorageError as error:
+            faults.append(_fault(file, error))
     listed = [entry["file"] for entry in data.manifest["shards"]]
     if not data.manifest["complete"]:
-        faults.append(Fault(data.path / MANIFEST, UNFINISHED))
+        faults.append(Fault(data.store.at(MANIFEST), UNFINISHED))
     elif len(listed) != data.shard_count or listed != [shard_name(number) for number in range(len(listed))]:
         message = f"does not list the {data.shard_count} shards of {len(data)} recordings"
-        faults.append(Fault(data.path / MANIFEST, message))
-    for file in sorted(data.path.glob("shard-*.safetensors")):
-        number = file.stem.removeprefix("shard-")
-        known = number.isdecimal() and file.name == shard_name(int(number)) and int(number) < data.shard_count
-        if not known:
-            faults.append(Fault(file, "does not belong to the dataset"))
-    return faults
+        faults.append(Fault(data.store.at(MANIFEST), message))
+    strange = (name for name in shards if shard_number(name) not in range(data.shard_count))
+    return faults + [Fault(data.store.at(name), "does not belong to the dataset") for name in sorted(strange)]
 
 
 def _shard_faults(
     data: Recordings, config: Config | None, number: int, entry: dict[str, Any] | None, regenerate: bool
 ) -> Iterator[Fault]:
-    file = data.path / shard_name(number)
+    file = data.store.at(shard_name(number))
     try:
-        if entry is not None:
-            with open(file, "rb") as opened:
-                if hashlib.file_digest(opened, "sha256").hexdigest() != entry["sha256"]:
-                    yield Fault(file, "the file differs from the sha256 in the manifest")
+        if entry is not None and file_digest(data.store.open(shard_name(number))) != entry["sha256"]:
+            yield Fault(file, "the file differs from the sha256 in the manifest")
         shard = data.shard(number)
-    except FileNotFoundError:
-        yield Fault(file, "is missing")
-        return
-    except OSError as error:
-        yield Fault(file, f"cannot be read: {error.strerror or error}")
-        return
     except StorageError as error:
         yield _fault(file, error)
         return

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from PIL import Image
 
 import gerd
-from gerd import cli, picture
-from gerd.picture import CAPTION_HEIGHT
+from gerd import cli
 from gerd.sweep import labels
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
@@ -254,6 +252,10 @@ def test_check_of_a_very_long_recording(run: Any) -> None:
     checked = run("check", "long.yaml")
     assert checked.code == 0
     assert "100000000 steps" in checked.out
+    refused = run("generate", "long.yaml", "data")
+    assert refused.code == 2
+    assert refused.error.startswith("error: long.yaml:1: steps: got 100000000: makes 858 GiB of ground truth")
+    assert not Path("data").exists()
 
 
 def test_check_of_many_actors_and_of_none(run: Any) -> None:
@@ -284,7 +286,7 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
         (["info", "small.yaml"], 1, "small.yaml: is a file"),
         (["info", "."], 1, ".: has no manifest.json"),
         (["verify", "nothing"], 1, "nothing: there is no such dataset"),
-        (["render", "small.yaml", "out.png"], 1, "out.png: the file to write must end in .gif"),
+        (["render", "small.yaml", "out.jpg"], 1, "out.jpg: the file to write must end in one of .gif"),
         (["render", "small.yaml", "no/out.gif"], 1, "no/out.gif: cannot be written: No such file or directory"),
         (["render", "nothing", "out.gif"], 2, "nothing: cannot be read"),
         (["render", ".", "out.gif"], 1, ".: has no manifest.json"),
@@ -400,31 +402,6 @@ def test_functions_run_only_when_trusted(run: Any) -> None:
 # render
 
 
-def test_a_gif_has_a_page_for_every_step(run: Any) -> None:
-    made = run("render", "small.yaml", "out.gif", "--zoom", "3", "--fps", "10", "--index", "5")
-    recording = gerd.simulate(gerd.parse(SMALL), 5)
-    assert (made.code, made.out) == (0, f"wrote out.gif: {recording!r}\n")
-    with Image.open("out.gif") as pages:
-        assert pages.n_frames == 7
-        assert pages.size == (90, 60 + CAPTION_HEIGHT)
-        for step in range(7):
-            pages.seek(step)
-            assert pages.info["duration"] == 100
-            colours = np.asarray(pages.convert("RGB"))[1:60:3, 1:90:3]
-            off, on = recording.frames(step, step + 1)[0].numpy()
-            wanted = np.full((20, 30, 3), picture.BACKDROP)
-            wanted[off], wanted[on], wanted[off & on] = picture.OFF, picture.ON, picture.BOTH
-            assert np.array_equal(colours, wanted)
-
-
-@pytest.mark.parametrize(("width", "height"), [(1, 1), (2, 300), (1000, 3)])
-def test_strange_frames_have_a_page_for_every_step_too(width: int, height: int, run: Any) -> None:
-    sizes = ["--set", f"sensor={{width: {width}, height: {height}}}", "--set", "noise={}"]
-    assert run("render", "small.yaml", "out.gif", *sizes).code == 0
-    with Image.open("out.gif") as pages:
-        assert pages.n_frames == 7
-
-
 def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
     run("generate", "small.yaml", "data", "-n", "3", "--workers", "1")
     assert run("render", "data", "a.gif", "--index", "2").code == 0
@@ -436,13 +413,6 @@ def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
     assert changed.code == 1
     assert "--set goes with a config" in changed.error
     assert not Path("c.gif").exists()
-
-
-def test_pictures_refuse_impossible_wishes(tmp_path: Path) -> None:
-    recording = gerd.simulate(gerd.parse(SMALL))
-    for wish in ({"frames_per_second": 0.0}, {"frames_per_second": float("nan")}, {"zoom": 0}):
-        with pytest.raises(gerd.GerdError, match="allowed is"):
-            picture.gif(recording, tmp_path / "out.gif", **wish)  # type: ignore[arg-type]
 
 
 # Pipes

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import gerd
-from gerd import generation
+from gerd import making
 from gerd.storage import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 
 SMALL = """
@@ -138,7 +138,7 @@ def test_the_number_of_workers_does_not_show(tmp_path: Path) -> None:
 
 
 def test_batches_do_not_show(undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation, "BATCH_PIXELS", 7 * 12 * 9)
+    monkeypatch.setattr(making, "BATCH_PIXELS", 7 * 12 * 9)
     generate(tmp_path / "data")
     assert content(tmp_path / "data") == content(undisturbed)
 
@@ -304,8 +304,8 @@ def test_a_shard_in_the_wrong_place_is_made_again(undisturbed: Path, unfinished:
 
 
 def test_leftovers_are_removed_and_other_files_are_not(undisturbed: Path, unfinished: Path) -> None:
-    for name in (".shard-000001.safetensors.99999.tmp", f".manifest.json.{os.getpid()}.tmp", ".config.yaml.1.tmp"):
-        (unfinished / name).write_bytes(b"half")
+    for name in (shard_name(1), MANIFEST, CONFIG):
+        (unfinished / f".{name}.0123456789abcdef.tmp").write_bytes(b"half")
     (unfinished / ".notes.tmp").write_text("mine")
     generate(unfinished)
     assert content(unfinished) == {**content(undisturbed), ".notes.tmp": b"mine"}
@@ -313,7 +313,7 @@ def test_leftovers_are_removed_and_other_files_are_not(undisturbed: Path, unfini
 
 def test_a_folder_with_nothing_but_leftovers_is_empty(undisturbed: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / ".manifest.json.4711.tmp").write_bytes(b"{")
+    (tmp_path / "data" / ".manifest.json.00000000deadbeef.tmp").write_bytes(b"{")
     generate(tmp_path / "data")
     assert content(tmp_path / "data") == content(undisturbed)
 
@@ -326,8 +326,8 @@ def test_a_config_that_was_not_written_in_time_is_written(name: str, undisturbed
 
 
 def test_a_complete_dataset_is_left_alone(undisturbed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation, "simulate_batch", None)
-    monkeypatch.setattr(generation, "write_atomically", None)
+    monkeypatch.setattr(making, "simulate_batch", None)
+    monkeypatch.setattr("gerd.store.write_atomically", None)
     made: list[int] = []
     assert len(generate(undisturbed, progress=made.append)) == 130
     assert sum(made) == 0

@@ -33,6 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     package = {str(file.relative_to(ROOT)) for file in (ROOT / "gerd").rglob("*.py")} | {"gerd/py.typed"}
+    package |= {str(file.relative_to(ROOT)) for file in (ROOT / "gerd" / "page").iterdir()}
     inside = {name for name in names if ".dist-info/" not in name}
     assert inside == package
     assert {"gerd/__init__.py", "gerd/cli.py", "gerd/kernels/__init__.py"} <= inside
@@ -54,9 +55,13 @@ def test_the_metadata_is_complete(wheel: Path) -> None:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    """The packages that the source imports are those that pyproject.toml names, or are among the optional ones."""
-    known = {"pillow": "PIL", "pyyaml": "yaml", "fonttools": "fontTools"}
-    declared = {known.get(line.partition(">")[0], line.partition(">")[0]) for line in PROJECT["dependencies"]}
+    """The packages that the source imports are those that pyproject.toml names, or are in one of its extras."""
+    known = {"pillow": "PIL", "pyyaml": "yaml", "fonttools": "fontTools", "imageio-ffmpeg": "imageio_ffmpeg"}
+    extras = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name != "dev"}
+    declared, optional = (
+        {known.get(line.partition(">")[0], line.partition(">")[0]) for line in lines}
+        for lines in (PROJECT["dependencies"], [line for lines in extras.values() for line in lines])
+    )
     found: set[str] = set()
     for file in (ROOT / "gerd").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -65,7 +70,7 @@ def test_every_import_is_a_declared_dependency() -> None:
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 found.add((node.module or "").partition(".")[0])
     bundled = {"triton", "pydantic_core"}  # come with torch and pydantic
-    assert found - set(sys.stdlib_module_names) - {"gerd"} - bundled == declared
+    assert found - set(sys.stdlib_module_names) - {"gerd"} - bundled - optional == declared
 
 
 @pytest.mark.long

@@ -19,7 +19,8 @@ from safetensors import safe_open
 import gerd
 from gerd.recording import Recording
 from gerd.shard import Shard, shard_bytes
-from gerd.storage import CONFIG, MANIFEST, RESOLVED, SHARD_SIZE, json_bytes, shard_name, write_atomically
+from gerd.storage import CONFIG, MANIFEST, RESOLVED, SHARD_SIZE, json_bytes, shard_name
+from gerd.store import Folder, write_atomically
 
 FAMILY = """
 seed: 3
@@ -68,6 +69,10 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def dataset(pristine: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(pristine, tmp_path / "dataset"))
+
+
+def shard_of(file: Path) -> Shard:
+    return Shard(Folder(file.parent).open(file.name))
 
 
 def faults(folder: Path, **options: Any) -> list[str]:
@@ -166,7 +171,7 @@ def test_keys_are_as_wide_as_they_must_be(steps: int, kind: type, tmp_path: Path
     file.write_bytes(shard_bytes([recording], [0]))
     with safe_open(file, framework="numpy") as opened:
         assert opened.get_tensor("keys").dtype == kind
-    found = Shard(file).recording(0, config)
+    found = shard_of(file).recording(0, config)
     assert arrays_of(found) == arrays_of(recording)
     assert found.coordinates[-1].tolist() == [steps - 1, side - 1, side - 1, 1]
 
@@ -220,15 +225,17 @@ import sys
 from pathlib import Path
 import gerd
 from gerd.shard import Shard
+from gerd.store import Folder
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * {__import__("resource").getpagesize()}
 config = gerd.parse({ONE!r})
 gerd.simulate(config)
 before = resident()
-shard = Shard(Path(sys.argv[1]))
+file = Path(sys.argv[1])
+shard = Shard(Folder(file.parent).open(file.name))
 shard.recording(1, config)
 print(resident() - before)
-shard.recording(0, config)
+held = shard.recording(0, config)
 print(resident() - before)
 """
     result = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, check=True)
@@ -292,8 +299,9 @@ def test_no_flipped_byte_of_a_shard_gives_a_wrong_recording(tmp_path: Path) -> N
 
 def test_other_recordings_stay_readable(dataset: Path) -> None:
     file = dataset / shard_name(1)
-    shard = Shard(file)
-    start = file.read_bytes().index(shard._file.get_tensor("keys").tobytes())
+    shard = shard_of(file)
+    with safe_open(file, framework="numpy") as sound:
+        start = file.read_bytes().index(sound.get_tensor("keys").tobytes())
     spoilt = bytearray(file.read_bytes())
     spoilt[start + 4 * int(shard.events[10])] ^= 4
     file.write_bytes(spoilt)
@@ -363,6 +371,28 @@ def with_unsorted_keys(file: Path) -> None:
     rewritten(file, lambda tensors, about: tensors.update(keys=tensors["keys"][::-1].copy()))
 
 
+def with_truth_of_another_length(file: Path) -> None:
+    def change(tensors: Any, _: Any) -> None:
+        tensors["truth_offsets"][5] += 1
+
+    rewritten(file, change)
+
+
+def with_a_size_that_overflows(file: Path) -> None:
+    """4 steps of 2⁶² actors would be 0 rows in 64 bits."""
+
+    def change(tensors: Any, _: Any) -> None:
+        tensors["shape"][:] = [4, 1000, 1000, 2**62]
+        tensors["truth_offsets"][:] = 0
+        tensors["truth"] = tensors["truth"][:0]
+
+    rewritten(file, change)
+
+
+def with_more_events_than_pixels(file: Path) -> None:
+    rewritten(file, lambda tensors, about: tensors["shape"].__setitem__((slice(None), slice(1, 3)), 1))
+
+
 def rewritten(file: Path, change: Any) -> None:
     from safetensors.numpy import save_file
 
@@ -391,6 +421,9 @@ def rewritten(file: Path, change: Any) -> None:
         with_strange_types,
         with_offsets_beyond_the_end,
         with_unsorted_keys,
+        with_truth_of_another_length,
+        with_a_size_that_overflows,
+        with_more_events_than_pixels,
     ],
 )
 def test_a_bad_shard_is_named_and_the_others_are_read(damage: Any, dataset: Path) -> None:
@@ -430,6 +463,23 @@ def test_a_manifest_with_a_wrong_field_is_noticed(key: str, value: Any, dataset:
     manifest = json.loads((dataset / MANIFEST).read_text())
     (dataset / MANIFEST).write_text(json.dumps({**manifest, key: value}))
     assert any(MANIFEST in line for line in noticed(dataset))
+
+
+def test_a_manifest_of_more_recordings_than_can_be_counted_is_refused(dataset: Path) -> None:
+    manifest = json.loads((dataset / MANIFEST).read_text())
+    (dataset / MANIFEST).write_text(json.dumps({**manifest, "count": 2**32, "members": 2**32}))
+    with pytest.raises(gerd.StorageError, match="it has no valid 'members'"):
+        gerd.Recordings(dataset)
+
+
+def test_an_unfinished_dataset_of_any_size_is_looked_through_at_once(dataset: Path) -> None:
+    """What is there is looked at, not each of the billions of shards that could be."""
+    manifest = json.loads((dataset / MANIFEST).read_text())
+    content = json_bytes({**manifest, "count": 2**32, "complete": False, "shards": []})
+    (dataset / MANIFEST).write_bytes(content)
+    found = faults(dataset)
+    assert "the dataset is not complete" in found[0]
+    assert "shard-000002.safetensors: does not hold the recordings" in found[-1]
 
 
 CONFIGS = {
@@ -552,7 +602,7 @@ def test_verify_finds_an_edited_or_missing_config_text(dataset: Path) -> None:
     (dataset / CONFIG).write_text(FAMILY + "# more\n")
     assert faults(dataset) == [f"{dataset / CONFIG}: the file differs from the sha256 in the manifest"]
     (dataset / CONFIG).unlink()
-    assert faults(dataset) == [f"{dataset / CONFIG}: cannot be read: No such file or directory"]
+    assert faults(dataset) == [f"{dataset / CONFIG}: is missing"]
 
 
 FORGERIES = {

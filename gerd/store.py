@@ -1,0 +1,297 @@
+"""Where the files of a dataset are: in a folder, or in an object store such as s3://bucket/name.
+
+Names of files go in, bytes come out. A file appears under its name when all of it is stored, and not before; nothing
+here depends on clocks, on the times of files or on locks. What goes wrong is a `StorageError` that names the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from gerd.errors import StorageError
+
+OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
+BLOCK, BLOCKS = 2**20, 4  # bytes fetched at once from an object store, and how many such pieces of a file are kept
+TRIES = 5  # to write a file whose temporary one another run took for a leftover
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+
+
+class MissingError(StorageError):
+    """There is no such file."""
+
+
+class File(Protocol):
+    """An open file. It is never changed after it was written, so it can be read in any order by several threads."""
+
+    name: str  # with its folder, for messages
+    size: int
+
+    def read(self, start: int, stop: int) -> bytearray:
+        """The bytes from `start` up to `stop`, all of them."""
+
+
+class Store(Protocol):
+    """The files of one dataset."""
+
+    def at(self, name: str) -> str:
+        """The full name of a file, for messages."""
+
+    def exists(self) -> bool: ...
+
+    def names(self) -> set[str]:
+        """The names of all files that are whole; none if there is no such place."""
+
+    def read(self, name: str) -> bytes: ...
+
+    def open(self, name: str) -> File: ...
+
+    def write(self, name: str, data: bytes) -> None:
+        """All of the file or none of it; it is safe when this returns. Replaces an older file."""
+
+    def remove(self, name: str) -> None:
+        """Remove a file; one that is not there is no error."""
+
+    def tidy(self) -> None:
+        """Remove what runs that were killed have left."""
+
+    def claimed(self, alone: bool) -> Any:
+        """A context in which no run that wants to be `alone` writes here, too; gives whether that is certain."""
+
+
+def store_at(place: str | Path) -> Store:
+    """The folder or object store that a path or URL names."""
+    found = re.match(r"(\w[\w+.-]*)://(.*)", str(place), re.DOTALL)
+    if found is None:
+        return Folder(Path(place))
+    scheme, rest = found.groups()
+    if scheme == "file":
+        return Folder(Path(rest))
+    if scheme not in OBJECT_STORES or not rest.strip("/"):
+        allowed = ", ".join(f"{name}://…" for name in ("file", *OBJECT_STORES))
+        raise StorageError(f"{place}: is not a place for a dataset; allowed are a folder, {allowed}")
+    return Bucket(str(place).rstrip("/"))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """All of the file or none of it, on the disk when this returns."""
+    for last in (False,) * (TRIES - 1) + (True,):
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # its own, whichever machine writes
+        try:
+            with open(temporary, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+            return
+        except OSError as error:
+            if last or not isinstance(error, FileNotFoundError) or not path.parent.is_dir():
+                raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise MissingError(f"{name}: is missing") from None
+    except OSError as error:
+        raise StorageError(f"{name}: cannot be read: {error.strerror or error}") from None
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of this machine, or one that it shares with others."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def at(self, name: str) -> str:
+        return str(self.path / name)
+
+    def exists(self) -> bool:
+        return self.path.is_dir()
+
+    def names(self) -> set[str]:
+        try:
+            return {name for name in os.listdir(self.path) if not _TEMPORARY.fullmatch(name)}
+        except FileNotFoundError:
+            return set()
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+    def read(self, name: str) -> bytes:
+        if self.path.is_file():
+            raise StorageError(f"{self.path}: is a file; a GERD dataset is a folder")
+        with _reading(self.at(name)):
+            return (self.path / name).read_bytes()
+
+    def open(self, name: str) -> File:
+        with _reading(self.at(name)):
+            return _LocalFile(self.path / name)
+
+    def write(self, name: str, data: bytes) -> None:
+        write_atomically(self.path / name, data)
+
+    def remove(self, name: str) -> None:
+        try:
+            (self.path / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"{self.at(name)}: cannot be removed: {error.strerror or error}") from None
+
+    def tidy(self) -> None:
+        with suppress(OSError):
+            for name in os.listdir(self.path):
+                if _TEMPORARY.fullmatch(name):
+                    (self.path / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def claimed(self, alone: bool) -> Iterator[bool]:
+        """Makes the folder if it is not there. The claim ends with the process."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            held = os.open(self.path, os.O_RDONLY)
+        except FileExistsError:
+            raise StorageError(f"{self.path}: is a file; a dataset is written into a folder") from None
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be used as a folder: {error.strerror or error}") from None
+        try:
+            certain = alone
+            try:
+                fcntl.flock(held, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StorageError(f"{self.path}: another run is writing here; wait for it, or stop it") from None
+            except OSError:
+                certain = False  # a file system without locks
+            yield certain
+        finally:
+            os.close(held)
+
+
+class _LocalFile:
+    """Positioned reads, not a memory map: a file that is cut short while it is open is an error and not a crash."""
+
+    def __init__(self, path: Path):
+        self.name = str(path)
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._descriptor)
+        self.size = os.fstat(self._descriptor).st_size
+
+    def read(self, start: int, stop: int) -> bytearray:
+        result = bytearray(stop - start)
+        rest = memoryview(result)
+        with _reading(self.name):
+            while rest:
+                got = os.preadv(self._descriptor, [rest], stop - len(rest))
+                if not got:
+                    raise StorageError(f"{self.name}: is damaged: it ends too early")
+                rest = rest[got:]
+        return result
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A place in an object store, where a file that is put is whole or not there. Credentials are fsspec's matter."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def at(self, name: str) -> str:
+        return f"{self.url}/{name}"
+
+    @contextmanager
+    def _system(self, name: str, cannot: str) -> Iterator[tuple[Any, str]]:
+        """The file system, which fsspec makes anew in a forked process, and the full path of a file in it."""
+        scheme = self.url.partition(":")[0]
+        try:
+            import fsspec.core
+
+            system, root = fsspec.core.url_to_fs(self.url)
+            yield system, f"{root.rstrip('/')}/{name}".rstrip("/")
+        except ImportError as error:
+            needed = f"pip install 'gerd[cluster]' {OBJECT_STORES[scheme]}"
+            raise StorageError(f"{self.url}: needs a package that is not installed ({error}): {needed}") from None
+        except StorageError:
+            raise
+        except Exception as error:  # each store has errors of its own
+            if isinstance(error, FileNotFoundError) and cannot != "written":
+                raise MissingError(f"{self.at(name)}: is missing") from None
+            text = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise StorageError(f"{self.at(name).rstrip('/')}: cannot be {cannot}: {text}") from None
+
+    def exists(self) -> bool:
+        return bool(self.names())
+
+    def names(self) -> set[str]:
+        with suppress(MissingError), self._system("", "listed") as (system, root):
+            system.invalidate_cache()
+            return {path.rstrip("/").rpartition("/")[2] for path in system.ls(root, detail=False) if path != root}
+        return set()
+
+    def read(self, name: str) -> bytes:
+        with self._system(name, "read") as (system, path):
+            return bytes(system.cat_file(path))
+
+    def read_range(self, name: str, start: int, stop: int) -> bytes:
+        with self._system(name, "read") as (system, path):
+            return bytes(system.cat_file(path, start=start, end=stop))
+
+    def open(self, name: str) -> File:
+        with self._system(name, "read") as (system, path):
+            system.invalidate_cache()
+            return _RemoteFile(self, name, int(system.info(path)["size"]))
+
+    def write(self, name: str, data: bytes) -> None:
+        with self._system(name, "written") as (system, path):
+            system.pipe_file(path, data)
+
+    def remove(self, name: str) -> None:
+        with suppress(MissingError), self._system(name, "removed") as (system, path):
+            system.rm_file(path)
+
+    def tidy(self) -> None:
+        """A put that did not come to its end leaves no file."""
+
+    @contextmanager
+    def claimed(self, alone: bool) -> Iterator[bool]:  # noqa: ARG002 - there are no locks
+        yield False
+
+
+class _RemoteFile:
+    """Reads pieces of a fixed size and keeps the last few, so that neighbours do not cost a request each."""
+
+    def __init__(self, bucket: Bucket, name: str, size: int):
+        self.name, self.size = bucket.at(name), size
+        self._block = lru_cache(BLOCKS)(
+            lambda block: bucket.read_range(name, block * BLOCK, min((block + 1) * BLOCK, size))
+        )
+
+    def read(self, start: int, stop: int) -> bytearray:
+        result = bytearray()
+        for block in range(start // BLOCK, -(-stop // BLOCK)):
+            begin = block * BLOCK
+            result += self._block(block)[max(0, start - begin) : stop - begin]
+        if len(result) != stop - start:
+            raise StorageError(f"{self.name}: is damaged: it ends too early")
+        return result
