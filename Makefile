@@ -43,13 +43,15 @@ format: setup ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## write the config reference from the models
+docs: setup ## write the config reference and build the site into out/site
 	$(BIN)/python docs/make_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 
 figures: setup ## draw the pictures of the documents
 	$(BIN)/python docs/figures.py
 	$(BIN)/gerd render configs/bouncing.yaml docs/bouncing.gif
 	$(BIN)/python docs/make_view_pictures.py
+	$(BIN)/python docs/drawings.py
 
 bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/against_original.py

@@ -1,0 +1,174 @@
+"""Draw the figure of axes and signs in docs/conventions.md, and the picture in docs/tutorial.md.
+
+    python docs/drawings.py             # into docs/
+    python docs/drawings.py FOLDER      # elsewhere
+
+Outlines and events are those of simulated recordings, so the figure cannot show another sign than the program has.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
+from PIL import Image
+
+import gerd
+from gerd import figure, plot
+from gerd.recording import Recording
+
+INK, PALE, FILL = "0.15", "0.6", "0.88"
+SIZE = {"width": 24, "height": 18}
+
+
+def still(shape: str, **transformations: object) -> Recording:
+    """A recording of a shape that rests in the middle of the frame."""
+    actor = {"shape": shape, "translation": {"start": [12, 9], "velocity": 0, "acceleration": 0}}
+    actor |= {name: {"start": start, "acceleration": 0} for name, start in transformations.items()}
+    return gerd.simulate(gerd.Config.model_validate({"sensor": SIZE, "steps": 1, "actors": [actor]}))
+
+
+def arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], bend: float = 0, colour: str = INK) -> None:
+    style = {
+        "arrowstyle": "-|>",
+        "mutation_scale": 10,
+        "connectionstyle": f"arc3,rad={bend}",
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    ax.add_patch(FancyArrowPatch(start, end, color=colour, linewidth=1.2, clip_on=False, zorder=3, **style))
+
+
+def axes_of(ax: Axes, x: float, y: float, length: float) -> None:
+    """Arrows for x to the right and y down."""
+    arrow(ax, (x, y), (x + length, y))
+    arrow(ax, (x, y), (x, y + length))
+    gap = 0.12 * length
+    ax.text(x + length + gap, y, "x", ha="left", va="center")
+    ax.text(x, y + length + gap, "y", ha="center", va="top")
+
+
+def plain(ax: Axes, left: float, right: float, top: float, bottom: float, title: str) -> None:
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", title=title)
+    ax.axis("off")
+
+
+def pixels(ax: Axes) -> None:
+    plain(ax, -0.4, 7.2, -0.5, 5.2, "(a) pixels")
+    for i in range(7):
+        ax.plot([i, i], [0, 4], color=PALE, linewidth=0.8)
+    for i in range(5):
+        ax.plot([0, 6], [i, i], color=PALE, linewidth=0.8)
+    ax.add_patch(Rectangle((3, 1), 1, 1, color=FILL))
+    ax.plot(3.5, 1.5, "o", color=INK, markersize=3)
+    axes_of(ax, 0, 0, 2)
+    ax.text(3.4, 4.3, "row 1, column 3: [3, 4) × [1, 2)\nits centre is at (3.5, 1.5)", ha="center", va="top")
+
+
+def unit_frame(ax: Axes) -> None:
+    plain(ax, -0.94, 0.94, -0.66, 0.75, "(b) the unit frame")
+    (ring,) = still("triangle").outlines(0)[0]
+    size = np.ptp(ring, axis=0)
+    ax.add_patch(Polygon((ring - (12, 9)) / size, facecolor=FILL, edgecolor=INK))
+    ax.add_patch(Rectangle((-0.5, -0.5), 1, 1, fill=False, edgecolor=PALE, linestyle="--"))
+    axes_of(ax, 0, 0, 0.3)
+    ax.text(0, 0.56, "a box of side 1 about the origin", ha="center", va="top")
+
+
+def turned(ax: Axes) -> None:
+    plain(ax, 0, 24, 0, 19, "(c) position, size and rotation")
+    before, after = still("triangle", scale=12), still("triangle", scale=12, rotation=30)
+    ax.add_patch(Polygon(before.outlines(0)[0][0], fill=False, edgecolor=PALE, linestyle="--"))
+    ax.add_patch(Polygon(after.outlines(0)[0][0], facecolor=FILL, edgecolor=INK))
+    x, y = after.positions[0, 0]
+    ax.plot(x, y, "o", color=INK, markersize=3)
+    ax.text(x - 0.4, y - 0.5, "(x, y)", ha="right", va="bottom")
+    tips = [(recording.T[0, 0] @ (0.62, 0, 1))[:2] for recording in (before, after)]
+    arrow(ax, tuple(tips[0]), tuple(tips[1]), bend=-0.25)
+    ax.text(20.6, 11.6, "r > 0", ha="left", va="center")
+    ax.text(12, 18, "size 12, rotation 30°: clockwise", ha="center", va="top")
+
+
+def sheared(ax: Axes) -> None:
+    plain(ax, 0, 24, 0, 19, "(d) shear")
+    before, after = still("square", scale=10), still("square", scale=10, shear=0.4)
+    ax.add_patch(Polygon(before.outlines(0)[0][0], fill=False, edgecolor=PALE, linestyle="--"))
+    ax.add_patch(Polygon(after.outlines(0)[0][0], facecolor=FILL, edgecolor=INK))
+    arrow(ax, (19.5, 13.2), (22.5, 13.2))
+    arrow(ax, (4.5, 4.8), (1.5, 4.8))
+    ax.text(21, 13.7, "k > 0", ha="center", va="top")
+    ax.text(12, 18, "shear 0.4: x grows by 0.4 per y", ha="center", va="top")
+
+
+def events(ax: Axes) -> None:
+    config = gerd.parse("""
+        sensor: {width: 24, height: 18}
+        steps: 6
+        integrator: {initial: 0, reset: zero}
+        actors:
+          - shape: square
+            translation: {start: [9, 8], velocity: [1, 0], acceleration: 0}
+            scale: {start: 8, acceleration: 0}
+    """)
+    plot.events(gerd.simulate(config), 3, ax, legend=False)
+    plain(ax, 0, 24, 0, 19, "(e) events")
+    ax.add_patch(Rectangle((0, 0), 24, 18, fill=False, edgecolor=PALE))
+    arrow(ax, (10.5, 8), (13.5, 8))
+    ax.text(17.3, 8, "ON\np = 1", color=plot.shade(plot.ON), ha="left", va="center", fontweight="bold")
+    ax.text(6.7, 8, "OFF\np = 0", color=plot.shade(plot.OFF), ha="right", va="center", fontweight="bold")
+    ax.text(12, 18.4, "a bright square that moves right", ha="center", va="top")
+
+
+def steps(ax: Axes) -> None:
+    ax.set(xlim=(-4.2, 4.2), ylim=(3, -3), title="(f) steps")
+    ax.axis("off")
+    arrow(ax, (-3.9, 0), (4.1, 0))
+    for step in range(-3, 4):
+        ax.plot(step, 0, "o", color=INK if step >= 0 else PALE, markersize=4)
+        ax.text(step, 0.35, str(step).replace("-", "−"), ha="center", va="top", color=INK if step >= 0 else PALE)
+    ax.text(-2, -0.5, "warm-up,\nnot recorded", ha="center", va="bottom", color=PALE)
+    ax.annotate(
+        "step 0: T(0),\nthe start", (0, -0.15), (0, -2.6), ha="center", va="top", arrowprops={"arrowstyle": "-"}
+    )
+    ax.plot([1, 1, 2, 2], [1.1, 1.3, 1.3, 1.1], color=INK, linewidth=0.9)
+    ax.text(1.5, 1.45, "this change gives\nthe events of step 2", ha="center", va="top")
+
+
+def axes() -> Figure:
+    with matplotlib.rc_context({"axes.titlesize": 9}):
+        drawn = Figure(figsize=(7.5, 4.6), layout="constrained")
+        panels = (pixels, unit_frame, turned, sheared, events, steps)
+        for ax, panel in zip(drawn.subplots(2, 3).flat, panels, strict=True):
+            panel(ax)
+    return drawn
+
+
+def tutorial() -> Figure:
+    """What the tutorial's `gerd render` shows: the first steps of its config."""
+    text = Path(__file__).with_name("tutorial.md").read_text("utf-8")
+    config = re.search(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert config is not None
+    return figure.sheet(gerd.simulate(gerd.parse(config[1])), count=6, overlay=True)
+
+
+DRAWINGS = {"axes": axes, "tutorial": tutorial}
+
+
+def draw(name: str, folder: Path) -> Path:
+    path = folder / f"{name}.png"
+    with matplotlib.rc_context(figure.STYLE):
+        figure.save(DRAWINGS[name](), path, "png")
+    with Image.open(path) as picture:  # few colours make a small file
+        picture.convert("RGB").quantize(64).save(path, optimize=True)
+    return path
+
+
+if __name__ == "__main__":
+    for name in DRAWINGS:
+        print(draw(name, Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent))
