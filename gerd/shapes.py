@@ -29,6 +29,7 @@ BUILT_IN: dict[str, list[list[float]] | None] = {
 RADIUS = 0.5  # of the circle
 CURVE_PIECES = 16  # straight pieces per Bézier curve of a path or glyph
 VERTEX_GRID = 2.0**20  # vertices from files are rounded to 1 / this, so that last bits of a library cannot show
+LEAST_TURN = 1e-6  # radians; vertices nearer to one line need not be convex any more once a T has rounded them
 LARGEST_MASK = 4096  # pixels a side
 LARGEST_VERTEX = 1000.0
 MOST_VERTICES = 20_000
@@ -53,7 +54,7 @@ class Outline:
         side = np.roll(self.rings[0], -1, axis=0) - self.rings[0]
         after = np.roll(side, -1, axis=0)
         turns = np.arctan2(side[:, 0] * after[:, 1] - side[:, 1] * after[:, 0], (side * after).sum(axis=1))
-        same_way = bool((turns > 0).all() or (turns < 0).all())
+        same_way = bool((turns > LEAST_TURN).all() or (turns < -LEAST_TURN).all())
         return len(self.rings) == 1 and same_way and abs(abs(float(turns.sum())) - 2 * math.pi) < 0.1
 
     @property

@@ -153,7 +153,7 @@ class Trajectory:
         import torch
 
         def there(array: NDArray[Any]) -> torch.Tensor:
-            return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+            return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device)
 
         clock, velocity = there(t), self.velocity + self.boost
         start, speed, low, high, wrap = (there(part) for part in (self.start, velocity, self.low, self.high, self.wrap))

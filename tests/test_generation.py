@@ -518,7 +518,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         assert code == "1"
         assert result.stderr.count("\n") == 1
         assert "cannot be written: No space left on device" in result.stderr
-        assert shard_name(0) in names
+        assert any(name.startswith("shard-") for name in names)  # which of them depends on the processes
         assert not [name for name in names if name.endswith(".tmp")]
 
 

@@ -21,13 +21,14 @@ from gerd.scene import BLOCK, Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
 CHUNK = 1024  # steps whose outlines are worked out together
-CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk
+CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
 
 
 def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
     kernels = _kernels()
-    chunk = chunk or _chunk(scenes)
+    numbers = _numbers(scenes)
+    chunk = chunk or max(1, min(CHUNK, CHUNK_VALUES // numbers))
     tables = [noise.block_tables(p, scenes.width) for p in (scenes.shape_noise, scenes.background)]
     model = (
         scenes.threshold,
@@ -45,19 +46,21 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     geometry = (scenes.width, scenes.height, scenes.upsampling)
     first = -scenes.warmup - 1
     whole = max(-first, scenes.steps) <= chunk
-    common = rasterise.borders(scenes, np.arange(first, scenes.steps)) if whole else None
+    together = max(1, CHUNK_VALUES // (numbers * (scenes.steps - first))) if whole else 1
     state: _State | None = None
     for row in range(len(scenes)):
-        alone = scenes[row : row + 1]
+        if row % together == 0:
+            group = scenes[row : row + together]
         for piece in chunks(first, scenes.steps, chunk):
             steps = np.array(piece)
-            alone = alone if whole else alone.resumed(steps)
-            borders = common or rasterise.borders(alone, steps)
+            if row % together == 0:
+                group = group.resumed(steps)
+                borders = rasterise.borders(group, steps)
             state = state or _State(scenes, borders)
             if piece.start == first:
                 state.begin()
             keys, background = kernels.simulate_steps(
-                borders.coefficients[row if common else 0],
+                borders.coefficients[row % together],
                 steps,
                 piece.start == first,
                 state.pieces,
@@ -162,6 +165,9 @@ def _kernels() -> Any:
     return numba_kernels
 
 
-def _chunk(scenes: Scenes) -> int:
-    sides = sum((1 if outline.is_circle else len(outline.segments)) for outline in scenes.outlines) + 1
-    return max(1, min(CHUNK, CHUNK_VALUES // (5 * sides)))
+def _numbers(scenes: Scenes) -> int:
+    """In the outlines of one recording at one step, and a few more, so that it is never 0."""
+    sides = 1
+    for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True):
+        sides += (len(rasterise.COPIES) if wraps else 1) * (1 if outline.is_circle else len(outline.segments))
+    return 5 * sides

@@ -561,7 +561,7 @@ def hide(key, step, index, table, pieces, geometry, new, activation, change, tou
 
 @compiled
 def most_events(touched, first, last):
-    """More than the number of marked pixels, at little cost: 64 for each word with a mark."""
+    """At least the number of marked pixels, at little cost: 64 for each word with a mark."""
     found = 0
     for y in range(first, last):
         for word in range(touched.shape[1]):

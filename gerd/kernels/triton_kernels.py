@@ -6,8 +6,8 @@
     count       background noise: how many pixels of each block fire
     scatter     and which
 
-Both noises and the signal write only the bytes where something fires, into an output that is zero. float64 appears in
-`columns` alone; the launches forbid fused multiply-add.
+Signal and background noise write only the bytes where something fires, into an output that is zero. The only float64
+is that of the crossings, in `columns`; the launches forbid fused multiply-add.
 """
 # mypy: ignore-errors
 
@@ -386,7 +386,7 @@ def signal(
 def count(
     found, room, filled, keys, indices, tables, steps, start, width, lanes, AT_ONCE: tl.constexpr
 ):  # fmt: skip
-    """List the blocks in which background noise fires, as (recording · steps + step, block, count) packed in two words.
+    """List the blocks in which background noise fires: recording · steps + step, y · blocks + block, and their word.
 
     One lane for each group of four blocks of a row, at one step of one recording.
     """
