@@ -38,7 +38,7 @@ def kernel_only(begin: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=8192)
+    parser.add_argument("--count", type=int, default=16384)
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     config, workers = gerd.load(CONFIG), os.cpu_count() or 1

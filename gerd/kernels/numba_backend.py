@@ -59,7 +59,7 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             state = state or _State(scenes, borders)
             if piece.start == first:
                 state.begin()
-            keys, background = kernels.simulate_steps(
+            keys, background, made = kernels.simulate_steps(
                 borders.coefficients[row % together],
                 steps,
                 piece.start == first,
@@ -71,12 +71,14 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
                 (np.uint64(scenes.seed), scenes.indices[row]),
                 state.carried(),
                 state.scratch,
+                state.room,
             )
+            state.room = (keys, background)
             if len(steps) % 2:
                 state.frames.reverse()
             recorded = piece[max(0, -piece.start) :]
             if len(recorded):
-                yield Events(row, recorded, keys, background)
+                yield Events(row, recorded, keys[:made].copy(), background[:made].copy())
 
 
 class _State:
@@ -101,6 +103,7 @@ class _State:
             np.zeros((height, width), np.int32),  # change
             np.zeros((height, -(-width // 64)), np.uint64),  # touched
         )
+        self.room = (np.empty(4096, np.int64), np.empty(4096, np.bool_))  # for events; grows with the largest chunk
         self.scratch = (
             np.empty((2, height * width), np.int64),  # hidden pixels and their activations
             np.empty(height * width, np.int64),  # pixels that still hold more than a threshold

@@ -580,8 +580,12 @@ def larger(keys, background, room):
 
 
 @compiled
-def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, model, noise, identity, state, scratch):
-    """Run one recording over the frames at `steps`; keys and background flags of the events at steps >= 0.
+def simulate_steps(
+    coefficients, steps, fresh, pieces, intensity, geometry, model, noise, identity, state, scratch, room
+):  # fmt: skip
+    """Run one recording over the frames at `steps`; keys and background flags of the events at steps >= 0, how many.
+
+    They are put into the arrays `room`, or larger ones.
 
     With `fresh`, the first frame is the one before the first step: it is compared with nothing and fires nothing.
     """
@@ -589,9 +593,10 @@ def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, mode
     threshold, to_zero, initial, spread = model
     shape_table, has_shape, drop_below, background_table, has_background = noise
     key, index = identity
+    keys, background = room
     old, new, v, activation, counts, change, touched = state
     hidden, pending, drawn, picked = scratch[:4]
-    keys, background, made = np.empty(4096, np.int64), np.empty(4096, np.bool_), 0
+    made = 0
     groups = (width + 4 * BLOCK - 1) // (4 * BLOCK)
     for i in range(len(steps)):
         step = steps[i]
@@ -621,9 +626,9 @@ def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, mode
         if has_background and step >= 0:
             found = scattered(key, step, index, BACKGROUND, background_table, width, 0, height * groups, drawn, picked)
         # Made room for once per step: rebinding arrays where events are written would count references there.
-        room = made + found + most_events(touched, first, last)
-        if room > len(keys):
-            keys, background = larger(keys, background, room)
+        needed = made + found + most_events(touched, first, last)
+        if needed > len(keys):
+            keys, background = larger(keys, background, needed)
         offset = step * height * width * 2
         for y in range(first, last):
             for word in range(touched.shape[1]):
@@ -671,4 +676,4 @@ def simulate_steps(coefficients, steps, fresh, pieces, intensity, geometry, mode
             keys[made], background[made] = offset + picked[other], True
             made += 1
             other += 1
-    return keys[:made].copy(), background[:made].copy()
+    return keys, background, made
