@@ -32,6 +32,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 import torch
+from gpu import TEXT as THREE_SHAPES
 from torch import Tensor, nn
 
 import gerd
@@ -40,19 +41,6 @@ from gerd.config import Config
 HERE = Path(__file__).parent
 PACKAGES = ["gerd==0.5.1", "torchvision==0.28.0"]
 STEPS, BATCH, WORKERS = 40, 4, 2
-THREE_SHAPES = """
-sensor: {width: 300, height: 300}
-steps: 128
-noise: {background: 0.001}
-actors:
-""" + "".join(
-    f"""
-  - shape: {shape}
-    translation: {{start: uniform, velocity: {{uniform: [-0.5, 0.5]}}, acceleration: 0}}
-    scale: {{start: 60, velocity: 0.1, acceleration: 0}}
-"""
-    for shape in ("circle", "square", "triangle")
-)
 
 
 def write_as_original(data: gerd.Recordings, folder: Path) -> None:

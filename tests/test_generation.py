@@ -18,22 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ray_cluster import CONFIG as SMALL
 
 import gerd
 from gerd import making
 from gerd.storage import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 
-SMALL = """
-seed: 8
-sensor: {width: 12, height: 9}
-steps: 3
-upsampling: 2
-noise: {background: 0.01}
-actors:
-  - shape: square
-    translation: {start: uniform, velocity: {uniform: [-1, 1]}, acceleration: 0}
-    scale: {start: 4, acceleration: 0}
-"""
 FAMILY = SMALL + "sweep: {time_scale: [0.5, 1, 2], noise.event: [0, 0.5]}\n"
 
 # A config whose shards take long, without using the processor: its acceleration is a function that sleeps.
