@@ -3,7 +3,8 @@
     python benchmarks/gpu.py [--batch N] [--json FILE]
 
 The scene is the three-shape case of `against_original.py`, at random places, background noise 0.001. Kernel times are
-the device's own (from PyTorch's profiler), whole times are the clock's; medians, per recording.
+the device's own (from PyTorch's profiler): of each kernel, and of all together, the time in which at least one of them
+or a fill is running. Whole times are the clock's; medians, per recording.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch
 
 import gerd
 
+KERNELS = ("spans", "mark", "signal", "count", "scatter")
 TEXT = """
 sensor: {width: 300, height: 300}
 steps: 128
@@ -46,16 +48,24 @@ def seconds(work: Callable[[], object], repeats: int = 7) -> float:
     return statistics.median(taken)
 
 
-def device_seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Time on the device alone, all kernels and fills of `work` together."""
+def device_seconds(work: Callable[[], object], repeats: int = 5) -> dict[str, float]:
+    """Time on the device: of each of our kernels, and in which anything but a copy runs."""
     work()
     torch.cuda.synchronize()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         for _ in range(repeats):
             work()
         torch.cuda.synchronize()
-    kernels = [event for event in profile.key_averages() if not event.key.startswith("Memcpy")]
-    return sum(event.self_device_time_total for event in kernels) / repeats / 1e6
+    on_device = [event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    ranges = sorted((e.time_range.start, e.time_range.end, e.name) for e in on_device if "Memcpy" not in e.name)
+    times, until = dict.fromkeys(KERNELS, 0.0), 0.0
+    busy = 0.0
+    for begin, end, name in ranges:
+        if name in times:
+            times[name] += (end - begin) / repeats / 1e6
+        busy += max(0.0, end - max(begin, until)) / repeats / 1e6
+        until = max(until, end)
+    return {**{f"kernel {name}": taken for name, taken in times.items()}, "all kernels": busy}
 
 
 def main() -> None:
@@ -76,7 +86,9 @@ def main() -> None:
     del plain
     times = {
         "memset of the same frames": memset,
-        "all kernels": device_seconds(lambda: triton_backend.frames(scenes, "cuda")) / batch,
+        **{
+            name: taken / batch for name, taken in device_seconds(lambda: triton_backend.frames(scenes, "cuda")).items()
+        },
         "config to frames on the device": seconds(
             lambda: triton_backend.frames(scenes_of(config, range(batch), {}), "cuda")
         )

@@ -338,7 +338,7 @@ def view(
 @app.command()
 def study(
     name: Annotated[
-        str | None, typer.Argument(help="timescale, covariance, noise or symmetry; the last, for --model.")
+        str | None, typer.Argument(help="timescale, sparse, covariance, noise or symmetry; the last, for --model.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The folder to write, out/NAME unless told; continued if it was begun.")

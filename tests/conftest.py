@@ -118,3 +118,18 @@ def moving_actors(draw: Any, width: int, height: int, steady: bool = False) -> A
         "rotation": {"start": draw(generic(0, 360)), "velocity": draw(generic(-30, 30)), "acceleration": draw(turning)},
         "shear": {"start": draw(generic(-0.7, 0.7)), "velocity": draw(generic(-0.1, 0.1)), "acceleration": 0.0},
     }
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two items, labels or batches are the same in structure, type and every bit."""
+    if isinstance(a, torch.Tensor):
+        if a.layout == torch.sparse_coo:
+            return b.layout == a.layout and a.dtype == b.dtype and torch.equal(a.to_dense(), b.to_dense())
+        return a.dtype == b.dtype and torch.equal(a, b)
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, tuple | list):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return bool(a == b)

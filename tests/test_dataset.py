@@ -15,7 +15,7 @@ import pytest
 import scipy.stats
 import tonic
 import torch
-from conftest import FALSE_ALARM, actor, config
+from conftest import FALSE_ALARM, actor, config, same
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, default_collate
@@ -62,21 +62,6 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def one() -> Recording:
     return gerd.simulate(BUSY, 3)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two items, labels or batches are the same in structure, type and every bit."""
-    if isinstance(a, torch.Tensor):
-        if a.layout == torch.sparse_coo:
-            return b.layout == a.layout and a.dtype == b.dtype and torch.equal(a.to_dense(), b.to_dense())
-        return a.dtype == b.dtype and torch.equal(a, b)
-    if isinstance(a, dict):
-        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, tuple | list):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
-    return bool(a == b)
 
 
 # What an item is

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import actor, config
-from test_dataset import same
+from conftest import actor, config, same
 from torch.utils.data import DataLoader
 
 import gerd

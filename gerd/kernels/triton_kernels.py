@@ -383,6 +383,13 @@ def signal(
 
 
 @triton.jit
+def fires(word, there, block, blocks, tables):
+    """Whether background noise picks at least one pixel of a block."""
+    bound = tl.where(block == blocks - 1, tl.load(tables + BLOCK), tl.load(tables))
+    return there & (block < blocks) & (word.to(tl.int64) >= bound)
+
+
+@triton.jit
 def count(
     found, room, filled, keys, indices, tables, steps, start, width, lanes, AT_ONCE: tl.constexpr
 ):  # fmt: skip
@@ -399,19 +406,20 @@ def count(
     element = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
     y, group = element // groups, element % groups
     four = words(key_a, key_b, element, step, index, BACKGROUND)
+    hits = tl.zeros((AT_ONCE,), tl.int32)
     for lane in tl.static_range(4):
-        block = group * 4 + lane
-        last = (block == blocks - 1).to(tl.int32)
-        some = (element < lanes) & (block < blocks)
-        some = some & (four[lane].to(tl.int64) >= tl.load(tables + last * BLOCK))
-        hits = some.to(tl.int32)
-        total = tl.sum(hits)
-        if total > 0:
-            place = tl.atomic_add(filled, total.to(tl.int64)) + tl.cumsum(hits, axis=0) - hits
+        hits += fires(four[lane], element < lanes, group * 4 + lane, blocks, tables).to(tl.int32)
+    total = tl.sum(hits)
+    if total > 0:
+        place = tl.atomic_add(filled, total.to(tl.int64)) + tl.cumsum(hits, axis=0) - hits
+        for lane in tl.static_range(4):
+            block = group * 4 + lane
+            some = fires(four[lane], element < lanes, block, blocks, tables)
             kept = some & (place < room)
             tl.store(found + place * 3, frame, mask=kept)
             tl.store(found + place * 3 + 1, (y * blocks + block).to(tl.int64), mask=kept)
             tl.store(found + place * 3 + 2, four[lane].to(tl.int64), mask=kept)
+            place += some.to(tl.int64)
 
 
 @triton.jit

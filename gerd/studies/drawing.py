@@ -101,23 +101,26 @@ def save(figure: Figure, out: Path, name: str) -> str:
 def draw_curves(
     ax: Axes, curves: Mapping[str, Curve], *, label: str, even: bool = False, marked: str = "training"
 ) -> None:
-    """Medians with quartiles against the amount; the amount of the training and the level of chance are marked.
+    """Medians with quartiles against the amount; the level of chance is marked, and the amount of the training.
 
-    The axis is logarithmic where all amounts are positive, or has `even` distances between them.
+    Where the curves differ in their training, each amount is marked in the colour of its curve. The axis is
+    logarithmic where all amounts are positive, or has `even` distances between them.
     """
     from matplotlib.ticker import LogLocator
 
     amounts = next(iter(curves.values())).amounts
     places: list[float] = list(range(len(amounts))) if even else list(amounts)
+    shared = len({curve.trained for curve in curves.values()}) == 1
     for number, (name, curve) in enumerate(curves.items()):
         found = curve.summaries
         colour = ACTORS[number % len(ACTORS)]
         ax.plot(places, [each.median for each in found], color=colour, marker="o", markersize=3, label=name)
         low, high = zip(*(each.quartiles for each in found), strict=True)
         ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
-        if curve.trained in amounts:
+        if curve.trained in amounts and (number == 0 or not shared):
             place = places[amounts.index(curve.trained)]
-            ax.axvline(place, color=colour, linewidth=0.8, linestyle=":", label=marked if number == 0 else None)
+            of_all = {"color": "0.3", "label": marked} if shared else {"color": colour}
+            ax.axvline(place, linewidth=0.8, linestyle=":", zorder=1, **of_all)
     chance = next(iter(curves.values())).chance
     if chance is not None:
         ax.axhline(chance, color="0.5", linewidth=0.8, linestyle="--", label="chance")

@@ -11,7 +11,7 @@ from gerd.errors import GerdError
 from gerd.studies.drawing import write_report
 from gerd.studies.training import Clock
 
-STUDIES = ("timescale", "covariance", "noise", "symmetry")
+STUDIES = ("timescale", "sparse", "covariance", "noise", "symmetry")
 
 
 def run_study(

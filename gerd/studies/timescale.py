@@ -46,7 +46,7 @@ BASELINE = f"single {TIME_CONSTANTS[MIDDLE]:g}"
 SINGLES = tuple(f"single {mu:g}" for mu in TIME_CONSTANTS)
 MULTI, UNIFORM, ANCHORED = "multi-scale", "uniform", "anchored"
 MODELS = (MULTI, *SINGLES, ANCHORED, UNIFORM)
-
+KEPT = 0.25  # of the events
 
 SIZES = {
     "full": Size(side=128, training=1400, tests=400, epochs=8, batch=16, seeds=3, layers=FULL),
@@ -57,7 +57,7 @@ SIZES = {
 }
 
 
-def stimuli(side: int, seed: int = 0) -> Config:
+def stimuli(side: int, seed: int = 0, kept: float = KEPT) -> Config:
     """The config: sparse events of a square that moves by ±1 px per step along both axes and changes its size."""
     smallest, largest = 0.1 * side, 0.4 * side
     return parse(
@@ -65,7 +65,7 @@ def stimuli(side: int, seed: int = 0) -> Config:
         seed: {seed}
         sensor: {{width: {side}, height: {side}}}
         steps: 60
-        noise: {{background: 0.001, event: 0.75}}
+        noise: {{background: 0.001, event: {1 - kept}}}
         actors:
           - shape: square
             translation: {{start: uniform, velocity: {{choice: [-1, 1]}}, acceleration: 0, border: bounce}}
@@ -90,10 +90,10 @@ def held_out(size: Size) -> int:
     return round(size.training * 0.15 / 0.7)
 
 
-def compute(out: Path | str, order: Order) -> store.Results:
+def compute(out: Path | str, order: Order, study: str = "timescale", kept: float = KEPT) -> store.Results:
     """Train and test everything that is not yet in `out`; the results, which are also in its results.json."""
-    size, config = order.size, stimuli(order.size.side, order.seed)
-    folder = store.Folder(out, "timescale", order, config)
+    size, config = order.size, stimuli(order.size.side, order.seed, kept)
+    folder = store.Folder(out, study, order, config, kept=kept)
     models = size.models or MODELS
     names = [(model, order.seed + k) for k in range(size.seeds) for model in models]
     found: dict[str, dict[str, Any]] = {model: {} for model in models}

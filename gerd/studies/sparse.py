@@ -1,0 +1,43 @@
+"""Do several time constants beat each of them alone where no single step shows the shape?
+
+The study `timescale` keeps a quarter of the events, and one step is then enough to see where the square is: the
+training settles on the shortest time constant, and for faster scenes there is no shorter one. Here one event in twenty
+is kept, so that a place has to be gathered from several steps, and how many depends on the speed. Everything else is
+as in `timescale`; its other controls are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import gerd.studies.folder as store
+from gerd.config import Config
+from gerd.studies import timescale
+from gerd.studies.training import Order
+
+KEPT = 0.05  # of the events
+MODELS = (timescale.MULTI, *timescale.SINGLES)
+SIZES = {name: replace(size, models=MODELS) for name, size in timescale.SIZES.items()}
+SIZES["full"] = replace(SIZES["full"], epochs=10)
+
+
+def stimuli(side: int, seed: int = 0) -> Config:
+    """The config: that of `timescale`, with fewer events."""
+    return timescale.stimuli(side, seed, KEPT)
+
+
+def compute(out: Path | str, order: Order) -> store.Results:
+    """Train and test everything that is not yet in `out`; the results, which are also in its results.json."""
+    return timescale.compute(out, order, "sparse", KEPT)
+
+
+def report(results: store.Results, out: Path) -> str:
+    """Figures and tables into `out`; the text of the report."""
+    from gerd.studies.timescale_report import write
+
+    return write(results, out, "Do several time constants beat each of them alone when events are sparse?")
+
+
+if __name__ == "__main__":
+    store.bare_command(compute, SIZES, "sparse")
