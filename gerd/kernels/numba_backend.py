@@ -20,6 +20,7 @@ from gerd.kernels.events import Events, chunks
 from gerd.scene import BLOCK, Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
+TOGETHER = 16  # integrators that get their initial state when one of them is touched
 CHUNK = 1024  # steps whose outlines are worked out together
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
 
@@ -97,9 +98,11 @@ class _State:
             )
             for _ in range(2)
         ]
-        self._frame = (height, width)
-        self._has_shape_noise = scenes.shape_noise > 0
-        self._left_at_zero = (
+        self._carried = (
+            np.zeros((height, width), np.int32),  # v
+            np.empty(height * -(-width // TOGETHER), np.int64),  # first pixels of the blocks of v that are begun
+            np.zeros((height, width) if scenes.shape_noise > 0 else (1, 1), np.int32),  # activation
+            np.zeros(3, np.int64),  # how many pending, how many hidden, how many begun
             np.zeros((height, width), np.int32),  # change
             np.zeros((height, -(-width // 64)), np.uint64),  # touched
         )
@@ -107,7 +110,11 @@ class _State:
         self.scratch = (
             np.empty((2, height * width), np.int64),  # hidden pixels and their activations
             np.empty(height * width, np.int64),  # pixels that still hold more than a threshold
-            np.empty((4, AT_ONCE), np.uint64),  # words drawn for a scattered noise
+            (  # of a scattered noise
+                np.empty((5, AT_ONCE), np.uint64),  # four words for each group of blocks, and the largest of them
+                np.empty((4, 4 * AT_ONCE), np.uint64),  # four words for each block in which something is picked
+                np.empty((4, 4 * AT_ONCE), np.int64),  # which block it is, the word for its count, first pixel, size
+            ),
             np.empty(height * width, np.int64),  # picked by it
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),  # pixel of a column
             np.empty(len(sizes), np.int64),  # nearer pieces
@@ -118,18 +125,14 @@ class _State:
         )
 
     def begin(self) -> None:
-        """Forget the recording before. Fresh pages cost nothing until they are touched."""
-        self._carried = (
-            np.zeros(self._frame, np.int32),  # v
-            np.zeros(self._frame if self._has_shape_noise else (1, 1), np.int32),  # activation
-            np.zeros(2, np.int64),  # how many pending, how many hidden
-        )
+        """Forget the shapes of the recording before; the kernel forgets its integrators."""
+        self._carried[2][:] = 0
         for frame in self.frames:
             for bounds in frame[1:5]:
                 bounds[:] = 0
 
     def carried(self) -> tuple[Any, ...]:
-        return (*self.frames, *self._carried, *self._left_at_zero)
+        return (*self.frames, *self._carried)
 
 
 @cache
@@ -161,7 +164,7 @@ def _kernels() -> Any:
         and numba_kernels.ROUNDS == philox.ROUNDS
         and (numba_kernels.INITIAL, numba_kernels.SHAPE) == (philox.INITIAL, philox.SHAPE)
         and (numba_kernels.EVENT, numba_kernels.BACKGROUND) == (philox.EVENT, philox.BACKGROUND)
-        and numba_kernels.BLOCK == BLOCK
+        and (numba_kernels.BLOCK, numba_kernels.TOGETHER) == (BLOCK, TOGETHER)
     )
     if not same:
         raise AssertionError("numba_kernels.py repeats constants of other modules, and they no longer agree")

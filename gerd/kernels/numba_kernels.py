@@ -29,6 +29,7 @@ ABSENT = np.int32(2**30)  # in place of a crossing that is not there
 NEAR = 4  # pixels
 MOST_SPLIT = 3  # nearer pieces that cut a piece into two parts each; behind more of them it is walked through
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
+TOGETHER = 16  # integrators that get their initial state when one of them is touched
 
 NOTHING, NONE, ONE, ALL = np.int32(0), np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 SIX, BITS = np.uint64(6), np.uint64(63)  # a word of `touched` has 64 bits
@@ -43,15 +44,14 @@ inlined: Any = njit(nogil=True, error_model="numpy", forceinline=True)  # a call
 
 @inlined
 def words(key, element, step, index, purpose):
-    """Philox 4x32-10 as in `philox.py`."""
-    a, b = np.uint64(element) & LOW, np.uint64(step) & LOW
-    c, d = np.uint64(index) & LOW, np.uint64(purpose)
-    key_a, key_b = np.uint64(key) & LOW, np.uint64(key) >> SHIFT
+    """Philox 4x32-10 as in `philox.py`. Only the lower halves count; they are taken where it costs nothing."""
+    a, b, c, d = np.uint64(element), np.uint64(step), np.uint64(index), np.uint64(purpose)
+    key_a, key_b = np.uint64(key), np.uint64(key) >> SHIFT
     for _ in range(ROUNDS):
-        first, second = a * MULTIPLIER_A, c * MULTIPLIER_B
-        a, b, c, d = (second >> SHIFT) ^ b ^ key_a, second & LOW, (first >> SHIFT) ^ d ^ key_b, first & LOW
-        key_a, key_b = (key_a + KEY_STEP_A) & LOW, (key_b + KEY_STEP_B) & LOW
-    return a, b, c, d
+        first, second = (a & LOW) * MULTIPLIER_A, (c & LOW) * MULTIPLIER_B
+        a, b, c, d = (second >> SHIFT) ^ b ^ key_a, second, (first >> SHIFT) ^ d ^ key_b, first
+        key_a, key_b = key_a + KEY_STEP_A, key_b + KEY_STEP_B
+    return a & LOW, b & LOW, c & LOW, d & LOW
 
 
 @inlined
@@ -194,10 +194,10 @@ def compare(pieces, intensity, geometry, old, new, change, touched, scratch):
 
     The activation is a sum over crossings: one at column c adds the intensity of its piece to all sub-pixels from c
     on, or takes it away where the piece ends. So each crossing is compared with its former self, and no other.
-    Returns the pixel rows that may have changed, as first and end.
+    Returns where something may have changed: pixel rows, and words of `touched` in them, each as first and end.
     """
     convex, slot = pieces[2], pieces[3]
-    begin, end, pixel_of = geometry[1], 0, scratch[4]
+    begin, end, leftmost, rightmost, pixel_of = geometry[1], 0, ABSENT, np.int32(1), scratch[4]
     old_cols, old_low, old_high, old_whole_low, old_whole_high, old_left, old_right = old
     new_cols, new_low, new_high, new_whole_low, new_whole_high, new_left, new_right = new
     nearer, visible_old, visible_new, lists, sums, more, least, most = scratch[5:]
@@ -210,6 +210,7 @@ def compare(pieces, intensity, geometry, old, new, change, touched, scratch):
         absent_outside(befores, old_low[piece], old_high[piece], low, high)
         absent_outside(afters, new_low[piece], new_high[piece], low, high)
         left, right = min(old_left[piece], new_left[piece]), max(old_right[piece], new_right[piece])
+        leftmost, rightmost = min(leftmost, left), max(rightmost, right)
         simple, found = convex[piece], 0
         for other in range(piece + 1, len(intensity)):
             top, bottom = hull(old_low[other], old_high[other], new_low[other], new_high[other])
@@ -248,7 +249,9 @@ def compare(pieces, intensity, geometry, old, new, change, touched, scratch):
             )  # fmt: skip
             for y in range(max(first, bottom), last):
                 draw_row(befores[0], afters[0], befores[k], afters[k], y, weight, change, touched, pixel_of)
-    return begin, end
+    if begin >= end or leftmost >= rightmost:
+        return begin, end, 0, 0
+    return begin, end, pixel_of[leftmost] >> 6, (pixel_of[rightmost - 1] >> 6) + 1
 
 
 @inlined
@@ -439,61 +442,89 @@ def unhidden(nearer, cols, frame, slot, y, s, ends, spare):
 def scattered(key, step, index, purpose, table, width, first, last, drawn, picked):
     """What a scattered noise picks from some rows, by the rule of `noise.py`: how many pixels it puts into `picked`.
 
-    A pixel is put there as pixel · 2 + polarity. The rows have groups of four blocks; first … last - 1 are taken.
+    A pixel is put there as pixel · 2 + polarity. The rows have groups of four blocks; first … last - 1 are taken. The
+    blocks in which something is picked are listed first, so that their words, too, are drawn in one loop.
     """
     blocks = (width + BLOCK - 1) // BLOCK
     groups = (blocks + 3) // 4
+    counting, choosing, listed = drawn
     rare, found = np.uint64(min(table[0, 0], table[1, 0])), 0
-    for begin in range(first, last, drawn.shape[1]):
-        number = min(drawn.shape[1], last - begin)
-        draw_words(key, begin, step, index, purpose, number, drawn)
+    for begin in range(first, last, counting.shape[1]):
+        number, hits = min(counting.shape[1], last - begin), 0
+        draw_words(key, begin, step, index, purpose, number, counting)
         for i in range(number):
-            if drawn[0, i] < rare and drawn[1, i] < rare and drawn[2, i] < rare and drawn[3, i] < rare:
+            if counting[4, i] < rare:
                 continue
-            y = (begin + i) // groups
-            for lane in range(4):
-                block, word = ((begin + i) % groups) * 4 + lane, np.int64(drawn[lane, i])
-                end = 1 if block == blocks - 1 else 0
-                if block >= blocks or word < table[end, 0]:
-                    continue
-                count, size = 1, width - block * BLOCK if end else BLOCK
-                while count < size and word >= table[end, count]:
-                    count += 1
-                chosen, bits = choose(key, y * blocks + block, step, index, purpose, size, count)
-                while chosen:
-                    bit = chosen & (~chosen + ONE)
-                    chosen ^= bit
-                    picked[found] = (y * width + block * BLOCK + bit_number(bit)) * 2 + (1 if bits & bit else 0)
-                    found += 1
+            y = np.int64(np.uint32(begin + i) // np.uint32(groups))
+            group = begin + i - y * groups
+            for block in range(4 * group, min(4 * group + 4, blocks)):
+                word, size = np.int64(counting[block & 3, i]), min(width - block * BLOCK, BLOCK)
+                if word >= table[0 if size == BLOCK else 1, 0]:
+                    listed[0, hits], listed[1, hits] = y * blocks + block, word
+                    listed[2, hits], listed[3, hits] = y * width + block * BLOCK, size
+                    hits += 1
+        draw_listed(key, listed[0], step, index, purpose + 256, hits, choosing)
+        for i in range(hits):
+            word, size, count = listed[1, i], listed[3, i], 1
+            while count < size and word >= table[0 if size == BLOCK else 1, count]:
+                count += 1
+            polarities = choosing[0, i]
+            chosen = choose(key, listed[0, i], step, index, purpose, size, count, choosing[:, i])
+            while chosen:
+                bit = chosen & (~chosen + ONE)
+                chosen ^= bit
+                picked[found] = (listed[2, i] + bit_number(bit)) * 2 + (1 if polarities & bit else 0)
+                found += 1
     return found
 
 
 @compiled
 def draw_words(key, begin, step, index, purpose, number, drawn):
-    """Philox for consecutive elements, in a loop of its own so that it is compiled to vector instructions."""
+    """Philox for consecutive elements, and the largest of the words, in a loop that compiles to vector instructions."""
     for i in rows_of(0, number):
-        drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = words(key, np.uint64(begin) + i, step, index, purpose)
+        a, b, c, d = words(key, np.uint64(begin) + i, step, index, purpose)
+        drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i], drawn[4, i] = a, b, c, d, max(max(a, b), max(c, d))
 
 
 @compiled
-def choose(key, element, step, index, purpose, size, count):
-    """Floyd's sample of `count` out of `size` pixels as a mask, and the mask of polarities."""
-    chosen = bits = NONE
-    four = words(key, element, step, index, purpose + 256)
-    for i in range(count + 1):
-        if i % 4 == 0 and i > 0:
-            four = words(key, element, step, index, purpose + 256 * (1 + i // 4))
-        lane = i % 4
-        word = four[0] if lane == 0 else four[1] if lane == 1 else four[2] if lane == 2 else four[3]
-        if i == 0:
-            bits = word
-            continue
+def begin_block(key, index, pixel, number, initial, spread, v):
+    """The initial state of some neighbouring integrators: v has those of one row, from `pixel` on."""
+    for i in rows_of(0, number):
+        chance = words(key, np.uint64(pixel) + i, 0, index, INITIAL)[0]
+        drawn = np.int64((chance * np.uint64(2 * spread + 1)) >> SHIFT) - spread
+        v[i] = np.int32((drawn if spread > 0 else initial) + BIAS)
+
+
+@compiled
+def forget(v, begun, number):
+    """Integrators that another recording has begun are again not touched yet."""
+    width = v.shape[1]
+    for i in range(number):
+        y, block = begun[i] // width, begun[i] % width
+        v[y, block : block + TOGETHER] = 0
+
+
+@compiled
+def draw_listed(key, elements, step, index, purpose, number, drawn):
+    """Philox for some elements, likewise."""
+    for i in rows_of(0, number):
+        drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = words(key, elements[i], step, index, purpose)
+
+
+@inlined
+def choose(key, element, step, index, purpose, size, count, four):
+    """Floyd's sample of `count` out of `size` pixels as a mask. `four` has the words of round 1, and is used up."""
+    chosen = NONE
+    for i in range(1, count + 1):
+        if i % 4 == 0:
+            four[0], four[1], four[2], four[3] = words(key, element, step, index, purpose + 256 * (1 + i // 4))
+        word = four[i % 4]
         j = size - count + (i - 1)
         bit = ONE << ((word * np.uint64(j + 1)) >> SHIFT)
         if chosen & bit:
             bit = ONE << np.uint64(j)
         chosen |= bit
-    return chosen, bits
+    return chosen
 
 
 @compiled
@@ -560,17 +591,6 @@ def hide(key, step, index, table, pieces, geometry, new, activation, change, tou
 
 
 @compiled
-def most_events(touched, first, last):
-    """At least the number of marked pixels, at little cost: 64 for each word with a mark."""
-    found = 0
-    for y in range(first, last):
-        for word in range(touched.shape[1]):
-            if touched[y, word]:
-                found += 64
-    return found
-
-
-@compiled
 def larger(keys, background, room):
     """Arrays with the same events and room for at least `room` of them."""
     more_keys, more_background = np.empty(room + len(keys), np.int64), np.empty(room + len(keys), np.bool_)
@@ -594,24 +614,27 @@ def simulate_steps(
     shape_table, has_shape, drop_below, background_table, has_background = noise
     key, index = identity
     keys, background = room
-    old, new, v, activation, counts, change, touched = state
+    old, new, v, begun, activation, counts, change, touched = state
     hidden, pending, drawn, picked = scratch[:4]
+    if fresh:
+        forget(v, begun, counts[2])
+        counts[:] = 0
     made = 0
     groups = (width + 4 * BLOCK - 1) // (4 * BLOCK)
     for i in range(len(steps)):
         step = steps[i]
         find_crossings(pieces, coefficients[i], geometry, new)
         reference = fresh and i == 0
-        first, last = height, 0
+        first, last, left, right = height, 0, 0, 0
         if has_shape or not reference:
-            first, last = compare(pieces, intensity, geometry, old, new, change, touched, scratch)
+            first, last, left, right = compare(pieces, intensity, geometry, old, new, change, touched, scratch)
         if has_shape:
             show(width, first, last, activation, change, touched, hidden, counts[1])
             counts[1] = hide(
                 key, step, index, shape_table, pieces, geometry, new,
                 activation, change, touched, hidden, drawn, picked,
             )  # fmt: skip
-            first, last = 0, height
+            first, last, left, right = 0, height, 0, touched.shape[1]
         old, new = new, old
         if reference:
             change[first:last] = 0
@@ -620,18 +643,19 @@ def simulate_steps(
         for k in range(counts[0]):
             y, x = pending[k] // width, pending[k] % width
             touched[y, x >> 6] |= ONE << np.uint64(x & 63)
-            first, last = min(first, y), max(last, y + 1)
+            first, last = hull(first, last, y, y + 1)
+            left, right = hull(left, right, x >> 6, (x >> 6) + 1)
         counts[0] = 0
         found, other = 0, 0
         if has_background and step >= 0:
             found = scattered(key, step, index, BACKGROUND, background_table, width, 0, height * groups, drawn, picked)
         # Made room for once per step: rebinding arrays where events are written would count references there.
-        needed = made + found + most_events(touched, first, last)
+        needed = made + found + max(0, last - first) * (right - left) * 64
         if needed > len(keys):
             keys, background = larger(keys, background, needed)
         offset = step * height * width * 2
         for y in range(first, last):
-            for word in range(touched.shape[1]):
+            for word in range(left, right):
                 rest = touched[y, word]
                 touched[y, word] = NONE
                 while rest:
@@ -639,13 +663,13 @@ def simulate_steps(
                     rest ^= bit
                     x = word * 64 + bit_number(bit)
                     pixel = y * width + x
-                    held = v[y, x]
-                    if held == 0:
-                        held = initial + BIAS
-                        if spread > 0:
-                            chance = words(key, pixel, 0, index, INITIAL)[0]
-                            held = np.int64((chance * np.uint64(2 * spread + 1)) >> SHIFT) - spread + BIAS
-                    now = held - BIAS + change[y, x]
+                    if v[y, x] == 0:
+                        block = x // TOGETHER * TOGETHER
+                        number = min(TOGETHER, width - block)
+                        begin_block(key, index, y * width + block, number, initial, spread, v[y, block:])
+                        begun[counts[2]] = y * width + block
+                        counts[2] += 1
+                    now = np.int64(v[y, x]) - BIAS + change[y, x]
                     change[y, x] = 0
                     if -threshold <= now <= threshold:
                         v[y, x] = now + BIAS

@@ -92,7 +92,7 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
             "one shows less of its path. Background noise does not scale with time. All seeds share the recordings: "
             "the "
             "intervals are over test recordings, the range of d is over trainings.\n",
-            "Every number is in the study's results.json; summaries of each model, seed and scale are in summary.csv.\n",
+            "Every number is in the study's results.json, each summary (model, seed, scale) in summary.csv.\n",
         ]
     )
 
