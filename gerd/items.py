@@ -9,6 +9,8 @@ as many more as the first frame needs (`sum`, `stack`); its label lies `delay` s
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -148,7 +150,7 @@ class Form:
         """Dense frames from the places of the events in them; `shape` is that of the boolean frames, (…, steps, …)."""
         wanted = self.dtype or (torch.uint8 if self.item == "counts" else torch.bool)
         straight = self.sum == self.every == self.stack == 1 and wanted in _NUMPY  # spares a pass through the memory
-        frames: NDArray[Any] = np.zeros(shape, _NUMPY[wanted] if straight else np.bool_)
+        frames = zeros(shape, _NUMPY[wanted] if straight else np.bool_)
         frames.reshape(-1)[places] = 1
         return torch.from_numpy(frames) if straight else self.combined(torch.from_numpy(frames))
 
@@ -188,6 +190,29 @@ class Form:
             return PER_RECORDING[label](part)
         array = np.asarray(PER_STEP[label](part))[self.every - 1 :: self.every]
         return torch.from_numpy(np.array(array, array.dtype if array.dtype == np.bool_ else np.float32))
+
+
+_KEPT: list[NDArray[np.uint8]] = []
+_MOST_KEPT, _LEAST_BYTES = 4, 2**22
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """np.zeros, in the memory of an earlier call if nobody holds its result any more.
+
+    To zero memory that is in use is several times as fast as to get fresh memory from the system, and a training loop
+    drops its batches one after the other. The latest large results are kept for that.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < _LEAST_BYTES:
+        return np.zeros(shape, dtype)
+    for kept in _KEPT:
+        if len(kept) == size and sys.getrefcount(kept) == 3:  # of the list, of this loop, and of the call
+            kept[:] = 0
+            return kept.view(dtype).reshape(shape)
+    fresh = np.zeros(size, np.uint8)
+    _KEPT.append(fresh)
+    del _KEPT[:-_MOST_KEPT]
+    return fresh.view(dtype).reshape(shape)
 
 
 def check_whole(name: str, value: Any, least: int | None) -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader, default_collate
 
 import gerd
-from gerd import storage
+from gerd import items, storage
 from gerd.items import PER_STEP, Form
 from gerd.recording import Recording
 
@@ -62,6 +62,30 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def one() -> Recording:
     return gerd.simulate(BUSY, 3)
+
+
+def test_memory_is_used_again_only_when_nobody_holds_it() -> None:
+    """Whatever was done to it: frames begin as zeros. A view of a tensor counts as holding it."""
+    shape = (3, 2**20)
+
+    def frames() -> torch.Tensor:
+        return torch.from_numpy(items.zeros(shape, np.float32))
+
+    items._KEPT.clear()
+    first = frames()
+    place, part = first.data_ptr(), first[1:, 5:]
+    first.fill_(7)
+    del first
+    others = [frames() for _ in range(3)]
+    assert place not in [other.data_ptr() for other in others]
+    assert (part == 7).all()
+    del part
+    again = frames()
+    assert again.data_ptr() == place
+    assert not again.any()
+    held = [frames() for _ in range(9)]
+    assert len({tensor.data_ptr() for tensor in (again, *others, *held)}) == 13
+    assert len(items._KEPT) == items._MOST_KEPT
 
 
 # What an item is

@@ -119,8 +119,8 @@ def draw_curves(
         ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
         if curve.trained in amounts and (number == 0 or not shared):
             place = places[amounts.index(curve.trained)]
-            of_all = {"color": "0.3", "label": marked} if shared else {"color": colour}
-            ax.axvline(place, linewidth=0.8, linestyle=":", zorder=1, **of_all)
+            label_once, tone = (marked, "0.3") if shared else (None, colour)
+            ax.axvline(place, color=tone, linewidth=0.8, linestyle=":", zorder=1, label=label_once)
     chance = next(iter(curves.values())).chance
     if chance is not None:
         ax.axhline(chance, color="0.5", linewidth=0.8, linestyle="--", label="chance")
