@@ -93,12 +93,14 @@ class Recording:
         return self._coordinates(np.dtype(np.int64))
 
     def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        place = self.keys >> 1
+        small = 2 * self.steps * self.height * self.width <= 2**31
+        keys = self.keys.astype(np.int32 if small else np.int64, copy=False)
+        place = keys >> 1
         row = place // self.width
         step = row // self.height
         result = np.empty((len(self), 4), kind)
         result[:, 0], result[:, 1] = step, row - step * self.height
-        result[:, 2], result[:, 3] = place - row * self.width, self.keys & 1
+        result[:, 2], result[:, 3] = place - row * self.width, keys & 1
         return result
 
     @property
@@ -150,7 +152,7 @@ class Recording:
     @cached_property
     def digest(self) -> str:
         """sha256 over the events as rows of four little-endian int32 (step, y, x, p)."""
-        return hashlib.sha256(self._coordinates(np.dtype("<i4")).tobytes()).hexdigest()
+        return hashlib.sha256(self._coordinates(np.dtype("<i4")).data).hexdigest()
 
     @cached_property
     def T(self) -> Array:

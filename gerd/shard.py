@@ -62,7 +62,7 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int]) -> byte
         "member": np.array(members, np.int64),
         "shape": np.array([(r.steps, r.height, r.width, r.actors) for r in recordings], np.int64),
         "event_offsets": _offsets([len(r) for r in recordings]),
-        "keys": np.concatenate([r.keys for r in recordings]).astype(np.int32 if small else np.int64),
+        "keys": np.concatenate([r.keys for r in recordings], dtype=np.int32 if small else np.int64, casting="unsafe"),
         "background": np.packbits(np.concatenate([r.background for r in recordings])),
         "truth_offsets": _offsets([len(rows) for rows in truth]),
         "truth": np.ascontiguousarray(np.concatenate(truth)),
@@ -90,7 +90,7 @@ def _checksum(r: Recording, member: int) -> int:
     about = [r.identity.index, member, r.steps, r.height, r.width, r.actors, r.step_us, r.identity.labels]
     result = zlib.crc32(json.dumps(about).encode())
     for part, kind in ((r.keys, "<i8"), (r.background, "u1"), (r.truth, "<f8")):
-        result = zlib.crc32(np.ascontiguousarray(part, kind).tobytes(), result)
+        result = zlib.crc32(np.ascontiguousarray(part, kind).data, result)
     return result
 
 

@@ -7,6 +7,7 @@ source, so that an edited kernel is never mistaken for the compiled one.
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gerd import noise, philox, rasterise
 from gerd.kernels.events import Events, chunks
@@ -99,11 +101,11 @@ class _State:
             for _ in range(2)
         ]
         self._carried = (
-            np.zeros((height, width), np.int32),  # v
+            _blank(height, width),  # v
             np.empty(height * -(-width // TOGETHER), np.int64),  # first pixels of the blocks of v that are begun
             np.zeros((height, width) if scenes.shape_noise > 0 else (1, 1), np.int32),  # activation
             np.zeros(3, np.int64),  # how many pending, how many hidden, how many begun
-            np.zeros((height, width), np.int32),  # change
+            _blank(height, width),  # change
             np.zeros((height, -(-width // 64)), np.uint64),  # touched
         )
         self.room = (np.empty(4096, np.int64), np.empty(4096, np.bool_))  # for events; grows with the largest chunk
@@ -133,6 +135,13 @@ class _State:
 
     def carried(self) -> tuple[Any, ...]:
         return (*self.frames, *self._carried)
+
+
+def _blank(height: int, width: int) -> NDArray[np.int32]:
+    """Zeros that, if they are many, cost nothing until they are touched: np.zeros may clear memory that was in use."""
+    if height * width < 2**18:
+        return np.zeros((height, width), np.int32)
+    return np.frombuffer(mmap.mmap(-1, 4 * height * width), np.int32).reshape(height, width)
 
 
 @cache
