@@ -94,7 +94,7 @@ class Recording:
 
     def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
         small = 2 * self.steps * self.height * self.width <= 2**31
-        keys = self.keys.astype(np.int32 if small else np.int64, copy=False)
+        keys: NDArray[Any] = self.keys.astype(np.int32 if small else np.int64, copy=False)
         place = keys >> 1
         row = place // self.width
         step = row // self.height
