@@ -65,6 +65,8 @@ def device_seconds(work: Callable[[], object], repeats: int = 5) -> dict[str, fl
             times[name] += (end - begin) / repeats / 1e6
         busy += max(0.0, end - max(begin, until)) / repeats / 1e6
         until = max(until, end)
+    if not all(times.values()):
+        raise SystemExit(f"a kernel was not seen: {times}")
     return {**{f"kernel {name}": taken for name, taken in times.items()}, "all kernels": busy}
 
 

@@ -349,7 +349,7 @@ def study(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="Tiny: seconds, to see that it runs.")] = False,
-    device: Device = "cpu",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1 …")] = "cpu",
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the recordings and the networks.")] = 0,
     epochs: Annotated[int | None, typer.Option(min=1, help="Of training.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Networks of each kind.")] = None,
@@ -363,6 +363,8 @@ def study(
     """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
     from gerd.studies.running import run_study
 
+    if quick and smoke:
+        raise GerdError("--quick, --smoke: allowed is one of them")
     size = "smoke" if smoke else "quick" if quick else "full"
     own = {"model": model, "checkpoint": checkpoint, "config": None if config is None else _load(config, None, False)}
     try:

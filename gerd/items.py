@@ -10,8 +10,9 @@ as many more as the first frame needs (`sum`, `stack`); its label lies `delay` s
 from __future__ import annotations
 
 import math
-import sys
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,27 +193,38 @@ class Form:
         return torch.from_numpy(np.array(array, array.dtype if array.dtype == np.bool_ else np.float32))
 
 
-_KEPT: list[NDArray[np.uint8]] = []
-_MOST_KEPT, _LEAST_BYTES = 4, 2**22
+_Kept = tuple[NDArray[np.uint8], "weakref.ref[NDArray[np.uint8]]"]  # memory, and what of it was given out
+_KEPT: list[_Kept] = []
+_LEAST, _MOST, _MOST_BYTES = 2**22, 4, 2**30  # what is worth keeping, how many, and how many bytes in all
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """np.zeros, in the memory of an earlier call if nobody holds its result any more.
 
     To zero memory that is in use is several times as fast as to get fresh memory from the system, and a training loop
-    drops its batches one after the other. The latest large results are kept for that.
+    drops its batches one after the other. The latest few large results are kept for that.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    if size < _LEAST_BYTES:
+    if not _LEAST <= size <= _MOST_BYTES:
         return np.zeros(shape, dtype)
-    for kept in _KEPT:
-        if len(kept) == size and sys.getrefcount(kept) == 3:  # of the list, of this loop, and of the call
-            kept[:] = 0
-            return kept.view(dtype).reshape(shape)
-    fresh = np.zeros(size, np.uint8)
-    _KEPT.append(fresh)
-    del _KEPT[:-_MOST_KEPT]
-    return fresh.view(dtype).reshape(shape)
+    held: list[_Kept] = []
+    free: list[_Kept] = []
+    while _KEPT:  # each thread takes them for itself
+        with suppress(IndexError):
+            entry = _KEPT.pop(0)
+            (held if entry[1]() is not None else free).append(entry)
+    fitting = [entry for entry in free if len(entry[0]) == size]  # memory of other sizes goes back to the system
+    if fitting:
+        memory = fitting.pop()[0]
+        memory[:] = 0
+    else:
+        memory = np.zeros(size, np.uint8)
+    given = np.frombuffer(memory.data, np.uint8)  # an object that all views of it, and only they, keep alive
+    kept = [*held, *fitting, (memory, weakref.ref(given))]
+    while len(kept) > _MOST or sum(len(entry[0]) for entry in kept) > _MOST_BYTES:
+        kept.pop(0)
+    _KEPT.extend(kept)
+    return given.view(dtype).reshape(shape)
 
 
 def check_whole(name: str, value: Any, least: int | None) -> None:

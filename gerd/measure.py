@@ -12,9 +12,10 @@ intervals; docs/measures.md has a formula for each measure, and its limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -35,6 +36,7 @@ Action = Callable[[Transformation, Tensor, tuple[int, int]], Tensor]  # g, f(x),
 
 __all__ = [
     "Action",
+    "Channelled",
     "Covariance",
     "Curve",
     "Effect",
@@ -49,6 +51,7 @@ __all__ = [
     "assert_invariant",
     "bootstrap",
     "chance_error",
+    "channel_errors",
     "covariance_matrix",
     "effect_size",
     "equivariance_error",
@@ -65,7 +68,7 @@ class Measured:
     """An error of a model under a transformation, for each pair of recordings."""
 
     transformation: Transformation
-    relative: Summary  # ‖f(g·x) - ρ(g) f(x)‖ / ‖f(x)‖
+    relative: Summary  # ‖f(g·x) - ρ(g) f(x)‖ / ‖f(x)‖, each norm as a root mean square over what is compared
     absolute: Summary  # root mean square of f(g·x) - ρ(g) f(x), in the unit of the output; of coordinates a distance
     values: Array  # (pairs, 2): relative and absolute
 
@@ -91,13 +94,15 @@ def equivariance_error(
         `heat map` (batch, steps, …, rows, columns) over the whole frame, `scores` (batch, …), which stay as they are,
         or a function of (g, f(x), (width, height)). All but scores may lack the steps: then it is the last one.
     first_step: steps before this one are not compared: for ρ they are not numbers.
+
+    A module is measured in its evaluation mode.
     """
-    act = _action(acts)
+    act, least = _action(acts)
     rows = []
     for scenes in _batches(config, first, count, batch):
         out = _output(model, frames_of(scenes, device))
         out_g = _output(model, frames_of(transformation(scenes), device))
-        late = slice(first_step if out.ndim > 1 and out.shape[1] == scenes.steps else 0, None)
+        late = slice(first_step if out.ndim > least and out.shape[1] == scenes.steps else 0, None)
         settled = out.clone()
         settled[:, : late.start] = math.nan
         expected = act(transformation, settled, (scenes.width, scenes.height))
@@ -115,22 +120,42 @@ def invariance_error(model: Model, config: Config, transformation: Transformatio
 
 
 def assert_equivariant(
-    model: Model, config: Config, transformation: Transformation, *, tolerance: float, **options: Any
+    model: Model,
+    config: Config,
+    transformation: Transformation,
+    *,
+    tolerance: float = math.inf,
+    absolute: float = math.inf,
+    **options: Any,
 ) -> Measured:
-    """Fails unless the median of the relative error is within `tolerance`, up to the end of its interval."""
-    return _judged("equivariant", equivariance_error(model, config, transformation, **options), tolerance)
+    """Fails unless the median error is within its bound, up to the end of its interval.
+
+    `tolerance` bounds the relative error, `absolute` the one in the unit of the output; give one or both.
+    """
+    found = equivariance_error(model, config, transformation, **options)
+    return _judged("equivariant", found, tolerance, absolute)
 
 
 def assert_invariant(
-    model: Model, config: Config, transformation: Transformation, *, tolerance: float, **options: Any
+    model: Model,
+    config: Config,
+    transformation: Transformation,
+    *,
+    tolerance: float = math.inf,
+    absolute: float = math.inf,
+    **options: Any,
 ) -> Measured:
-    """Fails unless the output stays the same within `tolerance`, up to the end of the interval of the median."""
-    return _judged("invariant", invariance_error(model, config, transformation, **options), tolerance)
+    """Fails unless the output stays the same; bounds as in `assert_equivariant`."""
+    found = invariance_error(model, config, transformation, **options)
+    return _judged("invariant", found, tolerance, absolute)
 
 
-def _judged(what: str, found: Measured, tolerance: float) -> Measured:
-    if not found.relative.interval[1] <= tolerance:
-        raise AssertionError(f"the model is not {what} within {tolerance:g}: {found}")
+def _judged(what: str, found: Measured, tolerance: float, absolute: float) -> Measured:
+    if min(tolerance, absolute) == math.inf:
+        raise GerdError("there is no bound to judge by: allowed are tolerance=… and absolute=…")
+    if not (found.relative.interval[1] <= tolerance and found.absolute.interval[1] <= absolute):
+        bounds = [f"{tolerance:g}"] * (tolerance < math.inf) + [f"{absolute:g} absolute"] * (absolute < math.inf)
+        raise AssertionError(f"the model is not {what} within {' and '.join(bounds)}: {found}")
     return found
 
 
@@ -142,8 +167,14 @@ def _batches(config: Config, first: int, count: int, batch: int) -> list[Scenes]
 
 
 def _output(model: Model, frames: Tensor) -> Tensor:
-    with torch.no_grad():
-        out = model(frames.float())
+    try:
+        with torch.no_grad(), _evaluating(model):
+            out = model(frames.float())
+    except GerdError:
+        raise
+    except Exception as error:  # whatever a user's model may raise
+        shape = tuple(frames.shape)
+        raise GerdError(f"the model failed on frames of shape {shape}: {type(error).__name__}: {error}") from error
     if not isinstance(out, Tensor) or len(out) != len(frames):
         shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
         raise GerdError(f"the model gave {shape} for {len(frames)} recordings; allowed: a tensor with one row for each")
@@ -152,16 +183,30 @@ def _output(model: Model, frames: Tensor) -> Tensor:
     return out.double()
 
 
+@contextmanager
+def _evaluating(model: object) -> Iterator[None]:
+    """While each part of a module is in its evaluation mode; then all are as they were."""
+    modes = [(part, part.training) for part in model.modules()] if isinstance(model, torch.nn.Module) else []
+    try:
+        for part, _ in modes:
+            part.training = False
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
 def _distances(out_g: Tensor, expected: Tensor, out: Tensor, axes: int) -> Tensor:
     """(pairs, 2): relative and absolute. Where nothing is expected (not a number) nothing is compared."""
     known = torch.isfinite(expected)
-    gap = torch.where(known, out_g - expected, 0.0).flatten(1)
-    size = torch.where(known, out, 0.0).flatten(1).norm(dim=1)
-    compared = known.flatten(1).sum(1) / axes
+    compared = known.flatten(1).sum(1)
     if not bool((compared > 0).all()):
-        raise GerdError("there is no step at which f(g·x) and f(x) can be compared; allowed: longer recordings")
-    length = gap.norm(dim=1)
-    return torch.stack([length / size.clamp(min=torch.finfo(size.dtype).tiny), length / compared.sqrt()], dim=1)
+        raise GerdError("nothing of f(g·x) and f(x) can be compared; allowed: longer recordings, a smaller amount")
+    gap = torch.where(known, out_g - expected, 0.0).flatten(1).norm(dim=1) / compared.sqrt()
+    size = out.flatten(1).square().mean(1).sqrt()
+    if bool(((size == 0) & (gap > 0)).any()):
+        raise GerdError("the model gave 0 throughout for a recording; an error relative to that is not defined")
+    return torch.stack([gap / torch.where(size > 0, size, 1.0), gap * axes**0.5], dim=1)
 
 
 def _axes(acts: str | Action) -> int:
@@ -169,14 +214,15 @@ def _axes(acts: str | Action) -> int:
     return 2 if acts == "coordinates" else 1
 
 
-def _action(acts: str | Action) -> Action:
+def _action(acts: str | Action) -> tuple[Action, int]:
+    """How ρ(g) acts, and how many axes an output without steps has."""
     if callable(acts):
-        return acts
-    built_in: dict[str, Action] = {
-        "coordinates": act_on_coordinates,
-        "T": act_on_matrices,
-        "heat map": act_on_heat_maps,
-        "scores": act_on_scores,
+        return acts, 1
+    built_in: dict[str, tuple[Action, int]] = {
+        "coordinates": (act_on_coordinates, 2),
+        "T": (act_on_matrices, 3),
+        "heat map": (act_on_heat_maps, 3),
+        "scores": (act_on_scores, 2),
     }
     if acts not in built_in:
         raise GerdError(f"acts {acts!r}: allowed: {', '.join(built_in)}, or a function")
@@ -185,12 +231,14 @@ def _action(acts: str | Action) -> Action:
 
 def act_on_coordinates(g: Transformation, out: Tensor, size: tuple[int, int]) -> Tensor:
     """Places (batch, steps, …, 2), or (batch, 2) at the last step."""
+    _check_end(out, (2,), "coordinates: (batch, steps, …, 2)")
     out, G = _retimed(g, out, 2), _matrices(g, out, size, 2)
     return (G[..., :2, :2] @ out[..., None])[..., 0] + G[..., :2, 2]
 
 
 def act_on_matrices(g: Transformation, out: Tensor, size: tuple[int, int]) -> Tensor:
     """T (batch, steps, …, 3, 3), or (batch, 3, 3) at the last step: G·T."""
+    _check_end(out, (3, 3), "T: (batch, steps, …, 3, 3)")
     return _matrices(g, out, size, 3) @ _retimed(g, out, 3)
 
 
@@ -217,7 +265,12 @@ def act_on_heat_maps(g: Transformation, out: Tensor, size: tuple[int, int]) -> T
 
 def act_on_scores(g: Transformation, out: Tensor, size: tuple[int, int]) -> Tensor:  # noqa: ARG001
     """Scores (batch, classes), which stay; or (batch, steps, classes), which follow the time scale."""
-    return _retimed(g, out, 2)
+    return out if out.ndim <= 2 else _retimed(g, out, 2)
+
+
+def _check_end(out: Tensor, end: tuple[int, ...], allowed: str) -> None:
+    if out.shape[1:][-len(end) :] != end:
+        raise GerdError(f"the model gave an output of shape {tuple(out.shape)}; allowed for {allowed}")
 
 
 def _matrices(g: Transformation, out: Tensor, size: tuple[int, int], least: int) -> Tensor:
@@ -283,7 +336,7 @@ class Curve:
     amounts: tuple[float, ...]
     errors: tuple[Array, ...]  # for each amount, that of each recording
     trained: float | None = None  # the amount in the training data
-    chance: float | None = None  # the error of the best answer that does not look at the events
+    chance: float | None = None  # the error of always saying the mean place, without a transformation
 
     @property
     def summaries(self) -> list[Summary]:
@@ -296,7 +349,10 @@ class Curve:
         return max(medians) / max(min(medians), np.finfo(float).tiny)
 
     def slope(self, neutral: float = 1.0) -> tuple[float, tuple[float, float]]:
-        """Error gained per factor of two in the amount, away from `neutral`: least squares, and its interval."""
+        """Error gained per factor of two in the amount, away from `neutral`: least squares, and its interval.
+
+        The interval is over recordings; where each amount has the same number of them they are taken to be the same.
+        """
         if not all(amount > 0 for amount in self.amounts):
             raise GerdError(f"amounts {self.amounts}: allowed for a slope against the logarithm are positive numbers")
         away = np.abs(np.log2(np.array(self.amounts) / neutral))
@@ -304,16 +360,25 @@ class Curve:
         if not centred.any():
             raise GerdError(f"amounts {self.amounts}: allowed for a slope are different distances from {neutral}")
         weights = centred / (centred**2).sum()
-        rng = np.random.default_rng(0)
-        medians = [np.median(each[rng.integers(0, len(each), (RESAMPLES, len(each)))], axis=1) for each in self.errors]
+        lengths = [len(each) for each in self.errors]
+        drawn = {n: np.random.default_rng(0).integers(0, n, (RESAMPLES, n)) for n in lengths}
+        medians = [np.median(each[drawn[len(each)]], axis=1) for each in self.errors]
         low, high = np.quantile(weights @ np.array(medians), TAILS).tolist()
         return float(weights @ [np.median(each) for each in self.errors]), (low, high)
 
 
 def generalisation_curve(
-    model: Model, config: Config, transformations: Sequence[Transformation], **options: Any
+    model: Model,
+    config: Config,
+    transformations: Sequence[Transformation],
+    *,
+    trained: float | None = None,
+    **options: Any,
 ) -> Curve:
-    """The error against the truth for each of several amounts of one transformation, on the same recordings."""
+    """The error against the truth for each of several amounts of one transformation, on the same recordings.
+
+    trained: the amount in the model's training; the one that changes nothing, unless given.
+    """
     if not transformations or len({g.kind for g in transformations}) > 1:
         raise GerdError("a curve goes over one kind of transformation; allowed: some of the same kind")
     found = tuple(truth_error(model, config, g, **options) for g in transformations)
@@ -321,7 +386,7 @@ def generalisation_curve(
     return Curve(
         tuple(g.amount for g in transformations),
         found,
-        transformations[0].neutral,
+        transformations[0].neutral if trained is None else trained,
         chance_error(config, first, count, options.get("first_step", 0)),
     )
 
@@ -341,7 +406,7 @@ class Covariance:
     channels: tuple[float, ...]  # what the channels are tuned to
     amounts: tuple[float, ...]
     matched: tuple[int, ...]  # for each amount, the channel that should be best
-    count: int  # recordings for each amount
+    count: int  # recordings for each amount, or more
     medians: Array  # (channels, amounts): the error of a channel alone
     weights: Array  # (channels, amounts): its mean share in what the model says
 
@@ -360,6 +425,45 @@ class Covariance:
         return sum(abs(found - wanted) <= within for found, wanted in zip(which, self.matched, strict=True))
 
 
+class Channelled(Protocol):
+    """What a network with several channels says of some recordings; `gerd.models.Reading` is one."""
+
+    @property
+    def places(self) -> Tensor: ...  # (batch, channels, steps, 2), in pixels: of each channel alone
+    @property
+    def weights(self) -> Tensor: ...  # (batch, channels, steps): its share in the answer
+
+
+def channel_errors(
+    read: Callable[[Tensor], Channelled],
+    config: Config,
+    transformation: Transformation,
+    *,
+    count: int = 64,
+    first: int = 0,
+    first_step: int = 0,
+    device: str = "cpu",
+    batch: int = 16,
+) -> tuple[Array, Array]:
+    """(channels, count) each: mean distances of the channels from the first actor in pixels, and their mean shares.
+
+    `read` is a function of frames, such as `network.read` of the networks in `gerd.models`.
+    """
+    errors, shares = [], []
+    for scenes in _batches(config, first, count, batch):
+        seen = transformation(scenes)
+        with torch.no_grad(), _evaluating(getattr(read, "__self__", None)):
+            reading = read(frames_of(seen, device).float())
+        truth = torch.from_numpy(seen.trajectory.parameters(np.arange(seen.steps))[:, 0, :, 0, :2])
+        places, weights = reading.places.double().cpu(), reading.weights.double().cpu()
+        if places.shape != (len(truth), weights.shape[1], *truth.shape[1:]) or weights.shape != places.shape[:3]:
+            found = f"places of shape {tuple(places.shape)} and weights of shape {tuple(weights.shape)}"
+            raise GerdError(f"the model gave {found}; allowed: (batch, channels, steps, 2), and without the 2")
+        errors.append((places - truth[:, None]).norm(dim=-1)[..., first_step:].mean(-1).T)
+        shares.append(weights[..., first_step:].mean(-1).T)
+    return torch.cat(errors, dim=1).numpy(), torch.cat(shares, dim=1).numpy()
+
+
 def covariance_matrix(
     errors: Sequence[ArrayLike],
     weights: Sequence[ArrayLike],
@@ -367,7 +471,7 @@ def covariance_matrix(
     amounts: Sequence[float],
     matched: Sequence[int],
 ) -> Covariance:
-    """From errors and weights (channels, recordings) of each amount."""
+    """From errors and weights (channels, recordings) of each amount, as `channel_errors` gives them."""
     table = [np.asarray(each, np.float64) for each in errors]
     shares = [np.asarray(each, np.float64) for each in weights]
     if not len(table) == len(shares) == len(amounts) == len(matched) or any(len(e) != len(channels) for e in table):
@@ -376,7 +480,7 @@ def covariance_matrix(
         tuple(channels),
         tuple(amounts),
         tuple(matched),
-        table[0].shape[1],
+        min(each.shape[1] for each in table),
         np.stack([np.median(each, axis=1) for each in table], axis=1),
         np.stack([each.mean(axis=1) for each in shares], axis=1),
     )

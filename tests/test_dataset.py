@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,35 @@ def test_memory_is_used_again_only_when_nobody_holds_it() -> None:
     assert not again.any()
     held = [frames() for _ in range(9)]
     assert len({tensor.data_ptr() for tensor in (again, *others, *held)}) == 13
-    assert len(items._KEPT) == items._MOST_KEPT
+    assert len(items._KEPT) == items._MOST
+    del held[:]
+    items.zeros((items._LEAST,), np.uint8)
+    assert [len(memory) for memory, _ in items._KEPT] == [items._LEAST]  # what is free and does not fit is given back
+
+
+def test_threads_do_not_get_the_same_memory() -> None:
+    def fill(value: int) -> bool:
+        for _ in range(60):
+            mine = items.zeros((items._LEAST,), np.uint8)
+            if mine.any():
+                return False
+            mine[:] = value
+            if not (mine == value).all():
+                return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(fill, range(1, 5)))
+
+
+def test_little_is_kept_of_huge_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(items, "_MOST_BYTES", 2 * items._LEAST)
+    items._KEPT.clear()
+    held = [items.zeros((items._LEAST,), np.uint8) for _ in range(4)]
+    assert len(items._KEPT) == 2
+    items._KEPT.clear()
+    held.append(items.zeros((2 * items._LEAST + 1,), np.uint8))
+    assert items._KEPT == []
 
 
 # What an item is

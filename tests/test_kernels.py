@@ -132,3 +132,32 @@ def test_memory_does_not_grow_with_the_batch(monkeypatch: pytest.MonkeyPatch, bo
     assert [recording.digest for recording in made] == truth
     assert 0 < max(sizes) <= 2 * 1000  # the chunk about step 0 may be as long as two
     assert len(sizes) > 1
+
+
+FORKED = """
+import os, gerd
+config = gerd.parse('''
+sensor: {width: 640, height: 480}
+steps: 30
+upsampling: 2
+actors:
+  - shape: square
+    translation: {start: [320, 240], velocity: [1.3, 0.4], acceleration: 0}
+    scale: {start: 60, velocity: 0.3, acceleration: 0}
+''')
+windows = gerd.simulate_chunks(config, chunk=10, backend="cpu")
+wanted = [window.digest for window in gerd.simulate_chunks(config, chunk=10, backend="cpu")][1:]
+next(windows)
+child = os.fork()
+good = [window.digest for window in windows] == wanted
+if child == 0:
+    os._exit(not good)
+raise SystemExit(not good or os.waitpid(child, 0)[1] != 0)
+"""
+
+
+@needs_numba
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_recording_goes_on_in_both_processes_of_a_fork() -> None:
+    """In the child and in its parent, each with integrators of its own; the frame is large."""
+    subprocess.run([sys.executable, "-c", FORKED], check=True)

@@ -17,7 +17,10 @@ from gerd import measure
 from gerd.config import Config
 from gerd.errors import GerdError
 from gerd.measure import Curve
+from gerd.models import Reading, ScaleChannels
 from gerd.simulation import scenes_of
+from gerd.studies.training import TINY, recordings
+from gerd.studies.training import errors as studied_errors
 from gerd.trajectory import derivatives, matrix
 from gerd.transformation import (
     KINDS,
@@ -272,6 +275,96 @@ def test_scores_stay() -> None:
     assert 0.4 < thinned.relative.median < 0.6
 
 
+def test_scores_without_steps_stay_at_any_speed_and_keep_all_classes() -> None:
+    """As many classes as there are steps: none is taken for a step that is too early."""
+
+    def scores(frames: Tensor) -> Tensor:
+        return torch.arange(8.0).expand(len(frames), 8) + 1
+
+    for g in (time_scale(2), translation(1)):
+        found = measure.equivariance_error(scores, sliding(), g, acts="scores", count=2, first_step=3)
+        assert (found.values == 0).all()
+
+    def first_differs(frames: Tensor) -> Tensor:
+        return torch.cat([frames.sum((1, 2, 3, 4))[:, None], scores(frames)[:, 1:]], dim=1)
+
+    changed = measure.equivariance_error(first_differs, sliding(), density(0.5), acts="scores", count=2, first_step=3)
+    assert changed.absolute.median > 0
+
+
+def test_a_heat_map_that_moves_far_is_compared_with_all_of_it() -> None:
+    """Exactly equivariant, by a shift so large that little of the frame has an image in it."""
+    square = actor("square", at=12.0, velocity=(0.5, 0.0), size=9.0)
+    far = config(square, width=48, height=48, steps=8, integrator={"initial": 0.0, "warmup": 4})
+    for shift in (8, 20):
+        found = measure.equivariance_error(picture, far, translation(shift), acts="heat map", count=2)
+        assert found.relative.median < 1e-12
+        still = measure.equivariance_error(
+            lambda frames: picture(frames) * 0 + 1, far, translation(shift), acts="heat map", count=2
+        )
+        assert still.relative.median < 1e-12
+    lost = measure.equivariance_error(lambda f: picture(f).flip(-1), far, translation(20), acts="heat map", count=2)
+    assert lost.relative.median > 0.1
+
+
+def test_a_module_is_measured_in_its_evaluation_mode_and_left_as_it_was() -> None:
+    class Noisy(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept, self.frozen = torch.nn.Dropout(0.5), torch.nn.Dropout(0.5).eval()
+
+        def forward(self, frames: Tensor) -> Tensor:
+            return centroid(self.frozen(self.kept(frames)))
+
+    model = Noisy()
+    found = measure.invariance_error(model, sliding(), translation(0), count=3)
+    assert (found.values == 0).all()
+    assert (model.training, model.kept.training, model.frozen.training) == (True, True, False)
+
+
+def test_a_bound_in_pixels() -> None:
+    """A model that is off by exactly 1 px in x: a small part of its output, and a distance."""
+
+    def off(frames: Tensor) -> Tensor:
+        return centroid(frames) + torch.tensor([float(centroid(frames)[0, 0] > 26), 0.0])
+
+    square = config(
+        actor("square", at=24.0, velocity=(1.0, 0.0), size=9.0),
+        width=48, height=48, steps=8, integrator={"initial": 0.0, "warmup": 4},
+    )  # fmt: skip
+    found = measure.equivariance_error(off, square, translation(-8), count=1)
+    assert found.absolute.median == pytest.approx(1.0)
+    measure.assert_equivariant(off, square, translation(-8), tolerance=0.1, count=1)
+    with pytest.raises(AssertionError, match=r"not equivariant within 0\.1 and 0\.5 absolute"):
+        measure.assert_equivariant(off, square, translation(-8), tolerance=0.1, absolute=0.5, count=1)
+    with pytest.raises(GerdError, match="no bound to judge by"):
+        measure.assert_invariant(off, square, translation(-8), count=1)
+
+
+def test_errors_of_the_channels_of_any_network() -> None:
+    """Two channels, one of which says the truth at rest and the other a place that is 3 px away."""
+    still = config(actor("square", at=[20.0, 24.0], velocity=(0.0, 0.0), size=9.0), width=48, height=48, steps=8)
+
+    def read(frames: Tensor) -> Any:
+        place = torch.tensor([20.0, 24.0]).expand(len(frames), 8, 2)
+        shares = torch.tensor([0.25, 0.75])[None, :, None].expand(len(frames), 2, 8)
+        return Reading(place, torch.stack([place, place + torch.tensor([0.0, 3.0])], dim=1), shares)
+
+    errors, shares = measure.channel_errors(read, still, translation(0), count=3)
+    np.testing.assert_array_equal(errors, [[0] * 3, [3] * 3])
+    np.testing.assert_array_equal(shares, [[0.25] * 3, [0.75] * 3])
+    moved, _ = measure.channel_errors(read, still, translation(0, 3), count=3, first_step=5)
+    np.testing.assert_allclose(moved, [[3] * 3, [0] * 3], atol=1e-12)
+    with pytest.raises(GerdError, match=r"allowed: \(batch, channels, steps, 2\), and without the 2"):
+        measure.channel_errors(lambda f: replace(read(f), weights=f[:, :2]), still, translation(0), count=3)
+    network = ScaleChannels(layers=TINY, seed=1)
+    data = recordings(sliding(), 0, 3, "cpu")
+    wanted = studied_errors(network, data, 2)
+    errors, shares = measure.channel_errors(network.read, sliding(), translation(0), count=3, first_step=2)
+    np.testing.assert_allclose(errors, wanted.channels, rtol=1e-4)
+    np.testing.assert_allclose(shares, wanted.weights, rtol=1e-4)
+
+
 def test_an_own_action() -> None:
     def edges(frames: Tensor) -> Tensor:
         """Only x, as a column of its own."""
@@ -308,6 +401,10 @@ def test_steps_before_the_first_are_not_compared() -> None:
         ({"transformation": time_scale(2)}, "allowed is an output (batch, steps, …)"),
         ({"transformation": velocity(1)}, "acts differently at each step"),
         ({"model": steady_centroid, "transformation": time_scale(4), "first_step": 6}, "longer recordings"),
+        ({"model": lambda frames: frames.new_zeros(len(frames), 2)}, "gave 0 throughout for a recording"),
+        ({"model": lambda frames: centroid(frames)[:, :1]}, "allowed for coordinates: (batch, steps, …, 2)"),
+        ({"model": centroid, "acts": "T"}, "allowed for T: (batch, steps, …, 3, 3)"),
+        ({"model": lambda frames: frames.view(7, -1)}, "the model failed on frames of shape (3, 8, 2, 48, 48): "),
     ],
 )
 def test_mistakes_are_named(arguments: dict[str, Any], message: str) -> None:

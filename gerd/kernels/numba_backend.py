@@ -100,10 +100,10 @@ class _State:
             )
             for _ in range(2)
         ]
+        self._drawn = (height, width) if scenes.shape_noise > 0 else (1, 1)  # size of `activation`
         self._carried = (
             _blank(height, width),  # v
             np.empty(height * -(-width // TOGETHER), np.int64),  # first pixels of the blocks of v that are begun
-            np.zeros((height, width) if scenes.shape_noise > 0 else (1, 1), np.int32),  # activation
             np.zeros(3, np.int64),  # how many pending, how many hidden, how many begun
             _blank(height, width),  # change
             np.zeros((height, -(-width // 64)), np.uint64),  # touched
@@ -128,20 +128,21 @@ class _State:
 
     def begin(self) -> None:
         """Forget the shapes of the recording before; the kernel forgets its integrators."""
-        self._carried[2][:] = 0
+        self._activation = _blank(*self._drawn)
         for frame in self.frames:
             for bounds in frame[1:5]:
                 bounds[:] = 0
 
     def carried(self) -> tuple[Any, ...]:
-        return (*self.frames, *self._carried)
+        return (*self.frames, self._activation, *self._carried)
 
 
 def _blank(height: int, width: int) -> NDArray[np.int32]:
     """Zeros that, if they are many, cost nothing until they are touched: np.zeros may clear memory that was in use."""
     if height * width < 2**18:
         return np.zeros((height, width), np.int32)
-    return np.frombuffer(mmap.mmap(-1, 4 * height * width), np.int32).reshape(height, width)
+    private = mmap.mmap(-1, 4 * height * width, access=mmap.ACCESS_COPY)  # a forked process has its own
+    return np.frombuffer(private, np.int32).reshape(height, width)
 
 
 @cache

@@ -152,8 +152,10 @@ def cross_ellipse(ellipse, f, wide, low, high, begins, ends):
 @compiled
 def cross_convex(sides, f, rows, wide, low, high, begins, ends):
     for s in range(f):
-        begins[s, low:high] = ABSENT
-        ends[s, low:high] = -1
+        for y in rows_of(low, high):
+            begins[s, y] = ABSENT
+        for y in rows_of(low, high):
+            ends[s, y] = -1
     for side in range(len(sides)):
         top, x_top, slope = sides[side, 0], sides[side, 2], sides[side, 3]
         begin, end = row_at(top, rows), row_at(sides[side, 1], rows)
@@ -169,7 +171,10 @@ def cross_convex(sides, f, rows, wide, low, high, begins, ends):
 
 @compiled
 def cross_any(sides, f, rows, wide, low, high, cols):
-    cols[:, :, low:high] = ABSENT
+    for k in range(len(cols)):
+        for s in range(f):
+            for y in rows_of(low, high):
+                cols[k, s, y] = ABSENT
     for side in range(len(sides)):
         top, x_top, slope = sides[side, 0], sides[side, 2], sides[side, 3]
         for r in range(row_at(top, rows), row_at(sides[side, 1], rows)):
@@ -197,7 +202,8 @@ def compare(pieces, intensity, geometry, old, new, change, touched, scratch):
     Returns where something may have changed: pixel rows, and words of `touched` in them, each as first and end.
     """
     convex, slot = pieces[2], pieces[3]
-    begin, end, leftmost, rightmost, pixel_of = geometry[1], 0, ABSENT, np.int32(1), scratch[4]
+    begin, end, pixel_of = geometry[1], 0, scratch[4]
+    leftmost, rightmost = ABSENT, np.int32(1)  # columns; the last one is looked up as rightmost - 1
     old_cols, old_low, old_high, old_whole_low, old_whole_high, old_left, old_right = old
     new_cols, new_low, new_high, new_whole_low, new_whole_high, new_left, new_right = new
     nearer, visible_old, visible_new, lists, sums, more, least, most = scratch[5:]
@@ -272,8 +278,10 @@ def absent_outside(cols, low, high, first, last):
     if first < low or high < last:
         for k in range(len(cols)):
             for s in range(cols.shape[1]):
-                cols[k, s, first:low] = ABSENT
-                cols[k, s, high:last] = ABSENT
+                for y in rows_of(first, low):
+                    cols[k, s, y] = ABSENT
+                for y in rows_of(high, last):
+                    cols[k, s, y] = ABSENT
 
 
 @compiled
@@ -501,7 +509,8 @@ def forget(v, begun, number):
     width = v.shape[1]
     for i in range(number):
         y, block = begun[i] // width, begun[i] % width
-        v[y, block : block + TOGETHER] = 0
+        for x in range(block, min(block + TOGETHER, width)):
+            v[y, x] = 0
 
 
 @compiled
@@ -591,11 +600,11 @@ def hide(key, step, index, table, pieces, geometry, new, activation, change, tou
 
 
 @compiled
-def larger(keys, background, room):
-    """Arrays with the same events and room for at least `room` of them."""
+def larger(keys, background, made, room):
+    """Arrays with the same `made` events and room for at least `room` of them; the rest is left untouched."""
     more_keys, more_background = np.empty(room + len(keys), np.int64), np.empty(room + len(keys), np.bool_)
-    more_keys[: len(keys)] = keys
-    more_background[: len(keys)] = background
+    for i in range(made):
+        more_keys[i], more_background[i] = keys[i], background[i]
     return more_keys, more_background
 
 
@@ -614,11 +623,11 @@ def simulate_steps(
     shape_table, has_shape, drop_below, background_table, has_background = noise
     key, index = identity
     keys, background = room
-    old, new, v, begun, activation, counts, change, touched = state
+    old, new, activation, v, begun, counts, change, touched = state
     hidden, pending, drawn, picked = scratch[:4]
     if fresh:
         forget(v, begun, counts[2])
-        counts[:] = 0
+        counts[0] = counts[1] = counts[2] = 0
     made = 0
     groups = (width + 4 * BLOCK - 1) // (4 * BLOCK)
     for i in range(len(steps)):
@@ -637,8 +646,11 @@ def simulate_steps(
             first, last, left, right = 0, height, 0, touched.shape[1]
         old, new = new, old
         if reference:
-            change[first:last] = 0
-            touched[first:last] = 0
+            for y in range(first, last):
+                for x in range(width):
+                    change[y, x] = 0
+                for word in range(touched.shape[1]):
+                    touched[y, word] = NONE
             continue
         for k in range(counts[0]):
             y, x = pending[k] // width, pending[k] % width
@@ -652,7 +664,7 @@ def simulate_steps(
         # Made room for once per step: rebinding arrays where events are written would count references there.
         needed = made + found + max(0, last - first) * (right - left) * 64
         if needed > len(keys):
-            keys, background = larger(keys, background, needed)
+            keys, background = larger(keys, background, made, needed)
         offset = step * height * width * 2
         for y in range(first, last):
             for word in range(left, right):

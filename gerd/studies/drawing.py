@@ -42,9 +42,14 @@ def provenance(results: Results) -> str:
     """What the numbers were made by."""
     made = results["made"]
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-    return (
-        f"Made on {made['date']} by `{made['command']}` in {made['seconds']:.0f} s on {made['device']} ({versions}).\n"
-    )
+    training = f", with {made['seconds']:.0f} s of training" if made["seconds"] else ""
+    return f"Made on {made['date']} by `{made['command']}` on {made['device']}{training} ({versions}).\n"
+
+
+SURELY = (
+    "*Surely*: in every seed the 95 % bootstrap interval of the mean difference, over test recordings, leaves out 0. "
+    "Several comparisons are not corrected for.\n"
+)
 
 
 def write_csv(out: Path, rows: Sequence[Mapping[str, Any]], name: str = "summary.csv") -> None:

@@ -37,7 +37,7 @@ class Folder:
     """The folder of one study."""
 
     def __init__(self, path: Path | str, study: str, order: Order, config: Config, **more: Any):
-        self.path, self.study, self.order = Path(path), study, order
+        self.path, self.study, self.order, self._news = Path(path), study, order, False
         known = self.path / "settings.json"
         size = {name: value for name, value in asdict(order.size).items() if name != "first_step" and value != ()}
         settings = {"seed": order.seed, **size, "recipe": asdict(order.recipe), "config": config.digest, **more}
@@ -69,10 +69,13 @@ class Folder:
         return _read(file) if file.exists() else None
 
     def keep(self, run: str, results: Results) -> None:
+        self._news = True
         write_json(results, self.path / "runs" / f"{run}.json")
 
     def finish(self, results: Results, seconds: float) -> Results:
-        """Write all results, with what they were made by and in which time."""
+        """Write all results, with what they were made by and in which time; if nothing is new, those that are there."""
+        if not self._news and (self.path / "results.json").exists():
+            return read_results(self.path, self.study)
         device = self.order.device
         made = {
             "date": time.strftime("%Y-%m-%d"),
@@ -99,12 +102,21 @@ def command() -> str:
     return shlex.join([*program, *sys.argv[1:]])
 
 
-def read_results(path: Path | str, study: str) -> Results:
-    """The results in a folder."""
+def study_of(path: Path | str) -> Any:
+    """Which study the results in a folder are of."""
+    return _finished(path).get("study")
+
+
+def _finished(path: Path | str) -> Results:
     file = Path(path) / "results.json"
     if not file.exists():
         raise GerdError(f"{file}: is not there; allowed is the folder of a finished study")
-    results = _read(file)
+    return _read(file)
+
+
+def read_results(path: Path | str, study: str) -> Results:
+    """The results in a folder."""
+    file, results = Path(path) / "results.json", _finished(path)
     if results.get("study") != study:
         raise GerdError(f"{file}: is of the study {results.get('study')!r}, and not of {study!r}")
     return results

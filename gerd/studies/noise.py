@@ -171,17 +171,17 @@ def report(results: store.Results, out: Path) -> str:
             drawing.provenance(results),
             f"A network with one time constant (μ = {MU}) finds a square that moves, turns and changes its size. "
             f"{CLEAN.capitalize()}, and {NOISY} ({levels_of}), on {results['settings']['training']} recordings; "
-            "tested on "
-            f"{results['settings']['tests']} others with one noise at a time. Each noise is a probability.\n",
+            f"tested on {results['settings']['tests']} others with one noise at a time. Each noise is a probability.\n",
             "## Conclusions\n",
             *(f"- {line}" for line in conclusions(results)),
+            f"\n{drawing.SURELY}",
             "\n## Errors\n",
             drawing.save(figure, out, "noise"),
             "Medians with quartiles; differences and Cohen's d are positive where the training with noise is better.\n",
             *tables,
             "## Limits\n",
             "The noises are those of the simulator, independent from pixel to pixel and step to step; a camera's are "
-            "not.\n",
+            "not. Each was tested by itself, and not together as in the training with noise.\n",
         ]
     )
 

@@ -28,11 +28,15 @@ def run_study(
 ) -> Path:
     """Where the report is. `source` is a finished folder to draw again; `own` is the user's model, for symmetry."""
     given = {option: value for option, value in own.items() if value is not None}
+    if source is not None and name is None:
+        name = store.study_of(source)
     name = name or ("symmetry" if given else None)
     if name not in STUDIES:
         raise GerdError(f"study {name or '(none)'}: allowed: {', '.join(STUDIES)}")
     if given and name != "symmetry":
         raise GerdError(f"--{next(iter(given))}: goes with the study symmetry, not with {name}")
+    if name == "symmetry" and changes.get("seeds") is not None:
+        raise GerdError("--seeds: goes with the other studies; symmetry is of one network")
     if "checkpoint" in given and "model" not in given:
         raise GerdError("--checkpoint: goes with --model, which says whose weights they are")
     study = import_module(f"gerd.studies.{name}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from gerd.transformation import KINDS, UNITS, Transformation, acceleration, velo
 TOLERANCE = 1.0  # pixels by which the error may grow under a transformation that is respected
 TIME_SCALES = (1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
 OWN = "five time constants, trained here"
+SPATIAL = ("translation", "rotation", "scale", "shear", "velocity", "acceleration")
 SIZES = {
     "full": Size(side=128, training=1400, tests=200, epochs=8, batch=16, seeds=1, layers=FULL, first_step=16),
     "quick": Size(side=64, training=160, tests=24, epochs=10, batch=8, seeds=1, layers=SMALL, first_step=16),
@@ -74,6 +76,8 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
         "shape_noise": (noise.shape, 0.03, 0.1, 0.3),
         "density": (1 - noise.event, 1.0, 0.5, 0.25, 0.1, 0.05),
     }
+    if any(actor.translation.border == "wrap" for actor in config.actors):  # a torus cannot be moved or turned
+        amounts = {kind: several for kind, several in amounts.items() if kind not in SPATIAL}
     moving = {"velocity": velocity, "acceleration": acceleration}
     return {
         kind: [
@@ -109,6 +113,13 @@ def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
     return network
 
 
+def _sources(model: str | None, checkpoint: Path | str | None) -> dict[str, Path]:
+    """The files that a user's network comes from, as far as they are known: with other content it is another one."""
+    found = {} if checkpoint is None else {"checkpoint_sha256": Path(checkpoint)}
+    written = getattr(sys.modules.get((model or "").partition(":")[0]), "__file__", None)
+    return found | ({} if written is None else {"model_sha256": Path(written)})
+
+
 def _load_weights(network: torch.nn.Module, file: Path) -> None:
     """A state dict, as it is or below one of the usual names; from PyTorch's format or safetensors."""
     try:
@@ -141,6 +152,7 @@ def compute(
         raise GerdError(f"steps: got {config.steps}: allowed with this study are more than {size.first_step}")
     network: Any = None if model is None else load_model(model, checkpoint, order.device)
     own = {"model": model or OWN, "checkpoint": None if checkpoint is None else str(checkpoint)}
+    own |= {name: sha256(file.read_bytes()).hexdigest() for name, file in _sources(model, checkpoint).items()}
     folder = store.Folder(out, "symmetry", order, config, **own)
     seconds, first = 0.0, size.training
     if network is None:
@@ -194,14 +206,16 @@ def respected(results: store.Results, kind: str) -> dict[str, bool]:
 def conclusions(results: store.Results) -> list[str]:
     """What the numbers say."""
     groups: dict[str, list[str]] = {"in all amounts tested": [], "in some": [], "in none": []}
-    for kind in results["kinds"]:
+    untested = [kind for kind in results["kinds"] if not respected(results, kind)]
+    for kind in (kind for kind in results["kinds"] if kind not in untested):
         verdicts = respected(results, kind)
         amounts = ", ".join(f"{float(amount):g}" for amount, good in verdicts.items() if good)
         group = (
             "in all amounts tested" if all(verdicts.values()) else "in some" if any(verdicts.values()) else "in none"
         )
         groups[group].append(f"{kind} ({amounts} {UNITS.get(kind, '')})".replace(" )", ")") if amounts else kind)
-    return [f"Respected {group}: {', '.join(kinds) or 'nothing'}." for group, kinds in groups.items()]
+    lines = [f"Respected {group}: {', '.join(kinds) or 'nothing'}." for group, kinds in groups.items()]
+    return lines + ([f"Not tested: {', '.join(untested)}; the recordings are too short for it."] if untested else [])
 
 
 def curve_of(results: store.Results, kind: str) -> Curve:
@@ -261,23 +275,19 @@ def report(results: store.Results, out: Path) -> str:
             "# Which transformations does a network respect?\n",
             drawing.provenance(results),
             f"Network: {results['model']}. Each transformation is rendered from the scene, with the same draws, on "
-            "the same "
-            f"{results['settings']['tests']} recordings. An amount is *respected* if the median growth of the error, "
-            "up to "
-            f"the end of its 95 % interval, is at most {results['tolerance']:g} px. Always saying the mean place gives "
-            f"{results['chance']:.1f} px.\n",
+            f"the same {results['settings']['tests']} recordings. An amount is *respected* if the median growth of "
+            f"the error, up to the end of its 95 % interval, is at most {results['tolerance']:g} px. Always saying "
+            f"the mean place gives {results['chance']:.1f} px.\n",
             "## Conclusions\n",
             *(f"- {line}" for line in conclusions(results)),
             "\n## Errors\n",
             drawing.save(figure, out, "symmetry"),
             "The first amount of each transformation changes nothing. The equivariance error compares the answer "
-            "with the "
-            "transformed answer, and not with the truth.\n",
+            "with the transformed answer, and not with the truth.\n",
             drawing.table(header, lines),
             "## Limits\n",
             "A transformation may take the shape out of the frame or change how many events there are; then no "
-            "network can "
-            "respect it. What is respected on these stimuli need not be on others.\n",
+            "network can respect it. What is respected on these stimuli need not be on others.\n",
         ]
     )
 

@@ -147,6 +147,11 @@ def curve_of(results: store.Results, model: str) -> Curve:
     return Curve(SCALES, tuple(pooled), TRAINED, results["chance"])
 
 
+def curves_of(results: store.Results, model: str) -> list[Curve]:
+    """Each seed by itself."""
+    return [Curve(SCALES, tuple(errors), TRAINED, results["chance"]) for errors in errors_of(results, model).values()]
+
+
 def matrix_of(results: store.Results, model: str, seed: str) -> Covariance:
     """Channels against scales, in one training.
 

@@ -8,6 +8,7 @@ from typing import Any
 from gerd.measure import summary
 from gerd.models import TIME_CONSTANTS
 from gerd.studies.drawing import (
+    SURELY,
     between,
     draw_curves,
     draw_matrix,
@@ -33,6 +34,7 @@ from gerd.studies.timescale import (
     best_single,
     compared,
     curve_of,
+    curves_of,
     errors_of,
     matrix_of,
 )
@@ -62,12 +64,13 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
             _setting(results),
             "## Conclusions\n",
             *(f"- {line}" for line in conclusions(results)),
+            f"\n{SURELY}",
             "\n## The paper's comparison\n",
             f"The five time constants against the middle one alone (μ = {TIME_CONSTANTS[MIDDLE]:g}). Errors are "
-            "medians "
-            "with quartiles, all seeds together; differences are means with 95 % bootstrap intervals and Cohen's d "
-            "is the "
-            "mean of the seeds with the smallest and the largest, positive where five are better.\n",
+            "medians with quartiles, all seeds together. Differences are the mean of the seeds, with the lowest and "
+            "the highest end of the seeds' 95 % bootstrap intervals; Cohen's d is the mean of the seeds, with the "
+            "smallest and the largest. Both are positive where five are better. Networks of the same seed are "
+            "compared.\n",
             _versus(results, BASELINE, MULTI),
             _curves(results, out, _of(results, MULTI, BASELINE, best, ANCHORED, UNIFORM), "curves"),
             "## Against the best time constant alone\n",
@@ -78,20 +81,15 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
             _curves(results, out, [MULTI, *SINGLES], "singles"),
             "## Which channel is right, and which is used\n",
             "Errors of each channel alone, and its mean share in the fused heat map, of the first seed. A frame "
-            "marks the "
-            "channel that matches the one which is right at s = 1: with μ nearest to μ / s. In the anchored variant "
-            "that is "
-            f"μ = {TIME_CONSTANTS[MIDDLE]:g}, otherwise the one with the smallest error. Bold is the smallest error "
-            "or the "
-            "largest share.\n",
+            "marks the channel that matches the one which is right at s = 1: with μ nearest to μ / s. In the "
+            f"anchored variant that is μ = {TIME_CONSTANTS[MIDDLE]:g}, otherwise the one with the smallest error. "
+            "Bold is the smallest error or the largest share.\n",
             _matrices(results, out, _of(results, MULTI, ANCHORED)),
             _diagonals(results, _of(results, MULTI, ANCHORED)),
             "## Limits\n",
             "One shape, one kind of motion and one sensor; the recordings have the same length at every scale, so a "
-            "slow "
-            "one shows less of its path. Background noise does not scale with time. All seeds share the recordings: "
-            "the "
-            "intervals are over test recordings, the range of d is over trainings.\n",
+            "slow one shows less of its path. Background noise does not scale with time. All seeds share the "
+            "recordings: the intervals are over test recordings, the range of d is over trainings.\n",
             "Every number is in the study's results.json, each summary (model, seed, scale) in summary.csv.\n",
         ]
     )
@@ -102,14 +100,11 @@ def _setting(results: Results) -> str:
     held_out = len(results["runs"][MULTI][str(size["seed"])]["errors"][f"{TRAINED:g}"])
     return (
         f"A square of 0.1 to 0.4 of a frame of {size['side']}×{size['side']} pixels moves by ±s px per step along "
-        "each axis "
-        f"and changes its size by ±s/4, for 60 steps; {size['kept']:.0%} of the events are kept, and the background "
-        "noise is 0.001. "
-        f"Training: {size['training']} recordings at s = 1, {size['epochs']} epochs, {size['seeds']} "
-        f"seed{'s' * (size['seeds'] != 1)}; test: {held_out} others at s = 1 and {size['tests']} at each other "
-        "scale. The error of a recording is the mean distance from the truth over steps 20 to 59. Always saying the "
-        "mean "
-        f"place gives {results['chance']:.1f} px.\n"
+        f"each axis and changes its size by ±s/4, for 60 steps; {size['kept']:.0%} of the events are kept, and the "
+        f"background noise is 0.001. Training: {size['training']} recordings at s = 1, {size['epochs']} epochs, "
+        f"{size['seeds']} seed{'s' * (size['seeds'] != 1)}; test: {held_out} others at s = 1 and {size['tests']} at "
+        "each other scale. The error of a recording is the mean distance from the truth over steps 20 to 59. Always "
+        f"saying the mean place gives {results['chance']:.1f} px at s = 1.\n"
     )
 
 
@@ -126,19 +121,19 @@ def conclusions(results: Results) -> list[str]:
         f"The paper's result {holds}: against μ = {TIME_CONSTANTS[MIDDLE]:g} alone, five time constants have d > "
         f"{LARGE} at {mean} of {len(paper)} unseen scales in the mean of the seeds, and at {always} in every seed. The "
         f"smallest d of a seed is {smallest.d[1]:.2f}, at s = {smallest.scale:g}.",
-        f"Five time constants {_verdict(results, best, MULTI, f'the best single one, μ = {best.split()[1]}')}",
+        f"Five time constants: {_verdict(results, best, MULTI, f'the best single one, μ = {best.split()[1]}')}",
     ]
     each = [_unseen(compared(results, single, MULTI)) for single in SINGLES]
     everywhere = sum(all(comparisons[i].better for comparisons in each) for i in range(len(UNSEEN)))
     lines.append(
-        f"Five time constants are better than every single one at {everywhere} of {len(UNSEEN)} unseen scales."
+        f"Five time constants are surely better than every single one at {everywhere} of {len(UNSEEN)} unseen scales."
         + (" So the gain is not that of a better time constant." if everywhere == len(UNSEEN) else "")
     )
-    ratios = {model: curve_of(results, model).ratio for model in (MULTI, best, BASELINE)}
+    ratios = {model: _each([curve.ratio for curve in curves_of(results, model)]) for model in (MULTI, best, BASELINE)}
     lines.append(
-        f"From the best to the worst scale the median error grows by a factor of {ratios[MULTI]:.2f} with five time "
-        f"constants, {ratios[best]:.2f} with μ = {best.split()[1]} alone and {ratios[BASELINE]:.2f} with μ = "
-        f"{TIME_CONSTANTS[MIDDLE]:g} alone."
+        "From the best to the worst scale the median error grows, in the mean of the seeds (smallest to largest), by a "
+        f"factor of {ratios[MULTI]} with five time constants, {ratios[best]} with μ = {best.split()[1]} alone and "
+        f"{ratios[BASELINE]} with μ = {TIME_CONSTANTS[MIDDLE]:g} alone."
     )
     lines += [_covariant(results, model) for model in _of(results, MULTI, ANCHORED)]
     named = {ANCHORED: "Anchored variant", UNIFORM: "Uniform weights, the negative control"}
@@ -177,10 +172,8 @@ def _covariant(results: Results, model: str) -> str:
     chosen, near_chosen = (sum(each.on_diagonal(each.selected, within) for each in found) for within in (0, 1))
     return (
         f"Covariance of the {name}, over {len(SCALES)} scales × {len(found)} seeds: the channel with the smallest "
-        "error is "
-        f"the matched one in {best} of {cells} cases, and at most one channel away in {near}; the channel with the "
-        "largest "
-        f"share is the matched one in {chosen}, and at most one away in {near_chosen}."
+        f"error is the matched one in {best} of {cells} cases, and at most one channel away in {near}; the channel "
+        f"with the largest share is the matched one in {chosen}, and at most one away in {near_chosen}."
     )
 
 
@@ -211,12 +204,21 @@ def _versus(results: Results, reference: str, model: str) -> str:
 def _all(results: Results, models: list[str]) -> str:
     rows = []
     for model in models:
-        curve = curve_of(results, model)
-        slope, interval = curve.slope()
-        medians = [f"{each.median:.2f}" for each in curve.summaries]
-        rows.append([model, *medians, f"{curve.ratio:.2f}", f"{slope:.2f} ({between(interval)})"])
-    text = table(["median px at s =", *(f"{s:g}" for s in SCALES), "max/min", "px per octave (interval)"], rows)
-    return text + "\nAn octave is a factor of two away from s = 1.\n"
+        medians = [f"{each.median:.2f}" for each in curve_of(results, model).summaries]
+        curves = curves_of(results, model)
+        ratios, slopes = [curve.ratio for curve in curves], [curve.slope()[0] for curve in curves]
+        rows.append([model, *medians, _each(ratios), _each(slopes)])
+    text = table(["median px at s =", *(f"{s:g}" for s in SCALES), "max/min", "px per octave"], rows)
+    return text + (
+        "\nMedians are of all seeds together. Max/min of the medians, and their slope against the distance from s = 1, "
+        "are means of the seeds (smallest to largest); an octave is a factor of two.\n"
+    )
+
+
+def _each(values: list[float]) -> str:
+    """The mean of the seeds, and their range."""
+    mean = f"{sum(values) / len(values):.2f}"
+    return mean if len(values) == 1 else f"{mean} ({between((min(values), max(values)))})"
 
 
 def _curves(results: Results, out: Path, models: list[str], name: str) -> str:

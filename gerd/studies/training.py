@@ -70,12 +70,12 @@ class Data:
 class Recipe:
     """How to train."""
 
-    epochs: int = 30
-    batch: int = 16
+    epochs: int
+    batch: int
+    first_step: int
     rate: float = 2e-3
     clip: float = 1.0
     beta: float = 0.1  # of SmoothL1, in units of half the frame
-    first_step: int = 20
 
 
 class OutOfTimeError(GerdError):
@@ -92,6 +92,8 @@ class Clock:
 
     @classmethod
     def of(cls, minutes: float | None) -> Clock:
+        if minutes is not None and not 0 <= minutes < float("inf"):
+            raise GerdError(f"minutes {minutes:g}: allowed is a number, 0 or more")
         return cls() if minutes is None else cls(time.monotonic() + 60 * minutes)
 
     def check(self) -> None:
