@@ -182,7 +182,10 @@ def test_cpu_backend_in_loader_workers(method: str) -> None:
 
 @needs_numba
 def test_kernels_compile_at_first_use_only(tmp_path: Path) -> None:
-    """Importing compiles nothing; machine code is kept under the hash of its source, for the next process."""
+    """Importing compiles nothing; machine code is kept under the hash of its source, for the next process.
+
+    Whoever waits at a terminal is told what for.
+    """
     code = (
         "import sys, gerd, gerd.kernels.numba_backend as b\n"
         "assert 'numba' not in sys.modules\n"
@@ -192,10 +195,16 @@ def test_kernels_compile_at_first_use_only(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
-    runs = [
-        subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    ]
-    assert [run.split() for run in runs] == [["0", "1"], ["1", "0"]]
+    for hits, misses, told in (("0", "1", b"compiling the kernels, once"), ("1", "0", b"")):
+        terminal, end = os.openpty()
+        command = [sys.executable, "-c", code]
+        run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=end, text=True, check=True)
+        assert run.stdout.split() == [hits, misses]
+        os.write(end, b"\n")
+        said = os.read(terminal, 1000).strip()
+        assert said.startswith(told)
+        assert bool(said) == bool(told)
+        os.close(terminal)
+        os.close(end)
     source = (ROOT / "gerd" / "kernels" / "numba_kernels.py").read_bytes()
     assert [path.name for path in (tmp_path / "gerd").iterdir()] == [f"numba-{hashlib.sha256(source).hexdigest()[:16]}"]

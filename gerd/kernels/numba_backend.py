@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import sys
 from collections.abc import Iterator
 from functools import cache
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +162,8 @@ def _kernels() -> Any:
         writable = os.access(folder, os.W_OK)
     except OSError:
         writable = False
+    if sys.stderr.isatty() and parent_process() is None and not any(folder.rglob("*.nbi")):
+        print("compiling the kernels, once for each version: about 20 seconds", file=sys.stderr, flush=True)
     try:
         settings.CACHE_DIR = str(folder) if writable else kept
         from gerd.kernels import numba_kernels
