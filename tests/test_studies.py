@@ -408,4 +408,4 @@ def test_the_quick_study_finds_what_the_paper_found(tmp_path: Path) -> None:
     found = timescale.compared(results, timescale.BASELINE, timescale.MULTI)
     assert all(each.better for each in found if each.scale != timescale.TRAINED)
     unseen = [each for each in found if each.scale != timescale.TRAINED]
-    assert sum(each.d[1] > timescale_report.LARGE for each in unseen) >= 7
+    assert all(each.d[1] > timescale_report.LARGE for each in unseen)

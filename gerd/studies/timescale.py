@@ -51,7 +51,7 @@ KEPT = 0.25  # of the events
 SIZES = {
     "full": Size(side=128, training=1400, tests=400, epochs=8, batch=16, seeds=3, layers=FULL),
     "quick": Size(
-        side=64, training=300, tests=100, epochs=16, batch=8, seeds=1, layers=SMALL, models=(MULTI, *SINGLES)
+        side=64, training=600, tests=100, epochs=10, batch=8, seeds=1, layers=SMALL, models=(MULTI, *SINGLES)
     ),
     "smoke": Size(side=32, training=24, tests=6, epochs=3, batch=8, seeds=1, layers=TINY),
 }
