@@ -88,13 +88,17 @@ class Recording:
         return self.truth.shape[1]
 
     @property
+    def has_small_keys(self) -> bool:
+        """Whether every key that the recording could have fits into int32."""
+        return self.steps * 2 * self.height * self.width <= 2**31
+
+    @property
     def coordinates(self) -> NDArray[np.int64]:
         """(events, 4): step, y, x, p."""
         return self._coordinates(np.dtype(np.int64))
 
     def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        small = 2 * self.steps * self.height * self.width <= 2**31
-        keys: NDArray[Any] = self.keys.astype(np.int32 if small else np.int64, copy=False)
+        keys: NDArray[Any] = self.keys.astype(np.int32 if self.has_small_keys else np.int64, copy=False)
         place = keys >> 1
         row = place // self.width
         step = row // self.height

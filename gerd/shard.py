@@ -55,7 +55,7 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int]) -> byte
     """A shard as the bytes of its file: the same for the same recordings, whoever writes it."""
     from safetensors.numpy import save
 
-    small = all(r.steps * 2 * r.height * r.width <= 2**31 for r in recordings)
+    small = all(r.has_small_keys for r in recordings)
     truth = [r.truth.reshape(-1, 3, 6) for r in recordings]
     tensors: dict[str, NDArray[Any]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),

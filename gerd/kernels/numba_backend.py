@@ -24,7 +24,6 @@ from gerd.kernels.events import Events, chunks
 from gerd.scene import BLOCK, Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
-TOGETHER = 16  # integrators that get their initial state when one of them is touched
 CHUNK = 1024  # steps whose outlines are worked out together
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
 
@@ -61,7 +60,7 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             if row % together == 0:
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
-            state = state or _State(scenes, borders)
+            state = state or _State(scenes, borders, kernels.TOGETHER)
             if piece.start == first:
                 state.begin()
             keys, background, made = kernels.simulate_steps(
@@ -89,7 +88,7 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
 class _State:
     """What a recording carries from step to step, and room to work in; used for one recording after the other."""
 
-    def __init__(self, scenes: Scenes, borders: rasterise.Borders):
+    def __init__(self, scenes: Scenes, borders: rasterise.Borders, together: int):
         height, width, f = scenes.height, scenes.width, scenes.upsampling
         sizes = np.where(borders.convex, 2, np.diff(borders.first) // 2 * 2)
         slots = np.concatenate([[0], np.cumsum(sizes)])
@@ -105,7 +104,7 @@ class _State:
         self._drawn = (height, width) if scenes.shape_noise > 0 else (1, 1)  # size of `activation`
         self._carried = (
             _blank(height, width),  # v
-            np.empty(height * -(-width // TOGETHER), np.int64),  # first pixels of the blocks of v that are begun
+            np.empty(height * -(-width // together), np.int64),  # first pixels of the blocks of v that are begun
             np.zeros(3, np.int64),  # how many pending, how many hidden, how many begun
             _blank(height, width),  # change
             np.zeros((height, -(-width // 64)), np.uint64),  # touched
@@ -178,7 +177,7 @@ def _kernels() -> Any:
         and numba_kernels.ROUNDS == philox.ROUNDS
         and (numba_kernels.INITIAL, numba_kernels.SHAPE) == (philox.INITIAL, philox.SHAPE)
         and (numba_kernels.EVENT, numba_kernels.BACKGROUND) == (philox.EVENT, philox.BACKGROUND)
-        and (numba_kernels.BLOCK, numba_kernels.TOGETHER) == (BLOCK, TOGETHER)
+        and numba_kernels.BLOCK == BLOCK
     )
     if not same:
         raise AssertionError("numba_kernels.py repeats constants of other modules, and they no longer agree")

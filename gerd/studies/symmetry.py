@@ -206,9 +206,12 @@ def respected(results: store.Results, kind: str) -> dict[str, bool]:
 def conclusions(results: store.Results) -> list[str]:
     """What the numbers say."""
     groups: dict[str, list[str]] = {"in all amounts tested": [], "in some": [], "in none": []}
-    untested = [kind for kind in results["kinds"] if not respected(results, kind)]
-    for kind in (kind for kind in results["kinds"] if kind not in untested):
+    untested = []
+    for kind in results["kinds"]:
         verdicts = respected(results, kind)
+        if not verdicts:
+            untested.append(kind)
+            continue
         amounts = ", ".join(f"{float(amount):g}" for amount, good in verdicts.items() if good)
         group = (
             "in all amounts tested" if all(verdicts.values()) else "in some" if any(verdicts.values()) else "in none"
