@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,19 +36,37 @@ class Summary:
 
 
 def summary(values: ArrayLike) -> Summary:
-    """Mean, median, quartiles and the interval of the median."""
-    numbers = _sample(values)
-    low, high = np.quantile(numbers, [0.25, 0.75]).tolist()
-    sd = float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0
-    interval = bootstrap(lambda rows: np.median(numbers[rows], axis=-1), len(numbers))
-    return Summary(len(numbers), float(numbers.mean()), sd, float(np.median(numbers)), (low, high), interval)
+    """Mean, median, quartiles and the interval of the median.
+
+    values: (count,), or (repeats, count) for repeats on the same `count` things: what is resampled is the things.
+    """
+    numbers = np.asarray(values, np.float64)
+    _sample(numbers.ravel() if numbers.ndim == 2 else numbers)
+    table = np.atleast_2d(numbers)
+    low, high = np.quantile(table, [0.25, 0.75]).tolist()
+    sd = float(table.std(ddof=1)) if table.size > 1 else 0.0
+    interval = bootstrap(lambda rows: medians(table, rows), table.shape[1])
+    return Summary(table.shape[1], float(table.mean()), sd, float(np.median(table)), (low, high), interval)
+
+
+def medians(table: Array, rows: NDArray[np.int64]) -> Array:
+    """The median of everything in (repeats, count), for each of some resamples: rows (resamples, count)."""
+    found: Array = np.median(table[:, rows], axis=(0, 2))
+    return found
 
 
 def bootstrap(statistic: Callable[[NDArray[np.int64]], Array], count: int, seed: int = 0) -> tuple[float, float]:
     """The interval of a statistic by resampling: `statistic` takes rows (resamples, count) of the sample."""
-    rows = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
-    low, high = np.quantile(statistic(rows), TAILS).tolist()
+    low, high = np.quantile(statistic(resamples(count, seed)), TAILS).tolist()
     return low, high
+
+
+@lru_cache(maxsize=4)
+def resamples(count: int, seed: int = 0) -> NDArray[np.int64]:
+    """(RESAMPLES, count): rows of a sample, drawn with replacement."""
+    rows = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
+    rows.setflags(write=False)
+    return rows
 
 
 def _sample(values: ArrayLike) -> Array:
@@ -67,13 +86,14 @@ class Effect:
     d: float  # Cohen's, with the pooled SD over samples
     d_interval: tuple[float, float]
     d_z: float  # mean of a - b over its own SD: of pairs
+    d_z_interval: tuple[float, float]
     p: float  # Wilcoxon's signed-rank test, two-sided
 
     def __str__(self) -> str:
-        (low, high), (d_low, d_high) = self.difference_interval, self.d_interval
+        (low, high), (d_low, d_high), (z_low, z_high) = self.difference_interval, self.d_interval, self.d_z_interval
         return (
             f"{self.difference:.3g} ({low:.3g} to {high:.3g}); d = {self.d:.2f} ({d_low:.2f} to {d_high:.2f}), "
-            f"d_z = {self.d_z:.2f}, p = {self.p:.2g}, n = {self.count}"
+            f"d_z = {self.d_z:.2f} ({z_low:.2f} to {z_high:.2f}), p = {self.p:.2g}, n = {self.count}"
         )
 
 
@@ -85,9 +105,11 @@ def effect_size(a: ArrayLike, b: ArrayLike) -> Effect:
     gap = first - second
 
     def d(rows: NDArray[np.int64]) -> Array:
-        x, y = first[rows], second[rows]
-        pooled = np.sqrt((x.var(axis=-1, ddof=1) + y.var(axis=-1, ddof=1)) / 2)
-        return _ratio(x.mean(axis=-1) - y.mean(axis=-1), pooled)
+        pooled = np.sqrt((first[rows].var(axis=-1, ddof=1) + second[rows].var(axis=-1, ddof=1)) / 2)
+        return _ratio(gap[rows].mean(axis=-1), pooled)
+
+    def d_z(rows: NDArray[np.int64]) -> Array:
+        return _ratio(gap[rows].mean(axis=-1), gap[rows].std(axis=-1, ddof=1))
 
     every = np.arange(len(first))
     return Effect(
@@ -96,7 +118,8 @@ def effect_size(a: ArrayLike, b: ArrayLike) -> Effect:
         bootstrap(lambda rows: gap[rows].mean(axis=-1), len(gap)),
         float(d(every)),
         bootstrap(d, len(gap)),
-        float(_ratio(gap.mean(), gap.std(ddof=1))),
+        float(d_z(every)),
+        bootstrap(d_z, len(gap)),
         wilcoxon(gap),
     )
 

@@ -32,7 +32,7 @@ from gerd.action import (
     numbers_of_one,
 )
 from gerd.config import Config
-from gerd.effect import RESAMPLES, TAILS, Effect, Summary, bootstrap, effect_size, summary, wilcoxon
+from gerd.effect import TAILS, Effect, Summary, bootstrap, effect_size, medians, resamples, summary, wilcoxon
 from gerd.errors import GerdError
 from gerd.scene import Scenes
 from gerd.simulation import scenes_of
@@ -248,7 +248,7 @@ class Curve:
     """Errors against the amount of a transformation: how far beyond its training a model works."""
 
     amounts: tuple[float, ...]
-    errors: tuple[Array, ...]  # for each amount, that of each recording
+    errors: tuple[Array, ...]  # for each amount, that of each recording: (count,), or (trainings, count)
     trained: float | None = None  # the amount in the training data
     chance: float | None = None  # the error of always saying the mean place, without a transformation
 
@@ -256,17 +256,15 @@ class Curve:
     def summaries(self) -> list[Summary]:
         return [summary(each) for each in self.errors]
 
-    @property
-    def ratio(self) -> float:
-        """The largest median over the smallest: 1 if the error does not depend on the amount."""
-        medians = [float(np.median(each)) for each in self.errors]
-        return max(medians) / max(min(medians), np.finfo(float).tiny)
+    def ratio(self) -> tuple[float, tuple[float, float]]:
+        """The largest median over the smallest, and its interval: 1 if the error does not depend on the amount.
+
+        It is never below 1, nor is its interval: that of a model whose error is the same everywhere lies above 1.
+        """
+        return self._from_medians(lambda found: found.max(axis=0) / np.maximum(found.min(axis=0), np.finfo(float).tiny))
 
     def slope(self, neutral: float = 1.0) -> tuple[float, tuple[float, float]]:
-        """Error gained per factor of two in the amount, away from `neutral`: least squares, and its interval.
-
-        The interval is over recordings; where each amount has the same number of them they are taken to be the same.
-        """
+        """Error gained per factor of two in the amount, away from `neutral`: least squares, and its interval."""
         if not all(amount > 0 for amount in self.amounts):
             raise GerdError(f"amounts {self.amounts}: allowed for a slope against the logarithm are positive numbers")
         away = np.abs(np.log2(np.array(self.amounts) / neutral))
@@ -274,11 +272,17 @@ class Curve:
         if not centred.any():
             raise GerdError(f"amounts {self.amounts}: allowed for a slope are different distances from {neutral}")
         weights = centred / (centred**2).sum()
-        lengths = [len(each) for each in self.errors]
-        drawn = {n: np.random.default_rng(0).integers(0, n, (RESAMPLES, n)) for n in lengths}
-        medians = [np.median(each[drawn[len(each)]], axis=1) for each in self.errors]
-        low, high = np.quantile(weights @ np.array(medians), TAILS).tolist()
-        return float(weights @ [np.median(each) for each in self.errors]), (low, high)
+        return self._from_medians(lambda found: weights @ found)
+
+    def _from_medians(self, number: Callable[[Array], Array]) -> tuple[float, tuple[float, float]]:
+        """A number made of the medians (amounts, …) with its interval.
+
+        The interval is over recordings; where two amounts have the same number of them they are taken to be the same.
+        """
+        tables = [np.atleast_2d(each) for each in self.errors]
+        resampled = number(np.array([medians(table, resamples(table.shape[1])) for table in tables]))
+        low, high = np.quantile(resampled, TAILS).tolist()
+        return float(number(np.array([np.median(table) for table in tables]))), (low, high)
 
 
 def generalisation_curve(
@@ -320,9 +324,36 @@ class Covariance:
     channels: tuple[float, ...]  # what the channels are tuned to
     amounts: tuple[float, ...]
     matched: tuple[int, ...]  # for each amount, the channel that should be best
-    count: int  # recordings for each amount, or more
-    medians: Array  # (channels, amounts): the error of a channel alone
-    weights: Array  # (channels, amounts): its mean share in what the model says
+    errors: tuple[Array, ...]  # for each amount (channels, recordings): the error of a channel alone
+    shares: tuple[Array, ...]  # likewise: its share in what the model says
+
+    @property
+    def counts(self) -> list[int]:
+        """Recordings for each amount."""
+        return [each.shape[1] for each in self.errors]
+
+    @property
+    def medians(self) -> Array:
+        """(channels, amounts): the median error of a channel alone."""
+        return np.stack([np.median(each, axis=1) for each in self.errors], axis=1)
+
+    @property
+    def weights(self) -> Array:
+        """(channels, amounts): the mean share of a channel."""
+        return np.stack([each.mean(axis=1) for each in self.shares], axis=1)
+
+    def intervals(self) -> tuple[Array, Array]:
+        """(channels, amounts, 2) each: the intervals of `medians` and of `weights`."""
+
+        def of(tables: tuple[Array, ...], statistic: Callable[..., Array]) -> Array:
+            return np.array(
+                [
+                    [np.quantile(statistic(row[resamples(len(row))], axis=-1), TAILS) for row in column]
+                    for column in zip(*tables, strict=True)
+                ]
+            )
+
+        return of(self.errors, np.median), of(self.shares, np.mean)
 
     @property
     def best(self) -> list[int]:
@@ -394,7 +425,6 @@ def covariance_matrix(
         tuple(channels),
         tuple(amounts),
         tuple(matched),
-        min(each.shape[1] for each in table),
-        np.stack([np.median(each, axis=1) for each in table], axis=1),
-        np.stack([each.mean(axis=1) for each in shares], axis=1),
+        tuple(table),
+        tuple(shares),
     )

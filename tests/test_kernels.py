@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 import gerd
 from gerd.config import Config
+from gerd.kernels import numba_backend
 
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
@@ -63,11 +65,13 @@ def gridded(draw: Any) -> Config:
 
 @needs_numba
 @settings(max_examples=60)
-@given(gridded(), st.sampled_from([None, 1, 2]))
-def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int | None) -> None:
+@given(gridded(), st.sampled_from([None, 1, 2]), st.sampled_from([0, 9, 2**17]))
+def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int | None, room: int) -> None:
+    """Also where the room for events is full after each step or after a few, and the kernel is called again."""
     indices = [2**32 - 1, 0, 7]  # one after the other in the same room: none may leave anything behind
     truth = gerd.simulate_batch(any_config, indices, backend="torch")
-    made = gerd.simulate_batch(any_config, indices, backend="cpu", chunk=chunk)
+    with patch.object(numba_backend, "ROOM", room):
+        made = gerd.simulate_batch(any_config, indices, backend="cpu", chunk=chunk)
     for one, other in zip(truth, made, strict=True):
         assert np.array_equal(one.keys, other.keys)
         assert np.array_equal(one.background, other.background)

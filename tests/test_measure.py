@@ -453,7 +453,7 @@ def test_a_generalisation_curve() -> None:
     assert curve.trained == 1
     assert all(found.count == 8 for found in curve.summaries)
     medians = [found.median for found in curve.summaries]
-    assert curve.ratio == max(medians) / min(medians)
+    assert curve.ratio()[0] == max(medians) / min(medians)
     assert medians[2] > medians[0]  # the mean of the past lags behind what is fast
     with pytest.raises(GerdError, match="some of the same kind"):
         measure.generalisation_curve(steady_centroid, chosen, [time_scale(1), scale(1)])
@@ -465,11 +465,29 @@ def test_the_slope_of_a_known_curve() -> None:
     curve = Curve(scales, tuple(np.full(20, 2 + 3 * abs(np.log2(s))) for s in scales))
     slope, (low, high) = curve.slope()
     assert (slope, low, high) == pytest.approx((3, 3, 3))
-    assert curve.ratio == pytest.approx(4)
+    ratio, (low, high) = curve.ratio()
+    assert (ratio, low, high) == pytest.approx((4, 4, 4))
+    trained_twice = Curve(scales, tuple(np.stack([each, each]) for each in curve.errors))
+    assert trained_twice.slope() == curve.slope()
     with pytest.raises(GerdError, match="positive numbers"):
         Curve((0.0, 1.0), (np.ones(3), np.ones(3))).slope()
     with pytest.raises(GerdError, match="different distances"):
         Curve((0.5, 2.0), (np.ones(3), np.ones(3))).slope()
+
+
+def test_the_interval_of_a_ratio_is_that_of_recordings() -> None:
+    """Ten times more recordings, or the same ones in ten trainings: only the first makes it narrower."""
+    rng = np.random.default_rng(5)
+    few, many = rng.exponential(1, (2, 1, 40)) + 1, rng.exponential(1, (2, 1, 4000)) + 1
+    again = np.repeat(few, 10, axis=1)
+
+    def width(errors: Any) -> float:
+        ratio, (low, high) = Curve((1.0, 2.0), tuple(errors)).ratio()
+        assert low <= ratio <= high
+        return high - low
+
+    assert width(again) == pytest.approx(width(few), rel=0.25)  # a median of ten copies is one of the middle two
+    assert width(many) < width(few) / 3
 
 
 def test_chance_is_the_error_of_the_mean_place() -> None:
@@ -491,6 +509,9 @@ def test_effect_sizes_are_those_of_the_textbook_and_of_scipy() -> None:
     assert found.difference == pytest.approx((a - b).mean())
     assert found.difference_interval[0] < found.difference < found.difference_interval[1]
     assert found.d_interval[0] < found.d < found.d_interval[1]
+    assert found.d_z_interval[0] < found.d_z < found.d_z_interval[1]
+    spread = np.sqrt(1 / 60 + found.d_z**2 / 120)  # of d_z in samples of this size, if they were normal
+    assert (found.d_z_interval[1] - found.d_z_interval[0]) / (4 * spread) == pytest.approx(1, abs=0.3)
     assert found.count == 60
     assert measure.effect_size(b, a).d == pytest.approx(-found.d)
     same = measure.effect_size(a, a)
@@ -517,11 +538,19 @@ def test_intervals_cover_the_true_median_as_often_as_they_say() -> None:
 
 
 def test_samples_that_are_none() -> None:
-    for values in ([], [[1.0, 2.0]], [1.0, np.nan]):
+    for values in ([], [[]], [[[1.0, 2.0]]], [1.0, np.nan], [[1.0], [np.inf]]):
         with pytest.raises(GerdError, match="a list of finite numbers"):
             measure.summary(values)
     with pytest.raises(GerdError, match="two or more pairs"):
         measure.effect_size([1.0, 2.0], [1.0])
+
+
+def test_repeats_on_the_same_recordings_are_no_more_recordings() -> None:
+    values = np.random.default_rng(2).exponential(1, 80)
+    once, thrice = measure.summary(values), measure.summary([values] * 3)
+    assert (thrice.count, thrice.median, thrice.quartiles) == (80, once.median, pytest.approx(once.quartiles, abs=0.05))
+    assert np.subtract(*thrice.interval) == pytest.approx(np.subtract(*once.interval), rel=0.1)
+    assert np.subtract(*measure.summary(np.tile(values, 3)).interval) > 0.75 * np.subtract(*once.interval)  # too narrow
 
 
 def test_the_covariance_matrix_finds_a_diagonal_and_the_lack_of_one() -> None:
@@ -533,8 +562,13 @@ def test_the_covariance_matrix_finds_a_diagonal_and_the_lack_of_one() -> None:
     found = measure.covariance_matrix(diagonal, shares, channels, amounts, matched)
     assert found.best == found.selected == matched
     assert found.on_diagonal(found.best) == 3
-    assert found.count == 30
+    assert found.counts == [30, 30, 30]
     assert found.medians.shape == found.weights.shape == (3, 3)
+    of_errors, of_shares = found.intervals()
+    np.testing.assert_array_equal(of_shares, np.stack([found.weights] * 2, axis=-1))  # all recordings are the same
+    for (i, j), median in np.ndenumerate(found.medians):
+        known = measure.summary(diagonal[j][i])
+        assert (known.median, known.interval) == (median, tuple(of_errors[i, j]))
     collapsed = measure.covariance_matrix([diagonal[0]] * 3, [shares[0]] * 3, channels, amounts, matched)
     assert collapsed.on_diagonal(collapsed.best) == 1
     assert collapsed.on_diagonal(collapsed.selected, within=1) == 2

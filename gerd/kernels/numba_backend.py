@@ -25,6 +25,7 @@ from gerd.scene import BLOCK, Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
 CHUNK = 1024  # steps whose outlines are worked out together
+ROOM = 2**17  # events that are handed over together, at least
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
 
 
@@ -63,26 +64,36 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             state = state or _State(scenes, borders, kernels.TOGETHER)
             if piece.start == first:
                 state.begin()
-            keys, background, made = kernels.simulate_steps(
-                borders.coefficients[row % together],
-                steps,
-                piece.start == first,
-                state.pieces,
-                scenes.intensity[row][borders.actor],
-                geometry,
-                model,
-                noises,
-                (np.uint64(scenes.seed), scenes.indices[row]),
-                state.carried(),
-                state.scratch,
-                state.room,
-            )
-            state.room = (keys, background)
-            if len(steps) % 2:
-                state.frames.reverse()
+            keys: list[Any] = []
+            background: list[Any] = []
+            begin = 0
+            while begin < len(steps):  # once, unless there are more events than `room` holds
+                done, made = kernels.simulate_steps(
+                    borders.coefficients[row % together][begin:],
+                    steps[begin:],
+                    piece[begin] == first,
+                    state.pieces,
+                    scenes.intensity[row][borders.actor],
+                    geometry,
+                    model,
+                    noises,
+                    (np.uint64(scenes.seed), scenes.indices[row]),
+                    state.carried(),
+                    state.scratch,
+                    state.room,
+                )
+                keys.append(state.room[0][:made].copy())
+                background.append(state.room[1][:made].copy())
+                begin += done
+                if done % 2:
+                    state.frames.reverse()
             recorded = piece[max(0, -piece.start) :]
             if len(recorded):
-                yield Events(row, recorded, keys[:made].copy(), background[:made].copy())
+                yield Events(row, recorded, _joined(keys), _joined(background))
+
+
+def _joined(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class _State:
@@ -109,7 +120,8 @@ class _State:
             _blank(height, width),  # change
             np.zeros((height, -(-width // 64)), np.uint64),  # touched
         )
-        self.room = (np.empty(4096, np.int64), np.empty(4096, np.bool_))  # for events; grows with the largest chunk
+        room = 2 * height * width + ROOM
+        self.room = (np.empty(room, np.int64), np.empty(room, np.bool_))  # for events
         self.scratch = (
             np.empty((2, height * width), np.int64),  # hidden pixels and their activations
             np.empty(height * width, np.int64),  # pixels that still hold more than a threshold
@@ -162,7 +174,7 @@ def _kernels() -> Any:
     except OSError:
         writable = False
     if sys.stderr.isatty() and parent_process() is None and not any(folder.rglob("*.nbi")):
-        print("compiling the kernels, once for each version: about 20 seconds", file=sys.stderr, flush=True)
+        print("compiling the kernels, once for each version: about 15 seconds", file=sys.stderr, flush=True)
     try:
         settings.CACHE_DIR = str(folder) if writable else kept
         from gerd.kernels import numba_kernels
@@ -175,8 +187,8 @@ def _kernels() -> Any:
         (int(numba_kernels.MULTIPLIER_A), int(numba_kernels.MULTIPLIER_B)) == philox.MULTIPLIERS
         and (int(numba_kernels.KEY_STEP_A), int(numba_kernels.KEY_STEP_B)) == philox.KEY_STEPS
         and numba_kernels.ROUNDS == philox.ROUNDS
-        and (numba_kernels.INITIAL, numba_kernels.SHAPE) == (philox.INITIAL, philox.SHAPE)
-        and (numba_kernels.EVENT, numba_kernels.BACKGROUND) == (philox.EVENT, philox.BACKGROUND)
+        and [int(numba_kernels.INITIAL), int(numba_kernels.SHAPE)] == [philox.INITIAL, philox.SHAPE]
+        and [int(numba_kernels.EVENT), int(numba_kernels.BACKGROUND)] == [philox.EVENT, philox.BACKGROUND]
         and numba_kernels.BLOCK == BLOCK
     )
     if not same:

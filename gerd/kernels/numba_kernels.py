@@ -22,7 +22,7 @@ SHIFT = np.uint64(32)
 MULTIPLIER_A, MULTIPLIER_B = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 KEY_STEP_A, KEY_STEP_B = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 ROUNDS = 10
-INITIAL, SHAPE, EVENT, BACKGROUND = 2, 3, 4, 5  # purposes
+INITIAL, SHAPE, EVENT, BACKGROUND = np.int64(2), np.int64(3), np.int64(4), np.int64(5)  # purposes
 BLOCK = 32
 END = np.int64(2**40)  # beyond every column
 ABSENT = np.int32(2**30)  # in place of a crossing that is not there
@@ -31,6 +31,7 @@ MOST_SPLIT = 3  # nearer pieces that cut a piece into two parts each; behind mor
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
 TOGETHER = 16  # integrators that get their initial state when one of them is touched
 
+ZERO = np.int64(0)
 NOTHING, NONE, ONE, ALL = np.int32(0), np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 SIX, BITS = np.uint64(6), np.uint64(63)  # a word of `touched` has 64 bits
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # each 6-bit window is another number
@@ -38,8 +39,11 @@ BIT_NUMBERS = np.zeros(64, np.int64)
 for _bit in range(64):
     BIT_NUMBERS[((1 << _bit) * int(DE_BRUIJN) & (2**64 - 1)) >> 58] = _bit
 
-compiled: Any = njit(nogil=True, error_model="numpy")
-inlined: Any = njit(nogil=True, error_model="numpy", forceinline=True)  # a call passes every array field by field
+# The kernels allocate nothing, so that they need no counts of references; and only the last one is called from Python.
+# Without either, compiling takes two thirds of the time.
+OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
+compiled: Any = njit(**OPTIONS, no_cpython_wrapper=True)
+inlined: Any = njit(**OPTIONS, no_cpython_wrapper=True, forceinline=True)  # a call passes every array field by field
 
 
 @inlined
@@ -458,7 +462,7 @@ def scattered(key, step, index, purpose, table, width, first, last, drawn, picke
     counting, choosing, listed = drawn
     rare, found = np.uint64(min(table[0, 0], table[1, 0])), 0
     for begin in range(first, last, counting.shape[1]):
-        number, hits = min(counting.shape[1], last - begin), 0
+        number, hits = min(counting.shape[1], last - begin), ZERO
         draw_words(key, begin, step, index, purpose, number, counting)
         for i in range(number):
             if counting[4, i] < rare:
@@ -489,7 +493,7 @@ def scattered(key, step, index, purpose, table, width, first, last, drawn, picke
 @compiled
 def draw_words(key, begin, step, index, purpose, number, drawn):
     """Philox for consecutive elements, and the largest of the words, in a loop that compiles to vector instructions."""
-    for i in rows_of(0, number):
+    for i in rows_of(ZERO, number):
         a, b, c, d = words(key, np.uint64(begin) + i, step, index, purpose)
         drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i], drawn[4, i] = a, b, c, d, max(max(a, b), max(c, d))
 
@@ -497,7 +501,7 @@ def draw_words(key, begin, step, index, purpose, number, drawn):
 @compiled
 def begin_block(key, index, pixel, number, initial, spread, v):
     """The initial state of some neighbouring integrators: v has those of one row, from `pixel` on."""
-    for i in rows_of(0, number):
+    for i in rows_of(ZERO, number):
         chance = words(key, np.uint64(pixel) + i, 0, index, INITIAL)[0]
         drawn = np.int64((chance * np.uint64(2 * spread + 1)) >> SHIFT) - spread
         v[i] = np.int32((drawn if spread > 0 else initial) + BIAS)
@@ -516,7 +520,7 @@ def forget(v, begun, number):
 @compiled
 def draw_listed(key, elements, step, index, purpose, number, drawn):
     """Philox for some elements, likewise."""
-    for i in rows_of(0, number):
+    for i in rows_of(ZERO, number):
         drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = words(key, elements[i], step, index, purpose)
 
 
@@ -576,7 +580,7 @@ def hide(key, step, index, table, pieces, geometry, new, activation, change, tou
     """
     width, height, f = geometry
     groups = (width + 4 * BLOCK - 1) // (4 * BLOCK)
-    begin, end = height, 0
+    begin, end = height, ZERO
     for piece in range(len(pieces[1])):
         begin, end = hull(begin, end, new[1][piece], new[2][piece])
     now = 0
@@ -599,22 +603,14 @@ def hide(key, step, index, table, pieces, geometry, new, activation, change, tou
     return now
 
 
-@compiled
-def larger(keys, background, made, room):
-    """Arrays with the same `made` events and room for at least `room` of them; the rest is left untouched."""
-    more_keys, more_background = np.empty(room + len(keys), np.int64), np.empty(room + len(keys), np.bool_)
-    for i in range(made):
-        more_keys[i], more_background[i] = keys[i], background[i]
-    return more_keys, more_background
-
-
-@compiled
+@njit(**OPTIONS)
 def simulate_steps(
     coefficients, steps, fresh, pieces, intensity, geometry, model, noise, identity, state, scratch, room
 ):  # fmt: skip
-    """Run one recording over the frames at `steps`; keys and background flags of the events at steps >= 0, how many.
+    """Run one recording over the frames at `steps`, as long as there is room for what one more step could bring.
 
-    They are put into the arrays `room`, or larger ones.
+    Puts the keys and background flags of the events at steps >= 0 into `room`; how many steps were done, how many
+    events there are.
 
     With `fresh`, the first frame is the one before the first step: it is compared with nothing and fires nothing.
     """
@@ -628,13 +624,15 @@ def simulate_steps(
     if fresh:
         forget(v, begun, counts[2])
         counts[0] = counts[1] = counts[2] = 0
-    made = 0
+    made = ZERO
     groups = (width + 4 * BLOCK - 1) // (4 * BLOCK)
     for i in range(len(steps)):
+        if made + 2 * height * width > len(keys):  # in a step, a pixel fires once and has one event of background noise
+            return i, made
         step = steps[i]
         find_crossings(pieces, coefficients[i], geometry, new)
         reference = fresh and i == 0
-        first, last, left, right = height, 0, 0, 0
+        first, last, left, right = height, ZERO, ZERO, ZERO
         if has_shape or not reference:
             first, last, left, right = compare(pieces, intensity, geometry, old, new, change, touched, scratch)
         if has_shape:
@@ -660,11 +658,8 @@ def simulate_steps(
         counts[0] = 0
         found, other = 0, 0
         if has_background and step >= 0:
-            found = scattered(key, step, index, BACKGROUND, background_table, width, 0, height * groups, drawn, picked)
-        # Made room for once per step: rebinding arrays where events are written would count references there.
-        needed = made + found + max(0, last - first) * (right - left) * 64
-        if needed > len(keys):
-            keys, background = larger(keys, background, made, needed)
+            every = height * groups
+            found = scattered(key, step, index, BACKGROUND, background_table, width, ZERO, every, drawn, picked)
         offset = step * height * width * 2
         for y in range(first, last):
             for word in range(left, right):
@@ -712,4 +707,4 @@ def simulate_steps(
             keys[made], background[made] = offset + picked[other], True
             made += 1
             other += 1
-    return keys, background, made
+    return len(steps), made

@@ -15,8 +15,9 @@ import numpy as np
 import gerd.studies.folder as store
 from gerd.config import Config
 from gerd.loading import parse
-from gerd.measure import Covariance, Curve, Effect, chance_error, covariance_matrix, effect_size, summary
+from gerd.measure import Covariance, Curve, chance_error, covariance_matrix, summary
 from gerd.models import VelocityChannels
+from gerd.studies.comparison import Comparison, compared
 from gerd.studies.training import (
     FULL,
     SMALL,
@@ -110,7 +111,7 @@ def _tested(network: VelocityChannels, config: Config, order: Order) -> dict[str
 def curve_of(results: store.Results, model: str) -> Curve:
     """All seeds together."""
     runs = results["runs"][model].values()
-    pooled = [np.concatenate([run["errors"][f"{boost:g}"] for run in runs]) for boost in BOOSTS]
+    pooled = [np.array([run["errors"][f"{boost:g}"] for run in runs]) for boost in BOOSTS]
     return Curve(BOOSTS, tuple(pooled), TRAINED, results["chance"])
 
 
@@ -122,17 +123,15 @@ def matrix_of(results: store.Results, seed: str) -> Covariance:
     return covariance_matrix(errors, weights, CHANNELS, BOOSTS, matched)
 
 
-def effects(results: store.Results, boost: float) -> list[Effect]:
-    """For each seed, how much smaller the errors are with five velocities than at rest only."""
-    runs = results["runs"]
-    return [
-        effect_size(runs[BASELINE][s]["errors"][f"{boost:g}"], runs[MULTI][s]["errors"][f"{boost:g}"])
-        for s in runs[MULTI]
-    ]
+def comparisons(results: store.Results) -> list[Comparison]:
+    """How much smaller the errors are with five velocities than at rest only, at each boost."""
+    return compared(curve_of(results, BASELINE), curve_of(results, MULTI))
 
 
 def conclusions(results: store.Results) -> list[str]:
     """What the numbers say."""
+    from gerd.studies.drawing import over_seeds
+
     whole = [boost for boost in BOOSTS if boost.is_integer()]
     found = [matrix_of(results, seed) for seed in results["runs"][MULTI]]
     on, chosen = (
@@ -140,17 +139,16 @@ def conclusions(results: store.Results) -> list[str]:
         for what in ("best", "selected")
     )
     cells = len(whole) * len(found)
-    moving = [boost for boost in BOOSTS if boost != TRAINED]
-    better = sum(all(effect.difference_interval[0] > 0 for effect in effects(results, boost)) for boost in moving)
-    worse = sum(all(effect.difference_interval[1] < 0 for effect in effects(results, boost)) for boost in moving)
-    ratios = {model: curve_of(results, model).ratio for model in (MULTI, BASELINE)}
+    moving = [each for each in comparisons(results) if each.amount != TRAINED]
+    better, worse = sum(each.better for each in moving), sum(each.worse for each in moving)
+    ratios = {model: over_seeds([curve_of(results, model).ratio()]) for model in (MULTI, BASELINE)}
     return [
         f"At boosts of whole pixels the channel that moves with the scene has the smallest error in {on} of {cells} "
         f"cases ({len(whole)} boosts × {len(found)} seeds), and the network gives it the largest share in {chosen}.",
         f"Five velocities are surely better than one channel at rest at {better}, and surely worse at {worse}, of "
         f"{len(moving)} boosts that were not in the training.",
-        f"From the best to the worst boost the median error grows by a factor of {ratios[MULTI]:.2f} with five "
-        f"velocities and {ratios[BASELINE]:.2f} at rest only.",
+        f"From the best to the worst boost the median error grows by a factor of {ratios[MULTI]} with five "
+        f"velocities and {ratios[BASELINE]} at rest only.",
     ]
 
 
@@ -173,25 +171,8 @@ def report(results: store.Results, out: Path) -> str:
     drawing.draw_matrix(right, found.weights, found, title="mean share", digits=2, best=found.selected)
     middle.set(ylabel="velocity of the channel", xlabel="boost, px per step")
     right.set(xlabel="boost, px per step")
-    ours, theirs = curve_of(results, MULTI).summaries, curve_of(results, BASELINE).summaries
-    lines = []
-    for boost, our, their in zip(BOOSTS, ours, theirs, strict=True):
-        each = effects(results, boost)
-        gain = float(np.mean([effect.difference for effect in each]))
-        widest = (min(e.difference_interval[0] for e in each), max(e.difference_interval[1] for e in each))
-        d = [effect.d for effect in each]
-        lines.append(
-            [
-                f"{boost:g}",
-                f"{each[0].count}×{len(each)}",
-                drawing.px(our),
-                drawing.px(their),
-                f"{gain:.2f} ({drawing.between(widest)})",
-                f"{np.mean(d):.2f} ({drawing.between((min(d), max(d)))})",
-                f"{max(effect.p for effect in each):.1g}",
-            ]
-        )
-    header = ["boost", "n × seeds", f"{MULTI}, px", f"{BASELINE}, px", "difference, px", "d", "largest p"]
+    cells = [{"seed": s, **cell} for s in results["runs"][MULTI] for cell in drawing.cells_of(matrix_of(results, s))]
+    drawing.write_csv(out, cells, "channels.csv")
     return "\n".join(
         [
             "# Do channels that integrate along a velocity make a network covariant under a Galilean boost?\n",
@@ -205,10 +186,10 @@ def report(results: store.Results, out: Path) -> str:
             "\n## Errors\n",
             drawing.save(figure, out, "covariance"),
             "A frame marks the channel that moves with the scene (or, between two, the slower one); bold is the "
-            "smallest error or the largest share, in the first seed. Differences are the mean of the seeds, with the "
-            "lowest and the highest end of the seeds' 95 % bootstrap intervals; d is the mean, with the smallest and "
-            "the largest. Both are positive where five velocities are better.\n",
-            drawing.table(header, lines),
+            "smallest error or the largest share, in the first seed; every cell of every seed, with intervals, is in "
+            "channels.csv. In the table, errors are medians with quartiles, all seeds together (their intervals are in "
+            f"summary.csv). {drawing.OVER_SEEDS} All are positive where five velocities are better.\n",
+            drawing.versus("boost", MULTI, BASELINE, comparisons(results)),
             "## Limits\n",
             "The two networks differ in their loss, too: with five velocities the channel at rest alone has to be "
             "right and is the one to be chosen (as in the anchored variant of the time scale study), so that the "

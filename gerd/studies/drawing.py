@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from gerd.errors import GerdError
 from gerd.figure import STYLE
 from gerd.figure import save as save_figure
-from gerd.measure import Covariance, Curve, Summary
+from gerd.measure import Covariance, Curve, Summary, summary
 from gerd.plot import ACTORS
+from gerd.studies.comparison import Comparison
 from gerd.studies.folder import Results
 
 if TYPE_CHECKING:
@@ -31,6 +32,62 @@ def px(found: Summary) -> str:
     """A median with its quartiles."""
     low, high = found.quartiles
     return f"{found.median:.2f} ({low:.2f} – {high:.2f})"
+
+
+def over_seeds(found: Iterable[tuple[float, tuple[float, float]]], digits: int = 2) -> str:
+    """Numbers with their intervals, one of each seed: the mean, and the lowest and the highest end."""
+    numbers = list(found)
+    mean = sum(number for number, _ in numbers) / len(numbers)
+    low, high = min(interval[0] for _, interval in numbers), max(interval[1] for _, interval in numbers)
+    return f"{mean:.{digits}f} ({between((low, high), digits)})"
+
+
+OVER_SEEDS = (
+    "Differences, Cohen's d and d_z are means of the seeds, with the lowest and the highest end of the seeds' 95 % "
+    "bootstrap intervals; p is the largest. Networks of the same seed are compared."
+)
+
+
+def versus(
+    amounts: str, ours: str, theirs: str, found: Sequence[Comparison], marked: Mapping[float, str] | None = None
+) -> str:
+    """The table of a comparison: medians with quartiles, and all that tells two networks apart."""
+    rows = [
+        [
+            f"{each.amount:g}{(marked or {}).get(each.amount, '')}",
+            f"{each.effects[0].count}×{len(each.effects)}",
+            px(summary(each.ours)),
+            px(summary(each.theirs)),
+            over_seeds((effect.difference, effect.difference_interval) for effect in each.effects),
+            over_seeds((effect.d, effect.d_interval) for effect in each.effects),
+            over_seeds((effect.d_z, effect.d_z_interval) for effect in each.effects),
+            f"{max(effect.p for effect in each.effects):.1g}",
+        ]
+        for each in found
+    ]
+    return table([amounts, "n × seeds", f"{ours}, px", f"{theirs}, px", "difference, px", "d", "d_z", "p"], rows)
+
+
+def cells_of(found: Covariance) -> list[dict[str, float]]:
+    """A covariance matrix as rows of a table, with an interval for every number."""
+    error_intervals, share_intervals = found.intervals()
+    medians, weights = found.medians, found.weights
+    return [
+        {
+            "channel": channel,
+            "amount": amount,
+            "matched": int(found.matched[j] == i),
+            "n": found.counts[j],
+            "median_px": round(medians[i, j], 4),
+            "median_interval_low_px": round(error_intervals[i, j, 0], 4),
+            "median_interval_high_px": round(error_intervals[i, j, 1], 4),
+            "mean_share": round(weights[i, j], 4),
+            "share_interval_low": round(share_intervals[i, j, 0], 4),
+            "share_interval_high": round(share_intervals[i, j, 1], 4),
+        }
+        for i, channel in enumerate(found.channels)
+        for j, amount in enumerate(found.amounts)
+    ]
 
 
 def between(interval: tuple[float, float], digits: int = 2) -> str:

@@ -39,7 +39,8 @@ class Folder:
     def __init__(self, path: Path | str, study: str, order: Order, config: Config, **more: Any):
         self.path, self.study, self.order, self._news = Path(path), study, order, False
         known = self.path / "settings.json"
-        size = {name: value for name, value in asdict(order.size).items() if name != "first_step" and value != ()}
+        in_recipe = ("first_step", "rate")
+        size = {name: value for name, value in asdict(order.size).items() if name not in in_recipe and value != ()}
         settings = {"seed": order.seed, **size, "recipe": asdict(order.recipe), "config": config.digest, **more}
         self.settings = json.loads(json.dumps(settings))
         wanted = {"study": study, **self.settings}

@@ -1,7 +1,8 @@
 """How far does a network work beyond the noise it was trained with?
 
 One network is trained without noise and one with all three, on the same recordings. Both are tested at several levels
-of each noise by itself: events in the background, pixels that are missing from the shape, events that are dropped.
+of each noise by itself: events in the background, pixels that are missing from the shape, events that are dropped. And
+with all three at once, at several multiples of their levels in the training.
 """
 
 from __future__ import annotations
@@ -15,19 +16,29 @@ import numpy as np
 import gerd.studies.folder as store
 from gerd.config import Config
 from gerd.loading import parse
-from gerd.measure import Curve, Effect, chance_error, effect_size, summary
+from gerd.measure import Curve, chance_error, summary
 from gerd.models import ScaleChannels
+from gerd.studies.comparison import Comparison, compared
 from gerd.studies.training import FULL, SMALL, TINY, Order, Size, errors, place_loss, recordings, rounded, train
 from gerd.sweep import with_values
 from gerd.transformation import Transformation, background, density, shape_noise
 
 CLEAN, NOISY = "trained without noise", "trained with noise"
 LEVELS = {"background": 0.01, "shape": 0.1, "event": 0.5}  # in the noisy training
+
+
+def mixed(multiple: float) -> Transformation:
+    """All three noises, at a multiple of their levels in the noisy training."""
+    background, shape, event = (multiple * LEVELS[name] for name in ("background", "shape", "event"))
+    return Transformation("mixed", multiple, background=background, shape_noise=shape, event_noise=event)
+
+
 SWEEPS: dict[str, tuple[Callable[[float], Transformation], tuple[float, ...], float]] = {
     # name: what it does to a scene without noise, at which levels, and which of them is in the noisy training
     "background": (background, (0.0, 0.001, 0.003, 0.01, 0.03, 0.1), LEVELS["background"]),
     "shape": (shape_noise, (0.0, 0.03, 0.1, 0.2, 0.4), LEVELS["shape"]),
     "event": (lambda dropped: density(1 - dropped), (0.0, 0.25, 0.5, 0.75, 0.9, 0.97), LEVELS["event"]),
+    "mixed": (mixed, (0.0, 0.25, 0.5, 1.0, 1.5), 1.0),
 }
 MU = 2.5
 SIZES = {
@@ -101,15 +112,13 @@ def curve_of(results: store.Results, model: str, noise: str) -> Curve:
     """All seeds together."""
     _, levels, trained = SWEEPS[noise]
     runs = results["runs"][model].values()
-    pooled = [np.concatenate([run["errors"][noise][f"{level:g}"] for run in runs]) for level in levels]
+    pooled = [np.array([run["errors"][noise][f"{level:g}"] for run in runs]) for level in levels]
     return Curve(levels, tuple(pooled), trained if model == NOISY else 0.0, results["chance"])
 
 
-def effects(results: store.Results, noise: str, level: float) -> list[Effect]:
-    """For each seed, how much smaller the errors are after a training with noise."""
-    clean, noisy = results["runs"][CLEAN], results["runs"][NOISY]
-    key = f"{level:g}"
-    return [effect_size(clean[seed]["errors"][noise][key], noisy[seed]["errors"][noise][key]) for seed in clean]
+def comparisons(results: store.Results, noise: str) -> list[Comparison]:
+    """How much smaller the errors are after a training with noise, at each level."""
+    return compared(curve_of(results, CLEAN, noise), curve_of(results, NOISY, noise))
 
 
 def conclusions(results: store.Results) -> list[str]:
@@ -122,11 +131,13 @@ def conclusions(results: store.Results) -> list[str]:
             double = next((level for level, m in zip(levels, medians, strict=True) if m > 2 * medians[0]), None)
             at = "at no level tested" if double is None else f"from a level of {double:g} on"
             grown.append(f"{model} {at}")
-        better = sum(all(e.difference_interval[0] > 0 for e in effects(results, noise, level)) for level in levels[1:])
+        above = [each for each in comparisons(results, noise) if each.amount > 0]
+        better, worse = sum(each.better for each in above), sum(each.worse for each in above)
         lines.append(
             f"{noise.capitalize()} noise: the median error is more than twice that without noise when "
             f"{' and when '.join(grown)}. "
-            f"The training with noise is surely better at {better} of {len(levels) - 1} levels above 0."
+            f"The training with noise is surely better at {better} and surely worse at {worse} of {len(above)} levels "
+            "above 0."
         )
     return lines
 
@@ -143,27 +154,12 @@ def report(results: store.Results, out: Path) -> str:
         for level, found in zip(levels, run["errors"][noise].values(), strict=True)
     ]
     drawing.write_csv(out, rows)
-    figure = drawing.new_figure(7.5, 2.8)
+    figure = drawing.new_figure(7.5, 5.4)
     tables = []
-    for ax, (noise, (_, levels, _)) in zip(figure.subplots(1, len(SWEEPS), sharey=True), SWEEPS.items(), strict=True):
+    for ax, noise in zip(figure.subplots(2, 2, sharey=True).flat, SWEEPS, strict=True):
         curves = {model: curve_of(results, model, noise) for model in (CLEAN, NOISY)}
         drawing.draw_curves(ax, curves, label=f"{noise} noise", even=True)
-        lines = []
-        for i, level in enumerate(levels):
-            each = effects(results, noise, level)
-            d = [effect.d for effect in each]
-            lines.append(
-                [
-                    f"{level:g}",
-                    f"{each[0].count}×{len(each)}",
-                    *(drawing.px(curves[model].summaries[i]) for model in (CLEAN, NOISY)),
-                    f"{np.mean([effect.difference for effect in each]):.2f}",
-                    f"{np.mean(d):.2f} ({drawing.between((min(d), max(d)))})",
-                    f"{max(effect.p for effect in each):.1g}",
-                ]
-            )
-        header = [f"{noise} noise", "n × seeds", f"{CLEAN}, px", f"{NOISY}, px", "difference, px", "d", "largest p"]
-        tables.append(drawing.table(header, lines))
+        tables.append(drawing.versus(f"{noise} noise", NOISY, CLEAN, comparisons(results, noise)))
     levels_of = ", ".join(f"{noise} {level:g}" for noise, level in results["levels"].items())
     return "\n".join(
         [
@@ -171,17 +167,19 @@ def report(results: store.Results, out: Path) -> str:
             drawing.provenance(results),
             f"A network with one time constant (μ = {MU}) finds a square that moves, turns and changes its size. "
             f"{CLEAN.capitalize()}, and {NOISY} ({levels_of}), on {results['settings']['training']} recordings; "
-            f"tested on {results['settings']['tests']} others with one noise at a time. Each noise is a probability.\n",
+            f"tested on {results['settings']['tests']} others with one noise at a time, each a probability, and with "
+            "all three (*mixed*) at multiples of these levels.\n",
             "## Conclusions\n",
             *(f"- {line}" for line in conclusions(results)),
             f"\n{drawing.SURELY}",
             "\n## Errors\n",
             drawing.save(figure, out, "noise"),
-            "Medians with quartiles; differences and Cohen's d are positive where the training with noise is better.\n",
+            "Errors are medians with quartiles, all seeds together (their intervals are in summary.csv). "
+            f"{drawing.OVER_SEEDS} All are positive where the training with noise is better.\n",
             *tables,
             "## Limits\n",
             "The noises are those of the simulator, independent from pixel to pixel and step to step; a camera's are "
-            "not. Each was tested by itself, and not together as in the training with noise.\n",
+            "not.\n",
         ]
     )
 

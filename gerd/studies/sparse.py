@@ -3,7 +3,7 @@
 The study `timescale` keeps a quarter of the events, and one step is then enough to see where the square is: the
 training settles on the shortest time constant, and for faster scenes there is no shorter one. Here one event in twenty
 is kept, so that a place has to be gathered from several steps, and how many depends on the speed. Everything else is
-as in `timescale`; its other controls are left out.
+as in `timescale`, the controls included.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from gerd.studies import timescale
 from gerd.studies.training import Order
 
 KEPT = 0.05  # of the events
-MODELS = (timescale.MULTI, *timescale.SINGLES)
-SIZES = {name: replace(size, models=MODELS) for name, size in timescale.SIZES.items()}
-SIZES["full"] = replace(SIZES["full"], epochs=10)
+SIZES = {**timescale.SIZES, "full": replace(timescale.SIZES["full"], epochs=10)}
 
 
 def stimuli(side: int, seed: int = 0) -> Config:

@@ -8,7 +8,6 @@ with a variant whose middle channel is made to be the right one at scale 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,10 @@ from numpy.typing import NDArray
 import gerd.studies.folder as store
 from gerd.config import Config
 from gerd.loading import parse
-from gerd.measure import Covariance, Curve, Effect, chance_error, covariance_matrix, effect_size
+from gerd.measure import Covariance, Curve, chance_error, covariance_matrix
 from gerd.models import TIME_CONSTANTS, Channels, Layers, ScaleChannels
+from gerd.studies import comparison
+from gerd.studies.comparison import Comparison
 from gerd.studies.training import (
     FULL,
     SMALL,
@@ -50,8 +51,16 @@ KEPT = 0.25  # of the events
 
 SIZES = {
     "full": Size(side=128, training=1400, tests=400, epochs=8, batch=16, seeds=3, layers=FULL),
-    "quick": Size(
-        side=64, training=600, tests=100, epochs=10, batch=8, seeds=1, layers=SMALL, models=(MULTI, *SINGLES)
+    "quick": Size(  # a batch of 4 and a fast rate: as many steps of training as a few minutes allow
+        side=64,
+        training=1000,
+        tests=100,
+        epochs=8,
+        batch=4,
+        seeds=1,
+        layers=SMALL,
+        models=(MULTI, SINGLES[0], BASELINE),
+        rate=4e-3,
     ),
     "smoke": Size(side=32, training=24, tests=6, epochs=3, batch=8, seeds=1, layers=TINY),
 }
@@ -143,7 +152,7 @@ def errors_of(results: store.Results, model: str) -> dict[str, list[Array]]:
 
 def curve_of(results: store.Results, model: str) -> Curve:
     """All seeds together."""
-    pooled = [np.concatenate(column) for column in zip(*errors_of(results, model).values(), strict=True)]
+    pooled = [np.array(column) for column in zip(*errors_of(results, model).values(), strict=True)]
     return Curve(SCALES, tuple(pooled), TRAINED, results["chance"])
 
 
@@ -171,46 +180,24 @@ def matched_channel(scale: float, anchor: int = MIDDLE) -> int:
     return int(np.argmin(np.abs(np.log(TIME_CONSTANTS) - wanted)))
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One model against another at one scale, for each seed."""
-
-    scale: float
-    effects: tuple[Effect, ...]
-
-    @property
-    def d(self) -> tuple[float, float, float]:
-        """Cohen's d: mean, smallest and largest of the seeds."""
-        each = [effect.d for effect in self.effects]
-        return float(np.mean(each)), min(each), max(each)
-
-    @property
-    def better(self) -> bool:
-        """Whether the difference is surely positive for every seed."""
-        return all(effect.difference_interval[0] > 0 for effect in self.effects)
-
-    @property
-    def worse(self) -> bool:
-        return all(effect.difference_interval[1] < 0 for effect in self.effects)
-
-
 def compared(results: store.Results, reference: str, model: str) -> list[Comparison]:
     """How much smaller the errors of `model` are than those of `reference`, at each scale."""
-    ours, theirs = errors_of(results, model), errors_of(results, reference)
-    return [
-        Comparison(scale, tuple(effect_size(theirs[seed][i], ours[seed][i]) for seed in ours))
-        for i, scale in enumerate(SCALES)
-    ]
+    return comparison.compared(curve_of(results, reference), curve_of(results, model))
+
+
+def singles_of(results: store.Results) -> list[str]:
+    """The time constants that were trained alone."""
+    return [model for model in results["runs"] if model in SINGLES]
 
 
 def best_single(results: store.Results) -> str:
-    """The time constant that is best alone: the smallest mean, over the unseen scales, of the median error."""
+    """The one of them that is best: the smallest mean, over the unseen scales, of the median error."""
     unseen = [i for i, scale in enumerate(SCALES) if scale != TRAINED]
 
     def score(model: str) -> float:
         return float(np.mean([np.median(curve_of(results, model).errors[i]) for i in unseen]))
 
-    return min(SINGLES, key=score)
+    return min(singles_of(results), key=score)
 
 
 def report(results: store.Results, out: Path) -> str:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gerd.measure import summary
+from gerd.measure import Curve, summary
 from gerd.models import TIME_CONSTANTS
+from gerd.studies.comparison import LARGE, Comparison
 from gerd.studies.drawing import (
+    OVER_SEEDS,
     SURELY,
     between,
+    cells_of,
     draw_curves,
     draw_matrix,
     new_figure,
+    over_seeds,
     provenance,
-    px,
     row_of,
     save,
     table,
+    versus,
     write_csv,
 )
 from gerd.studies.folder import Results
@@ -30,16 +34,15 @@ from gerd.studies.timescale import (
     SINGLES,
     TRAINED,
     UNIFORM,
-    Comparison,
     best_single,
     compared,
     curve_of,
     curves_of,
     errors_of,
     matrix_of,
+    singles_of,
 )
 
-LARGE = 0.8  # Cohen's d from which an effect is called large
 UNSEEN = [scale for scale in SCALES if scale != TRAINED]
 
 
@@ -57,6 +60,13 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
         for scale, errors in zip(SCALES, column, strict=True)
     ]
     write_csv(out, rows)
+    cells = [
+        {"model": model, "seed": seed, **cell}
+        for model in _of(results, MULTI, ANCHORED)
+        for seed in results["runs"][model]
+        for cell in cells_of(matrix_of(results, model, seed))
+    ]
+    write_csv(out, cells, "channels.csv")
     return "\n".join(
         [
             f"# {title}\n",
@@ -67,30 +77,30 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
             f"\n{SURELY}",
             "\n## The paper's comparison\n",
             f"The five time constants against the middle one alone (μ = {TIME_CONSTANTS[MIDDLE]:g}). Errors are "
-            "medians with quartiles, all seeds together. Differences are the mean of the seeds, with the lowest and "
-            "the highest end of the seeds' 95 % bootstrap intervals; Cohen's d is the mean of the seeds, with the "
-            "smallest and the largest. Both are positive where five are better. Networks of the same seed are "
-            "compared.\n",
+            f"medians with quartiles, all seeds together. {OVER_SEEDS} All are positive where five are better.\n",
             _versus(results, BASELINE, MULTI),
             _curves(results, out, _of(results, MULTI, BASELINE, best, ANCHORED, UNIFORM), "curves"),
             "## Against the best time constant alone\n",
-            f"The best of the five at the unseen scales is μ = {best.split()[1]}.\n",
+            f"The best of the {len(singles_of(results))} at the unseen scales is μ = {best.split()[1]}.\n",
             _versus(results, best, MULTI),
             "## Every time constant alone\n",
             _all(results, models),
-            _curves(results, out, [MULTI, *SINGLES], "singles"),
+            _curves(results, out, [MULTI, *singles_of(results)], "singles"),
             "## Which channel is right, and which is used\n",
             "Errors of each channel alone, and its mean share in the fused heat map, of the first seed. A frame "
             "marks the channel that matches the one which is right at s = 1: with μ nearest to μ / s. In the "
             f"anchored variant that is μ = {TIME_CONSTANTS[MIDDLE]:g}, otherwise the one with the smallest error. "
-            "Bold is the smallest error or the largest share.\n",
+            "Bold is the smallest error or the largest share. Every cell of every seed, with the intervals of both "
+            "numbers, is in channels.csv.\n",
             _matrices(results, out, _of(results, MULTI, ANCHORED)),
             _diagonals(results, _of(results, MULTI, ANCHORED)),
             "## Limits\n",
             "One shape, one kind of motion and one sensor; the recordings have the same length at every scale, so a "
             "slow one shows less of its path. Background noise does not scale with time. All seeds share the "
-            "recordings: the intervals are over test recordings, the range of d is over trainings.\n",
-            "Every number is in the study's results.json, each summary (model, seed, scale) in summary.csv.\n",
+            "recordings, and an interval is over test recordings; what depends on the training shows in how far the "
+            "seeds are apart.\n",
+            "Every number is in the study's results.json, each summary (model, seed, scale) with the interval of its "
+            "median in summary.csv.\n",
         ]
     )
 
@@ -120,20 +130,24 @@ def conclusions(results: Results) -> list[str]:
     lines = [
         f"The paper's result {holds}: against μ = {TIME_CONSTANTS[MIDDLE]:g} alone, five time constants have d > "
         f"{LARGE} at {mean} of {len(paper)} unseen scales in the mean of the seeds, and at {always} in every seed. The "
-        f"smallest d of a seed is {smallest.d[1]:.2f}, at s = {smallest.scale:g}.",
+        f"smallest d of a seed is {smallest.d[1]:.2f}, at s = {smallest.amount:g}.",
         f"Five time constants: {_verdict(results, best, MULTI, f'the best single one, μ = {best.split()[1]}')}",
     ]
-    each = [_unseen(compared(results, single, MULTI)) for single in SINGLES]
+    singles = singles_of(results)
+    each = [_unseen(compared(results, single, MULTI)) for single in singles]
     everywhere = sum(all(comparisons[i].better for comparisons in each) for i in range(len(UNSEEN)))
     lines.append(
-        f"Five time constants are surely better than every single one at {everywhere} of {len(UNSEEN)} unseen scales."
+        f"Five time constants are surely better than every single one {_these(singles)}at {everywhere} of "
+        f"{len(UNSEEN)} unseen scales."
         + (" So the gain is not that of a better time constant." if everywhere == len(UNSEEN) else "")
     )
-    ratios = {model: _each([curve.ratio for curve in curves_of(results, model)]) for model in (MULTI, best, BASELINE)}
+    ratios = {
+        model: over_seeds(curve.ratio() for curve in curves_of(results, model)) for model in (MULTI, best, BASELINE)
+    }
     lines.append(
-        "From the best to the worst scale the median error grows, in the mean of the seeds (smallest to largest), by a "
-        f"factor of {ratios[MULTI]} with five time constants, {ratios[best]} with μ = {best.split()[1]} alone and "
-        f"{ratios[BASELINE]} with μ = {TIME_CONSTANTS[MIDDLE]:g} alone."
+        "From the best to the worst scale the median error grows, in the mean of the seeds (with the lowest and the "
+        f"highest end of their intervals), by a factor of {ratios[MULTI]} with five time constants, {ratios[best]} "
+        f"with μ = {best.split()[1]} alone and {ratios[BASELINE]} with μ = {TIME_CONSTANTS[MIDDLE]:g} alone."
     )
     lines += [_covariant(results, model) for model in _of(results, MULTI, ANCHORED)]
     named = {ANCHORED: "Anchored variant", UNIFORM: "Uniform weights, the negative control"}
@@ -142,7 +156,14 @@ def conclusions(results: Results) -> list[str]:
             f"{named[model]}: {_verdict(results, reference, model, f'μ = {reference.split()[1]} alone')}"
             for reference in dict.fromkeys((BASELINE, best))
         ]
+        lines.append(f"Five time constants: {_verdict(results, model, MULTI, f'{model} channels')}")
     return lines
+
+
+def _these(singles: list[str]) -> str:
+    """Which time constants were trained alone, unless all were."""
+    mus = " and ".join(f"{single.split()[1]}" for single in singles)
+    return "" if len(singles) == len(SINGLES) else f"of μ = {mus} "
 
 
 def _of(results: Results, *models: str) -> list[str]:
@@ -151,7 +172,7 @@ def _of(results: Results, *models: str) -> list[str]:
 
 
 def _unseen(comparisons: list[Comparison]) -> list[Comparison]:
-    return [each for each in comparisons if each.scale != TRAINED]
+    return [each for each in comparisons if each.amount != TRAINED]
 
 
 def _verdict(results: Results, reference: str, model: str, name: str) -> str:
@@ -178,47 +199,26 @@ def _covariant(results: Results, model: str) -> str:
 
 
 def _versus(results: Results, reference: str, model: str) -> str:
-    ours, theirs = curve_of(results, model).summaries, curve_of(results, reference).summaries
-    rows = []
-    for each, our, their in zip(compared(results, reference, model), ours, theirs, strict=True):
-        effects = each.effects
-        gain = sum(effect.difference for effect in effects) / len(effects)
-        widest = (min(e.difference_interval[0] for e in effects), max(e.difference_interval[1] for e in effects))
-        mean, low, high = each.d
-        rows.append(
-            [
-                f"{each.scale:g}" + (" (training)" if each.scale == TRAINED else ""),
-                f"{effects[0].count}×{len(effects)}",
-                px(our),
-                px(their),
-                f"{gain:.2f} ({between(widest)})",
-                f"{mean:.2f} ({between((low, high))})",
-                f"{min(e.d_z for e in effects):.2f}",
-                f"{max(e.p for e in effects):.1g}",
-            ]
-        )
-    header = ["s", "n × seeds", f"{model}, px", f"{reference}, px", "difference, px", "d", "smallest d_z", "largest p"]
-    return table(header, rows)
+    return versus("s", model, reference, compared(results, reference, model), {TRAINED: " (training)"})
 
 
 def _all(results: Results, models: list[str]) -> str:
     rows = []
     for model in models:
-        medians = [f"{each.median:.2f}" for each in curve_of(results, model).summaries]
+        medians = [f"{each.median:.2f} ({between(each.interval)})" for each in curve_of(results, model).summaries]
         curves = curves_of(results, model)
-        ratios, slopes = [curve.ratio for curve in curves], [curve.slope()[0] for curve in curves]
-        rows.append([model, *medians, _each(ratios), _each(slopes)])
+        rows.append([model, *medians, *(over_seeds(found) for found in zip(*map(_dependence, curves), strict=True))])
     text = table(["median px at s =", *(f"{s:g}" for s in SCALES), "max/min", "px per octave"], rows)
     return text + (
-        "\nMedians are of all seeds together. Max/min of the medians, and their slope against the distance from s = 1, "
-        "are means of the seeds (smallest to largest); an octave is a factor of two.\n"
+        "\nMedians are of all seeds together, with their 95 % intervals. Max/min of the medians, and their slope "
+        "against the distance from s = 1, are means of the seeds, with the lowest and the highest end of the seeds' "
+        "intervals; an octave is a factor of two.\n"
     )
 
 
-def _each(values: list[float]) -> str:
-    """The mean of the seeds, and their range."""
-    mean = f"{sum(values) / len(values):.2f}"
-    return mean if len(values) == 1 else f"{mean} ({between((min(values), max(values)))})"
+def _dependence(curve: Curve) -> tuple[tuple[float, tuple[float, float]], ...]:
+    """How much the error depends on the scale."""
+    return curve.ratio(), curve.slope()
 
 
 def _curves(results: Results, out: Path, models: list[str], name: str) -> str:
@@ -228,7 +228,7 @@ def _curves(results: Results, out: Path, models: list[str], name: str) -> str:
     if name == "curves":
         top = ax.get_ylim()[1]
         for each in _unseen(compared(results, BASELINE, MULTI)):
-            ax.text(each.scale, top * 1.03, f"{each.d[0]:.1f}", ha="center", va="bottom", fontsize=6)
+            ax.text(each.amount, top * 1.03, f"{each.d[0]:.1f}", ha="center", va="bottom", fontsize=6)
         ax.set_title(f"Cohen's d of {MULTI} against {BASELINE}:", fontsize=7, loc="left", pad=16)
     return save(figure, out, name)
 

@@ -45,6 +45,7 @@ class Size:
     layers: Layers
     first_step: int = 20  # losses and errors count from here on: before, the integrators are filling
     models: tuple[str, ...] = ()  # which of the study's networks; all, unless named
+    rate: float = 2e-3  # of learning, at its highest
 
 
 FULL = Layers()
@@ -73,7 +74,7 @@ class Recipe:
     epochs: int
     batch: int
     first_step: int
-    rate: float = 2e-3
+    rate: float
     clip: float = 1.0
     beta: float = 0.1  # of SmoothL1, in units of half the frame
 
@@ -113,7 +114,8 @@ class Order:
 
     @property
     def recipe(self) -> Recipe:
-        return Recipe(epochs=self.size.epochs, batch=self.size.batch, first_step=self.size.first_step)
+        size = self.size
+        return Recipe(epochs=size.epochs, batch=size.batch, first_step=size.first_step, rate=size.rate)
 
 
 def recordings(config: Config, first: int, count: int, device: str, g: Transformation = NOTHING) -> Data:
