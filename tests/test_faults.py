@@ -445,16 +445,15 @@ def test_runs_that_meet_at_any_point_cooperate(place: str, parts: tuple[Any, Any
     assert at > 10
 
 
-def test_a_crash_of_a_part_before_any_write_can_be_continued(tmp_path: Path) -> None:
-    program = """
+CRASHING = """
 import os, shutil, signal, sys
 from pathlib import Path
 import gerd
 
-config = gerd.parse(sys.argv[1])
-gerd.generate(config, "whole", 130, workers=1)
+config, count = gerd.parse(sys.argv[1]), int(sys.argv[2])
+gerd.generate(config, "whole", count, workers=1)
 
-def run(part, crash=None):
+def run(crash=None, part=(1, 1)):
     child = os.fork()
     if not child:
         calls = 0
@@ -467,30 +466,48 @@ def run(part, crash=None):
         for name in ("fsync", "replace", "unlink"):
             real = getattr(os, name)
             setattr(os, name, lambda *arguments, real=real: counted(real, *arguments))
-        gerd.generate(config, "data", 130, workers=1, part=part)
+        gerd.generate(config, "data", count, workers=1, part=part)
         os._exit(0)
     return os.waitpid(child, 0)[1]
 
 def content(folder):
     return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
-
+"""
+CRASHING_ALONE = """
+crash = 0
+while run(crash) == signal.SIGKILL:
+    assert run() == 0, f"cannot be continued after crash {crash}"
+    assert content("data") == content("whole"), f"differs after crash {crash}"
+    shutil.rmtree("data")
+    crash += 1
+print(crash)
+"""
+CRASHING_PARTS = """
 for crash in range(10**6):
-    ends = [run(part, crash) for part in ((1, 2), (2, 2))]
+    ends = [run(crash, part) for part in ((1, 2), (2, 2))]
     if signal.SIGKILL not in ends:
         break
     for part in ((1, 2), (2, 2)):
-        assert run(part) == 0
+        assert run(part=part) == 0
     found = {name: data for name, data in content("data").items() if not name.endswith(".tmp")}
     assert found == content("whole"), (crash, found.keys())
-    assert run((1, 1)) == 0
+    assert run() == 0
     assert content("data") == content("whole"), crash  # tidy, too
     shutil.rmtree("data")
 print(crash)
 """
-    command = [sys.executable, "-c", program, CONFIG]
+
+
+@pytest.mark.parametrize(
+    ("how", "count", "crashes"),
+    [(CRASHING_ALONE, 70, 3 * 6), (CRASHING_PARTS, 130, 16)],  # two syncs and a move for each of six files; more
+    ids=["alone", "in parts"],
+)
+def test_a_crash_before_any_write_can_be_continued(how: str, count: int, crashes: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CRASHING + how, CONFIG, str(count)]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert int(result.stdout) > 15
+    assert int(result.stdout) >= crashes
 
 
 def test_a_temporary_file_that_another_run_removes_is_written_again(

@@ -158,52 +158,6 @@ def test_runs_killed_at_random_moments_continue_to_the_same_bytes(paced: Path) -
     assert content(paced / "disturbed") == content(paced / "data")
 
 
-CRASHES = """
-import os, shutil, signal, sys
-from pathlib import Path
-import gerd
-
-config = gerd.parse(sys.argv[1])
-gerd.simulate(config)
-
-def run(folder, crash=None):
-    child = os.fork()
-    if not child:
-        calls = 0
-        def counted(function, *arguments):
-            nonlocal calls
-            if calls == crash:
-                os.kill(os.getpid(), signal.SIGKILL)
-            calls += 1
-            return function(*arguments)
-        sync, move = os.fsync, os.replace
-        os.fsync = lambda *arguments: counted(sync, *arguments)
-        os.replace = lambda *arguments: counted(move, *arguments)
-        gerd.generate(config, folder, 70, workers=1)
-        os._exit(0)
-    return os.waitpid(child, 0)[1]
-
-def content(folder):
-    return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
-
-assert run("whole") == 0
-crash = 0
-while run("data", crash) == signal.SIGKILL:
-    assert run("data") == 0, f"cannot be continued after crash {crash}"
-    assert content("data") == content("whole"), f"differs after crash {crash}"
-    shutil.rmtree("data")
-    crash += 1
-print(crash)
-"""
-
-
-def test_a_crash_before_any_write_to_the_disk_can_be_continued(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", CRASHES, SMALL]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert int(result.stdout) == 3 * 6  # two syncs and a move for each of six files
-
-
 def test_workers_end_when_the_run_is_killed(paced: Path) -> None:
     (paced / "stuck").touch()
     process = start(paced)
