@@ -1,6 +1,6 @@
 """How long a new process takes to its first recording: with nothing in the caches of compiled code, and later.
 
-    python benchmarks/first_call.py [--json FILE]
+    python benchmarks/first_call.py [--repeats N] [--json FILE]
 
 Each row is the median of new processes, as many as `--repeats` says. A CPU's kernels are compiled by numba and a GPU's
 by Triton, into a folder that is empty for the first process of each pair and filled for the second. The last column
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -39,8 +40,8 @@ def seconds(device: str, backend: str, cache: str) -> list[float]:
     """In a new process, one number for each of COLUMNS."""
     environment = {**os.environ, "XDG_CACHE_HOME": cache, "TRITON_CACHE_DIR": cache}
     environment.pop("NUMBA_CACHE_DIR", None)
-    command = [sys.executable, "-c", PROGRAM, str(CONFIG), device, backend]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-P", "-c", PROGRAM, str(CONFIG), device, backend]  # -P: not what lies in this folder
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: list[float] = json.loads(done.stdout)
     return found
 
@@ -50,11 +51,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
     chosen = parser.parse_args()
-    rows = []
+    rows: list[dict[str, Any]] = []
     backends = [("cpu", "torch"), ("cpu", "cpu"), ("cuda", "cuda")][: 3 if torch.cuda.is_available() else 2]
     for device, backend in backends:
         pairs = []
-        for _ in range(chosen.repeats):
+        for _ in range(max(1, chosen.repeats)):
             with tempfile.TemporaryDirectory() as cache:
                 pairs.append([seconds(device, backend, cache) for _ in ("empty", "filled")])
         for k, state in enumerate(("empty", "filled")):
@@ -64,8 +65,8 @@ def main() -> None:
     for row in rows:
         filled = next(r for r in rows if r["backend"] == row["backend"] and r["cache"] == "filled")
         times = " | ".join(f"{row[column]:.3f} s" for column in COLUMNS)
-        ratio = row["first recording"] / filled["first recording"]
-        print(f"| {row['backend']} | {row['cache']} | {times} | {ratio:.1f} × |")
+        row["ratio"] = row["first recording"] / filled["first recording"]
+        print(f"| {row['backend']} | {row['cache']} | {times} | {row['ratio']:.1f} × |")
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=2) + "\n")
 

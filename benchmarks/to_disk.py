@@ -42,14 +42,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     config, workers = gerd.load(CONFIG), os.cpu_count() or 1
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context) as pool:
-        list(pool.map(kernel_only, range(0, workers * SHARD_SIZE, SHARD_SIZE)))  # imports and compiles
-        begun = time.perf_counter()
-        events = sum(pool.map(kernel_only, range(0, chosen.count, SHARD_SIZE)))
-        kernel = chosen.count / (time.perf_counter() - begun)
     folder = Path(tempfile.mkdtemp(prefix="gerd-bench-"))
-    memory = []
+    memory = []  # the largest of all child processes so far: no others may come before
     try:
         gerd.generate(config, folder / "warm", SHARD_SIZE * workers, workers=workers)
         for count in (chosen.count // 4, chosen.count):
@@ -60,6 +54,11 @@ def main() -> None:
         size = sum(file.stat().st_size for file in (folder / str(chosen.count)).iterdir())
     finally:
         shutil.rmtree(folder)
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(kernel_only, range(0, workers * SHARD_SIZE, SHARD_SIZE)))  # imports and compiles
+        begun = time.perf_counter()
+        events = sum(pool.map(kernel_only, range(0, chosen.count, SHARD_SIZE)))
+        kernel = chosen.count / (time.perf_counter() - begun)
     result = {
         "kernel_per_s": kernel,
         "generate_per_s": rate,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from gerd.errors import GerdError
 Array = NDArray[np.float64]
 
 RESAMPLES = 2000  # of a bootstrap
+MOST = 2**22  # numbers drawn at once
 TAILS = (0.025, 0.975)  # what an interval leaves out: it has 95 %
 
 
@@ -45,8 +46,8 @@ def summary(values: ArrayLike) -> Summary:
     table = np.atleast_2d(numbers)
     low, high = np.quantile(table, [0.25, 0.75]).tolist()
     sd = float(table.std(ddof=1)) if table.size > 1 else 0.0
-    interval = bootstrap(lambda rows: medians(table, rows), table.shape[1])
-    return Summary(table.shape[1], float(table.mean()), sd, float(np.median(table)), (low, high), interval)
+    ends = bootstrap(partial(medians, table), table.shape[1])
+    return Summary(table.shape[1], float(table.mean()), sd, float(np.median(table)), (low, high), ends)
 
 
 def medians(table: Array, rows: NDArray[np.int64]) -> Array:
@@ -56,17 +57,21 @@ def medians(table: Array, rows: NDArray[np.int64]) -> Array:
 
 
 def bootstrap(statistic: Callable[[NDArray[np.int64]], Array], count: int, seed: int = 0) -> tuple[float, float]:
-    """The interval of a statistic by resampling: `statistic` takes rows (resamples, count) of the sample."""
-    low, high = np.quantile(statistic(resamples(count, seed)), TAILS).tolist()
+    """The interval of a statistic of a sample: it takes rows (resamples, count) and gives a number for each."""
+    return interval(resampled(statistic, count, seed))
+
+
+def resampled(statistic: Callable[[NDArray[np.int64]], Array], count: int, seed: int = 0) -> Array:
+    """(…, RESAMPLES): a statistic of resamples; two samples of the same size are resampled in the same way."""
+    draws, at_once = np.random.default_rng(seed), max(1, MOST // count)
+    numbers = [min(at_once, RESAMPLES - begin) for begin in range(0, RESAMPLES, at_once)]
+    return np.concatenate([statistic(draws.integers(0, count, (number, count))) for number in numbers], axis=-1)
+
+
+def interval(values: Array) -> tuple[float, float]:
+    """What lies between the tails of resampled numbers, of which some may be infinite."""
+    low, high = np.quantile(values, TAILS, method="inverted_cdf").tolist()
     return low, high
-
-
-@lru_cache(maxsize=4)
-def resamples(count: int, seed: int = 0) -> NDArray[np.int64]:
-    """(RESAMPLES, count): rows of a sample, drawn with replacement."""
-    rows = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
-    rows.setflags(write=False)
-    return rows
 
 
 def _sample(values: ArrayLike) -> Array:
@@ -102,26 +107,16 @@ def effect_size(a: ArrayLike, b: ArrayLike) -> Effect:
     first, second = _sample(a), _sample(b)
     if len(first) != len(second) or len(first) < 2:
         raise GerdError(f"{len(first)} and {len(second)} errors: allowed are two or more pairs")
-    gap = first - second
 
-    def d(rows: NDArray[np.int64]) -> Array:
-        pooled = np.sqrt((first[rows].var(axis=-1, ddof=1) + second[rows].var(axis=-1, ddof=1)) / 2)
-        return _ratio(gap[rows].mean(axis=-1), pooled)
+    def statistics(rows: NDArray[np.int64]) -> Array:
+        x, y = first[rows], second[rows]
+        mean = (x - y).mean(axis=-1)
+        pooled = np.sqrt((x.var(axis=-1, ddof=1) + y.var(axis=-1, ddof=1)) / 2)
+        return np.stack([mean, _ratio(mean, pooled), _ratio(mean, (x - y).std(axis=-1, ddof=1))])
 
-    def d_z(rows: NDArray[np.int64]) -> Array:
-        return _ratio(gap[rows].mean(axis=-1), gap[rows].std(axis=-1, ddof=1))
-
-    every = np.arange(len(first))
-    return Effect(
-        len(first),
-        float(gap.mean()),
-        bootstrap(lambda rows: gap[rows].mean(axis=-1), len(gap)),
-        float(d(every)),
-        bootstrap(d, len(gap)),
-        float(d_z(every)),
-        bootstrap(d_z, len(gap)),
-        wilcoxon(gap),
-    )
+    difference, d, d_z = statistics(np.arange(len(first))).tolist()
+    ends = [interval(each) for each in resampled(statistics, len(first))]
+    return Effect(len(first), difference, ends[0], d, ends[1], d_z, ends[2], wilcoxon(first - second))
 
 
 def _ratio(top: Any, bottom: Any) -> Array:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,7 +33,7 @@ from gerd.action import (
     numbers_of_one,
 )
 from gerd.config import Config
-from gerd.effect import TAILS, Effect, Summary, bootstrap, effect_size, medians, resamples, summary, wilcoxon
+from gerd.effect import Effect, Summary, bootstrap, effect_size, interval, medians, resampled, summary, wilcoxon
 from gerd.errors import GerdError
 from gerd.scene import Scenes
 from gerd.simulation import scenes_of
@@ -182,7 +183,7 @@ def _output(model: Model, frames: Tensor) -> Tensor:
     except Exception as error:  # whatever a user's model may raise
         shape = tuple(frames.shape)
         raise GerdError(f"the model failed on frames of shape {shape}: {type(error).__name__}: {error}") from error
-    if not isinstance(out, Tensor) or len(out) != len(frames):
+    if not isinstance(out, Tensor) or out.shape[:1] != frames.shape[:1]:
         shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
         raise GerdError(f"the model gave {shape} for {len(frames)} recordings; allowed: a tensor with one row for each")
     if not bool(torch.isfinite(out).all()):
@@ -250,7 +251,7 @@ class Curve:
     amounts: tuple[float, ...]
     errors: tuple[Array, ...]  # for each amount, that of each recording: (count,), or (trainings, count)
     trained: float | None = None  # the amount in the training data
-    chance: float | None = None  # the error of always saying the mean place, without a transformation
+    chance: Summary | None = None  # the errors of always saying the mean place, without a transformation
 
     @property
     def summaries(self) -> list[Summary]:
@@ -280,9 +281,8 @@ class Curve:
         The interval is over recordings; where two amounts have the same number of them they are taken to be the same.
         """
         tables = [np.atleast_2d(each) for each in self.errors]
-        resampled = number(np.array([medians(table, resamples(table.shape[1])) for table in tables]))
-        low, high = np.quantile(resampled, TAILS).tolist()
-        return float(number(np.array([np.median(table) for table in tables]))), (low, high)
+        drawn = [resampled(partial(medians, table), table.shape[1]) for table in tables]
+        return float(number(np.array([np.median(table) for table in tables]))), interval(number(np.array(drawn)))
 
 
 def generalisation_curve(
@@ -309,12 +309,12 @@ def generalisation_curve(
     )
 
 
-def chance_error(config: Config, first: int, count: int, first_step: int = 0) -> float:
-    """The median error in pixels of always saying the mean place."""
+def chance_error(config: Config, first: int, count: int, first_step: int = 0) -> Summary:
+    """The errors in pixels of always saying the mean place."""
     scenes = scenes_of(config, range(first, first + count), {})
     places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, :, first_step:, 0, :2]
     away = np.linalg.norm(places - places.mean(axis=(0, 2), keepdims=True), axis=-1)
-    return float(np.median(away.mean(axis=(1, 2))))
+    return summary(away.mean(axis=(1, 2)))
 
 
 @dataclass(frozen=True)
@@ -345,13 +345,11 @@ class Covariance:
     def intervals(self) -> tuple[Array, Array]:
         """(channels, amounts, 2) each: the intervals of `medians` and of `weights`."""
 
-        def of(tables: tuple[Array, ...], statistic: Callable[..., Array]) -> Array:
-            return np.array(
-                [
-                    [np.quantile(statistic(row[resamples(len(row))], axis=-1), TAILS) for row in column]
-                    for column in zip(*tables, strict=True)
-                ]
-            )
+        def of(tables: tuple[Array, ...], statistic: Any) -> Array:
+            def ends(row: Array) -> tuple[float, float]:
+                return bootstrap(lambda rows: statistic(row[rows], axis=-1), len(row))
+
+            return np.array([[ends(row) for row in column] for column in zip(*tables, strict=True)])
 
         return of(self.errors, np.median), of(self.shares, np.mean)
 
@@ -419,8 +417,12 @@ def covariance_matrix(
     """From errors and weights (channels, recordings) of each amount, as `channel_errors` gives them."""
     table = [np.asarray(each, np.float64) for each in errors]
     shares = [np.asarray(each, np.float64) for each in weights]
-    if not len(table) == len(shares) == len(amounts) == len(matched) or any(len(e) != len(channels) for e in table):
+    if not len(table) == len(shares) == len(amounts) == len(matched):
         raise GerdError("errors, weights, amounts and matched channels: allowed is one of each for every amount")
+    for each, share in zip(table, shares, strict=True):
+        if each.ndim != 2 or each.shape[0] != len(channels) or each.shape != share.shape or each.shape[1] == 0:
+            wanted = f"({len(channels)}, recordings) of both, with one recording or more"
+            raise GerdError(f"errors of shape {each.shape} and weights of shape {share.shape}; allowed: {wanted}")
     return Covariance(
         tuple(channels),
         tuple(amounts),

@@ -59,7 +59,10 @@ def gridded(draw: Any) -> Config:
             "initial": draw(st.sampled_from(["uniform", 0.0])),
             "warmup": draw(st.integers(0, 3)),
         },
-        noise={"background": draw(st.sampled_from([0.0, 0.1])), "shape": draw(st.sampled_from([0.0, 0.0, 0.2, 1.0]))},
+        noise={
+            "background": draw(st.sampled_from([0.0, 0.1, 1.0])),
+            "shape": draw(st.sampled_from([0.0, 0.0, 0.2, 1.0])),
+        },
     )
 
 
@@ -78,6 +81,17 @@ def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int |
 
 
 @needs_numba
+def test_as_many_events_as_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A square fills the frame in one step, and every pixel has noise: there is room for both, and for no more."""
+    monkeypatch.setattr(numba_backend, "ROOM", 0)
+    filling = actor("square", at=[-40.0, 7.0], velocity=[30.0, 0.0], size=60.0)
+    full = config(filling, width=13, height=14, steps=12, upsampling=2, noise={"background": 1.0})
+    made = gerd.simulate(full, backend="cpu")
+    assert np.array_equal(made.keys, gerd.simulate(full, backend="torch").keys)
+    assert np.bincount(made.keys // (2 * 13 * 14)).max() > 13 * 14  # in one step, more than noise alone
+
+
+@needs_numba
 @pytest.mark.parametrize("degrees", [30.0, 45.0, 60.0])
 @pytest.mark.parametrize("cuts", [(-0.375, -0.09375), (-0.25, 0.125), (0.03125, 0.46875), (-0.4375, 0.34375)])
 def test_vertices_in_one_line(degrees: float, cuts: tuple[float, float]) -> None:
@@ -90,6 +104,9 @@ def test_vertices_in_one_line(degrees: float, cuts: tuple[float, float]) -> None
     assert gerd.simulate(moving, backend="cpu").digest == gerd.simulate(moving, backend="torch").digest
 
 
+CHECKED = (test_batches_are_the_definition_on_the_grid, test_as_many_events_as_there_can_be)
+
+
 @needs_numba
 def test_no_kernel_reaches_beyond_an_array(tmp_path: Path) -> None:
     """The same scenes with every access checked, which compiled code does not do by itself."""
@@ -100,15 +117,15 @@ def test_no_kernel_reaches_beyond_an_array(tmp_path: Path) -> None:
         "    beyond(numpy.zeros(3))\n"
         "sys.exit(pytest.main(sys.argv[1:]))\n"
     )
-    chosen = f"{__file__}::test_batches_are_the_definition_on_the_grid"
+    chosen = [f"{__file__}::{test.__name__}" for test in CHECKED]
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "0", "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
-        [sys.executable, "-c", code, *options, chosen], env=environment, capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-c", code, *options, *chosen], env=environment, capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "1 passed" in done.stdout
+    assert "2 passed" in done.stdout
 
 
 @needs_numba

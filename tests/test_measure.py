@@ -495,7 +495,9 @@ def test_chance_is_the_error_of_the_mean_place() -> None:
     chosen = config(actor("square", at=spread), width=48, height=48, steps=3)
     xs = [gerd.simulate(chosen, i).positions[0, 0, 0] for i in range(40)]
     found = measure.chance_error(chosen, 0, 40)
-    assert found == pytest.approx(np.median(np.abs(xs - np.mean(xs))))
+    assert found.median == pytest.approx(np.median(np.abs(xs - np.mean(xs))))
+    assert found.count == 40
+    assert found.interval[0] <= found.median <= found.interval[1]
 
 
 def test_effect_sizes_are_those_of_the_textbook_and_of_scipy() -> None:
@@ -541,6 +543,10 @@ def test_samples_that_are_none() -> None:
     for values in ([], [[]], [[[1.0, 2.0]]], [1.0, np.nan], [[1.0], [np.inf]]):
         with pytest.raises(GerdError, match="a list of finite numbers"):
             measure.summary(values)
+    few = measure.effect_size([1.0, 2.0, 3.0], [0.0, 1.5, 1.0])  # some resamples have no spread at all
+    assert few.d_interval[1] == few.d_z_interval[1] == np.inf
+    assert few.d_interval[0] < few.d
+    assert measure.summary(np.arange(30_000.0)).median == 14999.5  # many, but not all resamples at once
     with pytest.raises(GerdError, match="two or more pairs"):
         measure.effect_size([1.0, 2.0], [1.0])
 
@@ -574,6 +580,9 @@ def test_the_covariance_matrix_finds_a_diagonal_and_the_lack_of_one() -> None:
     assert collapsed.on_diagonal(collapsed.selected, within=1) == 2
     with pytest.raises(GerdError, match="one of each for every amount"):
         measure.covariance_matrix(diagonal[:2], shares, channels, amounts, matched)
+    for wrong in (diagonal[0][:2], diagonal[0][:, :20], diagonal[0][:, :0], diagonal[0][None]):
+        with pytest.raises(GerdError, match=r"allowed: \(3, recordings\) of both"):
+            measure.covariance_matrix([wrong, *diagonal[1:]], shares, channels, amounts, matched)
 
 
 def test_pairs_share_their_draws() -> None:

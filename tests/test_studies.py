@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ from typer.testing import CliRunner
 
 from gerd.cli import app
 from gerd.errors import GerdError
-from gerd.measure import effect_size
+from gerd.measure import Curve, effect_size, summary
 from gerd.models import ScaleChannels
 from gerd.studies import covariance, drawing, folder, noise, sparse, symmetry, timescale, timescale_report
-from gerd.studies.comparison import LARGE, Comparison
+from gerd.studies.comparison import LARGE, Comparison, each_seed
 from gerd.studies.running import STUDIES, run_study
 from gerd.studies.training import (
     TINY,
@@ -228,6 +229,9 @@ def test_a_study_continues_where_it_was(computed: Path, tmp_path: Path) -> None:
     assert results["runs"] == known["runs"]
 
 
+CHANCE = asdict(summary([8.0, 9.0, 10.0]))
+
+
 def invented(multi: float, best: float = 3.0) -> dict[str, Any]:
     """Results in which the network with five time constants has this error, at every scale, and others have more."""
     rng = np.random.default_rng(0)
@@ -250,7 +254,7 @@ def invented(multi: float, best: float = 3.0) -> dict[str, Any]:
     }
     settings = {"seed": 0, "seeds": 2, "kept": 0.25, "side": 32, "training": 10, "tests": 30, "epochs": 1}
     made = {"date": "2026-01-01", "command": "gerd", "device": "x", "seconds": 1, "versions": {}}
-    return {"study": "timescale", "made": made, "settings": settings, "chance": 9.0, "runs": runs}
+    return {"study": "timescale", "made": made, "settings": settings, "chance": CHANCE, "runs": runs}
 
 
 def test_conclusions_follow_from_the_numbers() -> None:
@@ -265,11 +269,63 @@ def test_conclusions_follow_from_the_numbers() -> None:
     assert "μ = 1.25, surely better at 0 and surely worse at 8 of 8" in some
     assert "paper's result does not hold at every scale: " in none
     assert "d > 0.8 at 0 of 8 unseen scales" in none
+    one = invented(2.0)
+    one["runs"] = {model: {"0": one["runs"][model]["0"]} for model in timescale.SIZES["quick"].models}
+    said = " ".join(timescale_report.conclusions(one))
+    assert "paper's result holds: against μ = 5 alone, " in said
+    assert "have d > 0.8 at 8 of 8 unseen scales. The smallest d is " in said
+    assert "of μ = 1.25 and 5 at 8 of 8 unseen scales. From" in said  # not said of time constants that were not trained
+    assert "over 9 scales × 1 seed: " in said
     mixed = invented(2.0)
     mixed["runs"][timescale.MULTI]["1"]["errors"]["4"] = [6.0 + k / 100 for k in range(30)]  # one seed fails at s = 4
     said = " ".join(timescale_report.conclusions(mixed))
     assert "paper's result holds on average, and not in every seed: " in said
     assert "d > 0.8 at 8 of 8 unseen scales in the mean of the seeds, and at 7 in every seed" in said
+
+
+def test_a_report_of_fewer_networks(tmp_path: Path) -> None:
+    """The middle time constant is the best single one, and the only one: it is said once."""
+    results = invented(2.0)
+    results["runs"] = {model: results["runs"][model] for model in (timescale.MULTI, timescale.BASELINE)}
+    text = drawing.write_report(timescale.report, results, tmp_path).read_text("utf-8")
+    assert "## Time constants alone" in text
+    assert "the best at the unseen scales is μ = 5, as above." in text
+    assert text.count("| s | n × seeds |") == 1
+    assert "with five time constants and " in text
+    assert "anchored variant" not in text.lower()
+
+
+def test_noise_is_said_to_double_an_error_only_where_it_surely_does() -> None:
+    """In two seeds; at the third level one of them falls back, so that only the last level counts."""
+    base = np.random.default_rng(0).normal(1, 0.05, (2, 50))
+    factors = [(1, 1), (3, 3), (3, 1.5), (3, 3)]
+    errors = tuple(base * np.array(pair)[:, None] for pair in factors)
+    assert noise.doubled(Curve((0.0, 0.1, 0.2, 0.3), errors)) == 0.3
+    assert noise.doubled(Curve((0.0, 0.1), errors[:2])) == 0.1
+    assert noise.doubled(Curve((0.0, 0.1, 0.2), errors[:3])) is None
+    assert noise.doubled(Curve((0.0, 0.1), (base, 2.0 * base))) is None  # twice, and not surely more
+
+
+def test_the_ratio_of_a_study_is_that_of_its_seeds(computed: Path) -> None:
+    results = folder.read_results(computed / "covariance", "covariance")
+    run = results["runs"][covariance.MULTI]["0"]
+    twice = {"0": run, "1": {**run, "errors": {boost: [5.0] * 6 for boost in run["errors"]}}}
+    results["runs"] = {covariance.MULTI: twice, covariance.BASELINE: twice}
+    (ratio, _), (flat, _) = (curve.ratio() for curve in each_seed(covariance.curve_of(results, covariance.MULTI)))
+    assert flat == 1
+    assert f"by a factor of {(ratio + 1) / 2:.2f} (1.00 to " in covariance.conclusions(results)[2]
+
+
+def test_no_p_where_the_seeds_do_not_agree() -> None:
+    a = np.random.default_rng(1).normal(5, 1, 40)
+    less, more = effect_size(a, a - 1), effect_size(a, a + 1)
+    assert Comparison(2.0, a[None], a[None], (less, more)).p is None
+    assert Comparison(2.0, a[None], a[None], (less, less)).p == less.p
+    both = [Comparison(2.0, a[None], a[None], effects) for effects in ((less, more), (less, less))]
+    assert [line.split("|")[-2].strip() for line in drawing.versus("s", "a", "b", both).splitlines()[2:]] == [
+        "–",
+        f"{less.p:.1g}",
+    ]
 
 
 def test_better_and_worse_are_said_only_where_every_seed_is_sure() -> None:
@@ -353,10 +409,33 @@ def nothing():
     assert not symmetry.respected(results, "background")["0.03"]
     assert "translation" in Path("own/report.md").read_text()
     weights = np.median(results["kinds"]["translation"]["0"]["errors"])
-    assert weights < results["chance"]  # the checkpoint was used: with a gain of 0 it would be far away
+    assert weights < results["chance"]["median"]  # the checkpoint was used: with a gain of 0 it would be far away
     torch.save({"gain": torch.tensor(0.5)}, tmp_path / "mine.pt")
     other = CliRunner().invoke(app, arguments)
     assert "own: was begun with checkpoint_sha256" in str(other.exception)
+    torch.save({"other": torch.tensor(0.5)}, tmp_path / "mine.pt")
+    other = CliRunner().invoke(app, arguments)
+    assert "mine.pt: cannot be loaded: " in str(other.exception)
+    assert 'Missing key(s) in state_dict: "gain"' in str(other.exception)
+    other = CliRunner().invoke(app, ["study", "--from", "own", "--model", "mine:build"])
+    assert "--model: goes with computing, and --from computes nothing" in str(other.exception)
+
+    (tmp_path / "constant.py").write_text(
+        "import torch\n"
+        "class Nowhere(torch.nn.Module):\n"
+        "    def forward(self, frames):\n"
+        "        return torch.full((*frames.shape[:2], 2), 99.0)\n"
+        "build = Nowhere\n"
+        "def scalar():\n"
+        "    return lambda frames: frames.sum()\n"
+    )
+    result = CliRunner().invoke(app, ["study", "--smoke", "--model", "constant:build", "--out", "constant"])
+    assert result.exit_code == 0, result.output
+    assert "is not surely below that of always saying the mean place" in Path("constant/report.md").read_text("utf-8")
+    published = Path(__file__).parent.parent / "docs" / "studies" / "symmetry" / "report.md"
+    assert "is not surely below" not in published.read_text("utf-8")
+    result = CliRunner().invoke(app, ["study", "--smoke", "--model", "constant:scalar", "--out", "scalar"])
+    assert "a tensor with one row for each" in str(result.exception)
 
     torus = "sensor: {width: 32, height: 32}\nsteps: 18\nactors: [{shape: square, translation: {border: wrap}}]\n"
     (tmp_path / "torus.yaml").write_text(torus)

@@ -1,7 +1,7 @@
 """The `cpu` backend: scenes in, events out, at a cost that follows the number of events.
 
 Compiles the kernels at first use and keeps the machine code in the user's cache folder, under a name made from the
-source, so that an edited kernel is never mistaken for the compiled one.
+source, its place and numba's version, so that an edited kernel is never mistaken for the compiled one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from multiprocessing import parent_process
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ AT_ONCE = 256  # random words drawn in one loop
 CHUNK = 1024  # steps whose outlines are worked out together
 ROOM = 2**17  # events that are handed over together, at least
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
+
+_LOADING = Lock()
 
 
 def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
@@ -158,15 +161,22 @@ def _blank(height: int, width: int) -> NDArray[np.int32]:
     return np.frombuffer(private, np.int32).reshape(height, width)
 
 
-@cache
 def _kernels() -> Any:
     """The kernels, compiled at their first call unless the cache holds them."""
+    with _LOADING:  # by one thread: it changes a setting of numba's for a moment
+        return _loaded()
+
+
+@cache
+def _loaded() -> Any:
     import numba
 
     settings: Any = numba.config
-    source = Path(__file__).with_name("numba_kernels.py").read_bytes()
+    source = Path(__file__).with_name("numba_kernels.py")
+    # Numba itself asks for its version and for the place of the source, so that nothing else is ever found there.
+    key = hashlib.sha256(f"{numba.__version__} {source.resolve()} ".encode() + source.read_bytes()).hexdigest()
     default = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gerd"
-    folder = Path(settings.CACHE_DIR or default) / f"numba-{hashlib.sha256(source).hexdigest()[:16]}"
+    folder = Path(settings.CACHE_DIR or default) / f"numba-{key[:16]}"
     kept = settings.CACHE_DIR
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -174,7 +184,7 @@ def _kernels() -> Any:
     except OSError:
         writable = False
     if sys.stderr.isatty() and parent_process() is None and not any(folder.rglob("*.nbi")):
-        print("compiling the kernels, once for each version: about 15 seconds", file=sys.stderr, flush=True)
+        print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
     try:
         settings.CACHE_DIR = str(folder) if writable else kept
         from gerd.kernels import numba_kernels

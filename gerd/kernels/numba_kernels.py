@@ -39,8 +39,8 @@ BIT_NUMBERS = np.zeros(64, np.int64)
 for _bit in range(64):
     BIT_NUMBERS[((1 << _bit) * int(DE_BRUIJN) & (2**64 - 1)) >> 58] = _bit
 
-# The kernels allocate nothing, so that they need no counts of references; and only the last one is called from Python.
-# Without either, compiling takes two thirds of the time.
+# The kernels allocate nothing, so that they need no counts of references; and only the last one can be called from
+# Python: a call of another ends the process. Without either, compiling takes two thirds of the time.
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
 compiled: Any = njit(**OPTIONS, no_cpython_wrapper=True)
 inlined: Any = njit(**OPTIONS, no_cpython_wrapper=True, forceinline=True)  # a call passes every array field by field

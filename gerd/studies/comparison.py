@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,12 @@ class Comparison:
         return float(np.mean(each)), min(each), max(each)
 
     @property
+    def p(self) -> float | None:
+        """The largest of the seeds; none where they do not agree on which network is better."""
+        signs = {np.sign(effect.difference) for effect in self.effects}
+        return max(effect.p for effect in self.effects) if len(signs) == 1 else None
+
+    @property
     def better(self) -> bool:
         """Whether the difference is surely positive for every seed."""
         return all(effect.difference_interval[0] > 0 for effect in self.effects)
@@ -37,6 +43,11 @@ class Comparison:
     @property
     def worse(self) -> bool:
         return all(effect.difference_interval[1] < 0 for effect in self.effects)
+
+
+def each_seed(curve: Curve) -> list[Curve]:
+    """A curve whose errors are (seeds, recordings), as one for each seed."""
+    return [replace(curve, errors=errors) for errors in zip(*curve.errors, strict=True)]
 
 
 def compared(theirs: Curve, ours: Curve) -> list[Comparison]:

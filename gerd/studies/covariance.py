@@ -7,6 +7,7 @@ is right is the one that moves with the scene, and the network chooses it; one c
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gerd.config import Config
 from gerd.loading import parse
 from gerd.measure import Covariance, Curve, chance_error, covariance_matrix, summary
 from gerd.models import VelocityChannels
-from gerd.studies.comparison import Comparison, compared
+from gerd.studies.comparison import Comparison, compared, each_seed
 from gerd.studies.training import (
     FULL,
     SMALL,
@@ -94,7 +95,7 @@ def compute(out: Path | str, order: Order) -> store.Results:
             found[model][str(seed)] = result
     chance = chance_error(config, size.training, size.tests, FIRST_STEP)
     seconds = sum(run["seconds"] for runs in found.values() for run in runs.values())
-    return folder.finish({"boosts": BOOSTS, "chance": chance, "runs": found}, seconds)
+    return folder.finish({"boosts": BOOSTS, "chance": asdict(chance), "runs": found}, seconds)
 
 
 def _tested(network: VelocityChannels, config: Config, order: Order) -> dict[str, Any]:
@@ -111,8 +112,8 @@ def _tested(network: VelocityChannels, config: Config, order: Order) -> dict[str
 def curve_of(results: store.Results, model: str) -> Curve:
     """All seeds together."""
     runs = results["runs"][model].values()
-    pooled = [np.array([run["errors"][f"{boost:g}"] for run in runs]) for boost in BOOSTS]
-    return Curve(BOOSTS, tuple(pooled), TRAINED, results["chance"])
+    errors = [np.array([run["errors"][f"{boost:g}"] for run in runs]) for boost in BOOSTS]
+    return Curve(BOOSTS, tuple(errors), TRAINED, store.chance_of(results))
 
 
 def matrix_of(results: store.Results, seed: str) -> Covariance:
@@ -130,7 +131,7 @@ def comparisons(results: store.Results) -> list[Comparison]:
 
 def conclusions(results: store.Results) -> list[str]:
     """What the numbers say."""
-    from gerd.studies.drawing import over_seeds
+    from gerd.studies.drawing import counted, over_seeds
 
     whole = [boost for boost in BOOSTS if boost.is_integer()]
     found = [matrix_of(results, seed) for seed in results["runs"][MULTI]]
@@ -141,14 +142,18 @@ def conclusions(results: store.Results) -> list[str]:
     cells = len(whole) * len(found)
     moving = [each for each in comparisons(results) if each.amount != TRAINED]
     better, worse = sum(each.better for each in moving), sum(each.worse for each in moving)
-    ratios = {model: over_seeds([curve_of(results, model).ratio()]) for model in (MULTI, BASELINE)}
+    ratios = {
+        model: over_seeds(curve.ratio() for curve in each_seed(curve_of(results, model))) for model in (MULTI, BASELINE)
+    }
     return [
         f"At boosts of whole pixels the channel that moves with the scene has the smallest error in {on} of {cells} "
-        f"cases ({len(whole)} boosts × {len(found)} seeds), and the network gives it the largest share in {chosen}.",
+        f"cases ({len(whole)} boosts × {counted(len(found), 'seed')}), and the network gives it the largest share in "
+        f"{chosen}.",
         f"Five velocities are surely better than one channel at rest at {better}, and surely worse at {worse}, of "
         f"{len(moving)} boosts that were not in the training.",
-        f"From the best to the worst boost the median error grows by a factor of {ratios[MULTI]} with five "
-        f"velocities and {ratios[BASELINE]} at rest only.",
+        "From the best to the worst boost the median error grows, in the mean of the seeds (with the lowest and the "
+        f"highest end of their intervals), by a factor of {ratios[MULTI]} with five velocities and {ratios[BASELINE]} "
+        "at rest only.",
     ]
 
 
@@ -187,8 +192,8 @@ def report(results: store.Results, out: Path) -> str:
             drawing.save(figure, out, "covariance"),
             "A frame marks the channel that moves with the scene (or, between two, the slower one); bold is the "
             "smallest error or the largest share, in the first seed; every cell of every seed, with intervals, is in "
-            "channels.csv. In the table, errors are medians with quartiles, all seeds together (their intervals are in "
-            f"summary.csv). {drawing.OVER_SEEDS} All are positive where five velocities are better.\n",
+            f"channels.csv. Chance: {drawing.chance(results).lower()}. In the table: {drawing.OVER_SEEDS} Differences "
+            "and d are positive where five velocities are better. Each seed by itself is in summary.csv.\n",
             drawing.versus("boost", MULTI, BASELINE, comparisons(results)),
             "## Limits\n",
             "The two networks differ in their loss, too: with five velocities the channel at rest alone has to be "

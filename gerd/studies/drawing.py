@@ -14,6 +14,7 @@ from gerd.figure import STYLE
 from gerd.figure import save as save_figure
 from gerd.measure import Covariance, Curve, Summary, summary
 from gerd.plot import ACTORS
+from gerd.studies import folder as store
 from gerd.studies.comparison import Comparison
 from gerd.studies.folder import Results
 
@@ -28,12 +29,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def px(found: Summary) -> str:
-    """A median with its quartiles."""
-    low, high = found.quartiles
-    return f"{found.median:.2f} ({low:.2f} – {high:.2f})"
-
-
 def over_seeds(found: Iterable[tuple[float, tuple[float, float]]], digits: int = 2) -> str:
     """Numbers with their intervals, one of each seed: the mean, and the lowest and the highest end."""
     numbers = list(found)
@@ -42,26 +37,36 @@ def over_seeds(found: Iterable[tuple[float, tuple[float, float]]], digits: int =
     return f"{mean:.{digits}f} ({between((low, high), digits)})"
 
 
+def counted(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
+def px(found: Iterable[Summary], digits: int = 2) -> str:
+    """Medians, one of each seed, with their intervals."""
+    return over_seeds(((each.median, each.interval) for each in found), digits)
+
+
 OVER_SEEDS = (
-    "Differences, Cohen's d and d_z are means of the seeds, with the lowest and the highest end of the seeds' 95 % "
-    "bootstrap intervals; p is the largest. Networks of the same seed are compared."
+    "Median errors, mean differences, Cohen's d and d_z are means of the seeds, with the lowest and the highest end of "
+    "the seeds' 95 % bootstrap intervals. p is the largest of the seeds', where they agree on which network is better. "
+    "Networks of the same seed are compared."
 )
 
 
 def versus(
     amounts: str, ours: str, theirs: str, found: Sequence[Comparison], marked: Mapping[float, str] | None = None
 ) -> str:
-    """The table of a comparison: medians with quartiles, and all that tells two networks apart."""
+    """The table of a comparison: the errors of two networks, and all that tells them apart."""
     rows = [
         [
             f"{each.amount:g}{(marked or {}).get(each.amount, '')}",
             f"{each.effects[0].count}×{len(each.effects)}",
-            px(summary(each.ours)),
-            px(summary(each.theirs)),
+            px(map(summary, each.ours)),
+            px(map(summary, each.theirs)),
             over_seeds((effect.difference, effect.difference_interval) for effect in each.effects),
             over_seeds((effect.d, effect.d_interval) for effect in each.effects),
             over_seeds((effect.d_z, effect.d_z_interval) for effect in each.effects),
-            f"{max(effect.p for effect in each.effects):.1g}",
+            "–" if each.p is None else f"{each.p:.1g}",
         ]
         for each in found
     ]
@@ -101,6 +106,12 @@ def provenance(results: Results) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
     training = f", with {made['seconds']:.0f} s of training" if made["seconds"] else ""
     return f"Made on {made['date']} by `{made['command']}` on {made['device']}{training} ({versions}).\n"
+
+
+def chance(results: Results) -> str:
+    """What always saying the mean place would give."""
+    found = store.chance_of(results)
+    return f"Always saying the mean place gives {px([found], 1)} px (median and 95 % interval, n = {found.count})"
 
 
 SURELY = (
@@ -185,7 +196,7 @@ def draw_curves(
             ax.axvline(place, color=tone, linewidth=0.8, linestyle=":", zorder=1, label=label_once)
     chance = next(iter(curves.values())).chance
     if chance is not None:
-        ax.axhline(chance, color="0.5", linewidth=0.8, linestyle="--", label="chance")
+        ax.axhline(chance.median, color="0.5", linewidth=0.8, linestyle="--", label="chance")
     if not even and min(amounts) > 0:
         ax.set_xscale("log")
         ax.minorticks_off()

@@ -4,7 +4,7 @@ settings.json     what the numbers depend on; a folder goes on only with the sam
 config.yaml       the stimuli
 runs/             for each trained network its weights (.pt) and its errors (.json)
 results.json      every number, once all is computed
-report.md, *.png, *.svg, summary.csv     drawn from results.json
+report.md, *.png, *.svg, *.csv     drawn from results.json
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 import time
@@ -25,6 +26,7 @@ import numpy as np
 import torch
 
 from gerd.config import Config
+from gerd.effect import Summary
 from gerd.errors import GerdError, shorten
 from gerd.simulation import check_device
 from gerd.studies.training import Clock, Order, Size
@@ -96,11 +98,12 @@ class Folder:
 
 
 def command() -> str:
-    """How the program was called."""
+    """How the program was called; not for how long, which the results do not depend on."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     module = spec.name if spec is not None else ""
     program = ["python", "-m", module] if module.startswith("gerd.studies.") else ["gerd"]
-    return shlex.join([*program, *sys.argv[1:]])
+    given = re.sub(r" --minutes[= ]\S+", "", f" {shlex.join(sys.argv[1:])}")
+    return shlex.join(program) + given.rstrip()
 
 
 def study_of(path: Path | str) -> Any:
@@ -121,6 +124,12 @@ def read_results(path: Path | str, study: str) -> Results:
     if results.get("study") != study:
         raise GerdError(f"{file}: is of the study {results.get('study')!r}, and not of {study!r}")
     return results
+
+
+def chance_of(results: Results) -> Summary:
+    """The errors of always saying the mean place."""
+    found: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in results["chance"].items()}
+    return Summary(**found)
 
 
 def write_json(data: Any, file: Path) -> None:

@@ -8,15 +8,18 @@ with all three at once, at several multiples of their levels in the training.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import gerd.studies.folder as store
 from gerd.config import Config
 from gerd.loading import parse
-from gerd.measure import Curve, chance_error, summary
+from gerd.measure import Curve, bootstrap, chance_error, summary
 from gerd.models import ScaleChannels
 from gerd.studies.comparison import Comparison, compared
 from gerd.studies.training import FULL, SMALL, TINY, Order, Size, errors, place_loss, recordings, rounded, train
@@ -90,7 +93,7 @@ def compute(out: Path | str, order: Order) -> store.Results:
             found[model][str(seed)] = result
     chance = chance_error(clean, size.training, size.tests, size.first_step)
     seconds = sum(run["seconds"] for runs in found.values() for run in runs.values())
-    return folder.finish({"chance": chance, "levels": LEVELS, "runs": found}, seconds)
+    return folder.finish({"chance": asdict(chance), "levels": LEVELS, "runs": found}, seconds)
 
 
 def _tested(network: ScaleChannels, config: Config, order: Order) -> dict[str, Any]:
@@ -113,7 +116,7 @@ def curve_of(results: store.Results, model: str, noise: str) -> Curve:
     _, levels, trained = SWEEPS[noise]
     runs = results["runs"][model].values()
     pooled = [np.array([run["errors"][noise][f"{level:g}"] for run in runs]) for level in levels]
-    return Curve(levels, tuple(pooled), trained if model == NOISY else 0.0, results["chance"])
+    return Curve(levels, tuple(pooled), trained if model == NOISY else 0.0, store.chance_of(results))
 
 
 def comparisons(results: store.Results, noise: str) -> list[Comparison]:
@@ -121,23 +124,35 @@ def comparisons(results: store.Results, noise: str) -> list[Comparison]:
     return compared(curve_of(results, CLEAN, noise), curve_of(results, NOISY, noise))
 
 
+def doubled(curve: Curve) -> float | None:
+    """The lowest level from which on the median error is surely, and in every seed, more than twice that at level 0."""
+    found = None
+    for level, several in zip(curve.amounts[:0:-1], curve.errors[:0:-1], strict=True):
+        for pair in zip(several, curve.errors[0], strict=True):
+            if bootstrap(partial(_growth, np.stack(pair)), several.shape[1])[0] <= 2:
+                return found
+        found = level
+    return found
+
+
+def _growth(pair: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    noisy, clean = np.median(pair[:, rows], axis=-1)
+    growth: NDArray[np.float64] = noisy / clean
+    return growth
+
+
 def conclusions(results: store.Results) -> list[str]:
     """What the numbers say."""
     lines = []
-    for noise, (_, levels, _) in SWEEPS.items():
-        grown = []
-        for model in (CLEAN, NOISY):
-            medians = [each.median for each in curve_of(results, model, noise).summaries]
-            double = next((level for level, m in zip(levels, medians, strict=True) if m > 2 * medians[0]), None)
-            at = "at no level tested" if double is None else f"from a level of {double:g} on"
-            grown.append(f"{model} {at}")
+    for noise in SWEEPS:
+        level = doubled(curve_of(results, CLEAN, noise))
+        at = "not at the highest level tested" if level is None else f"from a level of {level:g} on"
         above = [each for each in comparisons(results, noise) if each.amount > 0]
         better, worse = sum(each.better for each in above), sum(each.worse for each in above)
         lines.append(
-            f"{noise.capitalize()} noise: the median error is more than twice that without noise when "
-            f"{' and when '.join(grown)}. "
-            f"The training with noise is surely better at {better} and surely worse at {worse} of {len(above)} levels "
-            "above 0."
+            f"{noise.capitalize()} noise: trained without noise, the median error is surely more than twice that "
+            f"without noise {at}. The training with noise is surely better at {better} and surely worse at {worse} of "
+            f"{len(above)} levels above 0."
         )
     return lines
 
@@ -174,8 +189,8 @@ def report(results: store.Results, out: Path) -> str:
             f"\n{drawing.SURELY}",
             "\n## Errors\n",
             drawing.save(figure, out, "noise"),
-            "Errors are medians with quartiles, all seeds together (their intervals are in summary.csv). "
-            f"{drawing.OVER_SEEDS} All are positive where the training with noise is better.\n",
+            f"{drawing.OVER_SEEDS} Differences and d are positive where the training with noise is better. Each seed "
+            f"by itself is in summary.csv. Chance: {drawing.chance(results).lower()}.\n",
             *tables,
             "## Limits\n",
             "The noises are those of the simulator, independent from pixel to pixel and step to step; a camera's are "

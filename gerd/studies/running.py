@@ -41,6 +41,8 @@ def run_study(
         raise GerdError("--checkpoint: goes with --model, which says whose weights they are")
     study = import_module(f"gerd.studies.{name}")
     if source is not None:
+        if given:
+            raise GerdError(f"--{next(iter(given))}: goes with computing, and --from computes nothing")
         return write_report(study.report, store.read_results(source, name), out or source)
     folder = out or Path("out") / name
     order = store.order(study.SIZES, size, changes, device=device, seed=seed, clock=Clock.of(minutes), say=store.say)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,8 @@ def _load_weights(network: torch.nn.Module, file: Path) -> None:
                 state = state[key]
         network.load_state_dict(state)
     except Exception as error:  # a missing file, another format, other weights
-        raise GerdError(f"--checkpoint {file}: cannot be loaded: {str(error).splitlines()[0]}") from None
+        reason = " ".join(str(error).split())  # with the names of the weights, on many lines
+        raise GerdError(f"--checkpoint {file}: cannot be loaded: {shorten(reason, 300)}") from None
 
 
 def compute(
@@ -177,7 +179,7 @@ def compute(
             order.say(f"{kind}: {len(several)} amounts on {size.tests} recordings")
         found[kind] = result
     chance = chance_error(config, first, size.tests, size.first_step)
-    results = {"model": own["model"], "tolerance": TOLERANCE, "chance": chance, "kinds": found}
+    results = {"model": own["model"], "tolerance": TOLERANCE, "chance": asdict(chance), "kinds": found}
     return folder.finish(results, seconds)
 
 
@@ -218,6 +220,14 @@ def conclusions(results: store.Results) -> list[str]:
         )
         groups[group].append(f"{kind} ({amounts} {UNITS.get(kind, '')})".replace(" )", ")") if amounts else kind)
     lines = [f"Respected {group}: {', '.join(kinds) or 'nothing'}." for group, kinds in groups.items()]
+    first = next(iter(results["kinds"].values()))
+    unchanged, chance = summary(next(iter(first.values()))["errors"]), store.chance_of(results)
+    if unchanged.interval[1] >= chance.interval[0]:
+        lines.insert(
+            0,
+            f"Without a transformation the error ({unchanged}) is not surely below that of always saying the mean "
+            f"place ({chance}): then it says little that one is respected.",
+        )
     return lines + ([f"Not tested: {', '.join(untested)}; the recordings are too short for it."] if untested else [])
 
 
@@ -226,7 +236,11 @@ def curve_of(results: store.Results, kind: str) -> Curve:
     amounts = results["kinds"][kind]
     ordered = sorted(amounts, key=float)
     errors = tuple(np.array(amounts[amount]["errors"]) for amount in ordered)
-    return Curve(tuple(map(float, ordered)), errors, float(next(iter(amounts))), results["chance"])
+    return Curve(tuple(map(float, ordered)), errors, float(next(iter(amounts))), store.chance_of(results))
+
+
+def _columns(name: str, number: float, ends: tuple[float, float]) -> dict[str, float]:
+    return {name: round(number, 6), f"{name}_low": round(ends[0], 6), f"{name}_high": round(ends[1], 6)}
 
 
 def report(results: store.Results, out: Path) -> str:
@@ -252,14 +266,20 @@ def report(results: store.Results, out: Path) -> str:
                     kind,
                     f"{amount} {UNITS.get(kind, '')}".strip(),
                     str(errors.count),
-                    drawing.px(errors),
-                    f"{more:.2f} ({drawing.between(interval)})",
-                    f"{absolute.median:.2f} ({drawing.between(absolute.interval)})",
-                    f"{relative.median:.4f}",
+                    drawing.px([errors]),
+                    drawing.over_seeds([(more, interval)]),
+                    drawing.px([absolute]),
+                    drawing.px([relative], 4),
                     verdict,
                 ]
             )
-            rows.append({"kind": kind, "amount": amount, **drawing.row_of(errors), "equivariance_px": absolute.median})
+            row = {"kind": kind, "amount": amount, **drawing.row_of(errors)}
+            rows.append(
+                row
+                | _columns("growth_px", more, interval)
+                | _columns("equivariance_px", absolute.median, absolute.interval)
+                | _columns("relative", relative.median, relative.interval)
+            )
     for ax in panels[len(results["kinds"]) :]:
         ax.remove()
     drawing.write_csv(out, rows)
@@ -279,14 +299,15 @@ def report(results: store.Results, out: Path) -> str:
             drawing.provenance(results),
             f"Network: {results['model']}. Each transformation is rendered from the scene, with the same draws, on "
             f"the same {results['settings']['tests']} recordings. An amount is *respected* if the median growth of "
-            f"the error, up to the end of its 95 % interval, is at most {results['tolerance']:g} px. Always saying "
-            f"the mean place gives {results['chance']:.1f} px.\n",
+            f"the error, up to the end of its 95 % interval, is at most {results['tolerance']:g} px. "
+            f"{drawing.chance(results)}.\n",
             "## Conclusions\n",
             *(f"- {line}" for line in conclusions(results)),
             "\n## Errors\n",
             drawing.save(figure, out, "symmetry"),
-            "The first amount of each transformation changes nothing. The equivariance error compares the answer "
-            "with the transformed answer, and not with the truth.\n",
+            "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
+            "95 % intervals. The equivariance error compares the answer with the transformed answer, and not with the "
+            "truth.\n",
             drawing.table(header, lines),
             "## Limits\n",
             "A transformation may take the shape out of the frame or change how many events there are; then no "

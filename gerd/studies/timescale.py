@@ -8,6 +8,7 @@ with a variant whose middle channel is made to be the right one at scale 1.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +122,9 @@ def compute(out: Path | str, order: Order, study: str = "timescale", kept: float
             folder.keep(run, result)
         found[model][str(seed)] = result
     first = size.training + held_out(size)
-    chance = chance_error(config, first, size.tests, order.recipe.first_step)
+    chance = chance_error(config, first, held_out(size), order.recipe.first_step)
     seconds = sum(run["seconds"] for runs in found.values() for run in runs.values())
-    return folder.finish({"scales": SCALES, "chance": chance, "runs": found}, seconds)
+    return folder.finish({"scales": SCALES, "chance": asdict(chance), "runs": found}, seconds)
 
 
 def _loss(model: str, order: Order) -> Loss:
@@ -153,12 +154,12 @@ def errors_of(results: store.Results, model: str) -> dict[str, list[Array]]:
 def curve_of(results: store.Results, model: str) -> Curve:
     """All seeds together."""
     pooled = [np.array(column) for column in zip(*errors_of(results, model).values(), strict=True)]
-    return Curve(SCALES, tuple(pooled), TRAINED, results["chance"])
+    return Curve(SCALES, tuple(pooled), TRAINED, store.chance_of(results))
 
 
 def curves_of(results: store.Results, model: str) -> list[Curve]:
     """Each seed by itself."""
-    return [Curve(SCALES, tuple(errors), TRAINED, results["chance"]) for errors in errors_of(results, model).values()]
+    return comparison.each_seed(curve_of(results, model))
 
 
 def matrix_of(results: store.Results, model: str, seed: str) -> Covariance:

@@ -13,11 +13,14 @@ from gerd.studies.drawing import (
     SURELY,
     between,
     cells_of,
+    chance,
+    counted,
     draw_curves,
     draw_matrix,
     new_figure,
     over_seeds,
     provenance,
+    px,
     row_of,
     save,
     table,
@@ -52,7 +55,7 @@ TITLE = "Does a network with several time constants work at speeds it was not tr
 def write(results: Results, out: Path, title: str = TITLE) -> str:
     """Figures and tables into `out`; the text of the report."""
     models = list(results["runs"])
-    best = best_single(results)
+    best, singles = best_single(results), singles_of(results)
     rows = [
         {"model": model, "seed": seed, "scale": scale, **row_of(summary(errors))}
         for model in models
@@ -76,20 +79,18 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
             *(f"- {line}" for line in conclusions(results)),
             f"\n{SURELY}",
             "\n## The paper's comparison\n",
-            f"The five time constants against the middle one alone (μ = {TIME_CONSTANTS[MIDDLE]:g}). Errors are "
-            f"medians with quartiles, all seeds together. {OVER_SEEDS} All are positive where five are better.\n",
+            f"The five time constants against the middle one alone (μ = {TIME_CONSTANTS[MIDDLE]:g}). {OVER_SEEDS} "
+            "Differences and d are positive where five are better.\n",
             _versus(results, BASELINE, MULTI),
             _curves(results, out, _of(results, MULTI, BASELINE, best, ANCHORED, UNIFORM), "curves"),
-            "## Against the best time constant alone\n",
-            f"The best of the {len(singles_of(results))} at the unseen scales is μ = {best.split()[1]}.\n",
-            _versus(results, best, MULTI),
-            "## Every time constant alone\n",
+            *_against_best(results, best),
+            f"## {'Every time constant' if singles == [*SINGLES] else 'Time constants'} alone\n",
             _all(results, models),
-            _curves(results, out, [MULTI, *singles_of(results)], "singles"),
+            _curves(results, out, [MULTI, *singles], "singles"),
             "## Which channel is right, and which is used\n",
             "Errors of each channel alone, and its mean share in the fused heat map, of the first seed. A frame "
-            "marks the channel that matches the one which is right at s = 1: with μ nearest to μ / s. In the "
-            f"anchored variant that is μ = {TIME_CONSTANTS[MIDDLE]:g}, otherwise the one with the smallest error. "
+            "marks the channel that matches the one which is right at s = 1: with μ nearest to μ / s. In an "
+            f"anchored network that is μ = {TIME_CONSTANTS[MIDDLE]:g}, otherwise the one with the smallest error. "
             "Bold is the smallest error or the largest share. Every cell of every seed, with the intervals of both "
             "numbers, is in channels.csv.\n",
             _matrices(results, out, _of(results, MULTI, ANCHORED)),
@@ -108,13 +109,14 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
 def _setting(results: Results) -> str:
     size = results["settings"]
     held_out = len(results["runs"][MULTI][str(size["seed"])]["errors"][f"{TRAINED:g}"])
+    seeds = counted(size["seeds"], "seed")
     return (
         f"A square of 0.1 to 0.4 of a frame of {size['side']}×{size['side']} pixels moves by ±s px per step along "
         f"each axis and changes its size by ±s/4, for 60 steps; {size['kept']:.0%} of the events are kept, and the "
         f"background noise is 0.001. Training: {size['training']} recordings at s = 1, {size['epochs']} epochs, "
-        f"{size['seeds']} seed{'s' * (size['seeds'] != 1)}; test: {held_out} others at s = 1 and {size['tests']} at "
-        "each other scale. The error of a recording is the mean distance from the truth over steps 20 to 59. Always "
-        f"saying the mean place gives {results['chance']:.1f} px at s = 1.\n"
+        f"{seeds}; test: {held_out} others at s = 1 and {size['tests']} at "
+        "each other scale. The error of a recording is the mean distance from the truth over steps 20 to 59. "
+        f"{chance(results)} at s = 1.\n"
     )
 
 
@@ -122,15 +124,19 @@ def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     best = best_single(results)
     paper = _unseen(compared(results, BASELINE, MULTI))
-    smallest = min(paper, key=lambda each: each.d[1])
+    several = len(paper[0].effects) > 1
     mean, always = (sum(each.d[k] > LARGE for each in paper) for k in (0, 1))
-    holds = "holds, in every seed"
+    holds = "holds, in every seed" if several else "holds"
     if always < len(paper):
-        holds = "holds on average, and not in every seed" if mean == len(paper) else "does not hold at every scale"
+        average = mean == len(paper) and several
+        holds = "holds on average, and not in every seed" if average else "does not hold at every scale"
+    counts = f"at {mean} of {len(paper)} unseen scales"
+    if several:
+        counts += f" in the mean of the seeds, and at {always} in every seed"
+    d, ends, scale = min((effect.d, effect.d_interval, each.amount) for each in paper for effect in each.effects)
     lines = [
         f"The paper's result {holds}: against μ = {TIME_CONSTANTS[MIDDLE]:g} alone, five time constants have d > "
-        f"{LARGE} at {mean} of {len(paper)} unseen scales in the mean of the seeds, and at {always} in every seed. The "
-        f"smallest d of a seed is {smallest.d[1]:.2f}, at s = {smallest.amount:g}.",
+        f"{LARGE} {counts}. The smallest d{' of a seed' * several} is {d:.2f} ({between(ends)}), at s = {scale:g}.",
         f"Five time constants: {_verdict(results, best, MULTI, f'the best single one, μ = {best.split()[1]}')}",
     ]
     singles = singles_of(results)
@@ -139,15 +145,20 @@ def conclusions(results: Results) -> list[str]:
     lines.append(
         f"Five time constants are surely better than every single one {_these(singles)}at {everywhere} of "
         f"{len(UNSEEN)} unseen scales."
-        + (" So the gain is not that of a better time constant." if everywhere == len(UNSEEN) else "")
+        + " So the gain is not that of a better time constant."
+        * (everywhere == len(UNSEEN) and singles == [*SINGLES])
     )
-    ratios = {
-        model: over_seeds(curve.ratio() for curve in curves_of(results, model)) for model in (MULTI, best, BASELINE)
-    }
+    ratios = [
+        f"{over_seeds(curve.ratio() for curve in curves_of(results, model))} with {name}"
+        for model, name in {
+            MULTI: "five time constants",
+            best: f"μ = {best.split()[1]} alone",
+            BASELINE: f"μ = {TIME_CONSTANTS[MIDDLE]:g} alone",
+        }.items()
+    ]
     lines.append(
         "From the best to the worst scale the median error grows, in the mean of the seeds (with the lowest and the "
-        f"highest end of their intervals), by a factor of {ratios[MULTI]} with five time constants, {ratios[best]} "
-        f"with μ = {best.split()[1]} alone and {ratios[BASELINE]} with μ = {TIME_CONSTANTS[MIDDLE]:g} alone."
+        f"highest end of their intervals), by a factor of {', '.join(ratios[:-1])} and {ratios[-1]}."
     )
     lines += [_covariant(results, model) for model in _of(results, MULTI, ANCHORED)]
     named = {ANCHORED: "Anchored variant", UNIFORM: "Uniform weights, the negative control"}
@@ -166,6 +177,12 @@ def _these(singles: list[str]) -> str:
     return "" if len(singles) == len(SINGLES) else f"of μ = {mus} "
 
 
+def _against_best(results: Results, best: str) -> list[str]:
+    found = f"Of those that were trained alone, the best at the unseen scales is μ = {best.split()[1]}"
+    table = [f"{found}.\n", _versus(results, best, MULTI)] if best != BASELINE else [f"{found}, as above.\n"]
+    return ["## Against the best time constant alone\n", *table]
+
+
 def _of(results: Results, *models: str) -> list[str]:
     """Those of the models that were trained, each once."""
     return [model for model in dict.fromkeys(models) if model in results["runs"]]
@@ -178,11 +195,7 @@ def _unseen(comparisons: list[Comparison]) -> list[Comparison]:
 def _verdict(results: Results, reference: str, model: str, name: str) -> str:
     found = _unseen(compared(results, reference, model))
     better, worse = sum(each.better for each in found), sum(each.worse for each in found)
-    low, high = min(each.d[0] for each in found), max(each.d[0] for each in found)
-    return (
-        f"against {name}, surely better at {better} and surely worse at {worse} of {len(found)} unseen scales "
-        f"(mean d from {low:.2f} to {high:.2f})."
-    )
+    return f"against {name}, surely better at {better} and surely worse at {worse} of {len(found)} unseen scales."
 
 
 def _covariant(results: Results, model: str) -> str:
@@ -192,9 +205,9 @@ def _covariant(results: Results, model: str) -> str:
     best, near = (sum(each.on_diagonal(each.best, within) for each in found) for within in (0, 1))
     chosen, near_chosen = (sum(each.on_diagonal(each.selected, within) for each in found) for within in (0, 1))
     return (
-        f"Covariance of the {name}, over {len(SCALES)} scales × {len(found)} seeds: the channel with the smallest "
-        f"error is the matched one in {best} of {cells} cases, and at most one channel away in {near}; the channel "
-        f"with the largest share is the matched one in {chosen}, and at most one away in {near_chosen}."
+        f"Covariance of the {name}, over {len(SCALES)} scales × {counted(len(found), 'seed')}: the channel with the "
+        f"smallest error is the matched one in {best} of {cells} cases, and at most one channel away in {near}; the "
+        f"channel with the largest share is the matched one in {chosen}, and at most one away in {near_chosen}."
     )
 
 
@@ -205,14 +218,14 @@ def _versus(results: Results, reference: str, model: str) -> str:
 def _all(results: Results, models: list[str]) -> str:
     rows = []
     for model in models:
-        medians = [f"{each.median:.2f} ({between(each.interval)})" for each in curve_of(results, model).summaries]
         curves = curves_of(results, model)
+        medians = [px(found) for found in zip(*(curve.summaries for curve in curves), strict=True)]
         rows.append([model, *medians, *(over_seeds(found) for found in zip(*map(_dependence, curves), strict=True))])
     text = table(["median px at s =", *(f"{s:g}" for s in SCALES), "max/min", "px per octave"], rows)
     return text + (
-        "\nMedians are of all seeds together, with their 95 % intervals. Max/min of the medians, and their slope "
-        "against the distance from s = 1, are means of the seeds, with the lowest and the highest end of the seeds' "
-        "intervals; an octave is a factor of two.\n"
+        "\nMedians, their maximum over their minimum, and their slope against the distance from s = 1 are means of the "
+        "seeds, with the lowest and the highest end of the seeds' 95 % intervals, over as many recordings as above; an "
+        "octave is a factor of two.\n"
     )
 
 
@@ -230,6 +243,7 @@ def _curves(results: Results, out: Path, models: list[str], name: str) -> str:
         for each in _unseen(compared(results, BASELINE, MULTI)):
             ax.text(each.amount, top * 1.03, f"{each.d[0]:.1f}", ha="center", va="bottom", fontsize=6)
         ax.set_title(f"Cohen's d of {MULTI} against {BASELINE}:", fontsize=7, loc="left", pad=16)
+    ax.legend(fontsize=6, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return save(figure, out, name)
 
 
