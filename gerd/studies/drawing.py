@@ -49,7 +49,7 @@ def px(found: Iterable[Summary], digits: int = 2) -> str:
 OVER_SEEDS = (
     "Median errors, mean differences, Cohen's d and d_z are means of the seeds, with the lowest and the highest end of "
     "the seeds' 95 % bootstrap intervals. p is the largest of the seeds', where they agree on which network is better. "
-    "Networks of the same seed are compared."
+    "Networks of the same seed are compared. Figures show the medians and quartiles of all seeds together."
 )
 
 
