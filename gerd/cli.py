@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gerd.errors import GerdError
+from gerd.errors import GerdError, counted
 
 if TYPE_CHECKING:
     from gerd.config import Config
@@ -171,9 +171,9 @@ def generate(
         raise _StoppedError(f"stopped; {out} keeps what is finished, and the same command continues") from None
     seconds = time.monotonic() - begun
     rate = f", {advance.done} made or checked at {advance.done / seconds:.3g} recordings/s" if advance.done else ""
-    size = f"{_counted(len(data), 'recording')} in {_counted(data.shard_count, 'shard')}"
+    size = f"{counted(len(data), 'recording')} in {counted(data.shard_count, 'shard')}"
     if not data.manifest["complete"]:
-        size = f"part {shard}, {_counted(total, 'recording')}; other parts are still to be made of {size}"
+        size = f"part {shard}, {counted(total, 'recording')}; other parts are still to be made of {size}"
     typer.echo(f"{out}: {size} ({seconds:.1f} s{rate})")
 
 
@@ -207,7 +207,7 @@ def verify(
     if faults:
         raise typer.Exit(1)
     again = " and the same when made again" if regenerate else ""
-    typer.echo(f"{dataset}: {_counted(advance.done, 'recording')}, all sound{again}")
+    typer.echo(f"{dataset}: {counted(advance.done, 'recording')}, all sound{again}")
 
 
 @app.command()
@@ -276,7 +276,7 @@ def export(
             count = export_dataset(dataset, out, format_, levels=levels, progress=advance)
     except KeyboardInterrupt:
         raise _StoppedError(f"stopped; {out} keeps what is finished, and the same command continues") from None
-    typer.echo(f"{out}: {_counted(count, 'recording')} as {format_}, with ground truth")
+    typer.echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
 
 
 @app.command()
@@ -374,10 +374,6 @@ def study(
     except KeyboardInterrupt:
         raise _StoppedError("stopped; what is finished is kept, and the same command continues") from None
     typer.echo(f"wrote {report}")
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:

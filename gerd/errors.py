@@ -51,6 +51,11 @@ class ConfigError(GerdError):
         return type(self), (self.problems,)  # so that it survives the way out of a worker process
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things: 1 seed, 2 seeds."""
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
 def shorten(value: object, limit: int = 60) -> str:
     """`value` as text for a message, cut so that a huge value does not fill the screen."""
     text = repr(value)

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -253,7 +253,7 @@ class Curve:
     trained: float | None = None  # the amount in the training data
     chance: Summary | None = None  # the errors of always saying the mean place, without a transformation
 
-    @property
+    @cached_property
     def summaries(self) -> list[Summary]:
         return [summary(each) for each in self.errors]
 
@@ -276,13 +276,14 @@ class Curve:
         return self._from_medians(lambda found: weights @ found)
 
     def _from_medians(self, number: Callable[[Array], Array]) -> tuple[float, tuple[float, float]]:
-        """A number made of the medians (amounts, …) with its interval.
+        """A number made of the medians (amounts, …) with its interval."""
+        return float(number(np.array([np.median(each) for each in self.errors]))), interval(number(self._resampled))
 
-        The interval is over recordings; where two amounts have the same number of them they are taken to be the same.
-        """
+    @cached_property
+    def _resampled(self) -> Array:
+        """(amounts, resamples): medians over resampled recordings, the same ones wherever there are as many of them."""
         tables = [np.atleast_2d(each) for each in self.errors]
-        drawn = [resampled(partial(medians, table), table.shape[1]) for table in tables]
-        return float(number(np.array([np.median(table) for table in tables]))), interval(number(np.array(drawn)))
+        return np.array([resampled(partial(medians, table), table.shape[1]) for table in tables])
 
 
 def generalisation_curve(

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from gerd import truth
 from gerd.config import Config
-from gerd.errors import GerdError
+from gerd.errors import GerdError, counted
 from gerd.formats import CSV_HEADER, csv_lines
 from gerd.recording import Recording
 from gerd.simulation import simulate_chunks
@@ -211,7 +211,7 @@ class Sent:
     def __str__(self) -> str:
         rate = f"{self.events / self.seconds:.3g} events/s" if self.seconds else ""
         late = f"; {self.behind:.2f} s behind real time" if self.behind else ""
-        count = f"{self.events} event{'s' * (self.events != 1)} of {self.steps} step{'s' * (self.steps != 1)}"
+        count = f"{counted(self.events, 'event')} of {counted(self.steps, 'step')}"
         return f"sent {count} in {self.seconds:.3g} s ({rate}){late}"
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gerd import shapes, trajectory
 from gerd.config import TRANSFORMATIONS, Config
 from gerd.draw import draw
+from gerd.errors import counted
 from gerd.rasterise import COPIES
 from gerd.scene import INTENSITY_ONE, Scenes
 from gerd.sweep import relatives, with_values
@@ -71,7 +72,7 @@ class Recording:
         on = int((self.keys & 1).sum())
         return (
             f"<Recording {self.identity.index}{f' ({labels})' if labels else ''}: {self.width}×{self.height}, "
-            f"{self.steps} steps{window}, {self.actors} actor{'s' * (self.actors != 1)}, {len(self)} events "
+            f"{self.steps} steps{window}, {counted(self.actors, 'actor')}, {len(self)} events "
             f"({on} ON, {len(self) - on} OFF; {int(self.background.sum())} background), config "
             f"{self.identity.config_digest[:8]}>"
         )

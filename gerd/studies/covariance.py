@@ -15,6 +15,7 @@ import numpy as np
 
 import gerd.studies.folder as store
 from gerd.config import Config
+from gerd.errors import counted
 from gerd.loading import parse
 from gerd.measure import Covariance, Curve, chance_error, covariance_matrix, summary
 from gerd.models import VelocityChannels
@@ -131,7 +132,7 @@ def comparisons(results: store.Results) -> list[Comparison]:
 
 def conclusions(results: store.Results) -> list[str]:
     """What the numbers say."""
-    from gerd.studies.drawing import counted, over_seeds
+    from gerd.studies.drawing import over_seeds
 
     whole = [boost for boost in BOOSTS if boost.is_integer()]
     found = [matrix_of(results, seed) for seed in results["runs"][MULTI]]

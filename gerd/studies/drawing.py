@@ -37,10 +37,6 @@ def over_seeds(found: Iterable[tuple[float, tuple[float, float]]], digits: int =
     return f"{mean:.{digits}f} ({between((low, high), digits)})"
 
 
-def counted(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
-
-
 def px(found: Iterable[Summary], digits: int = 2) -> str:
     """Medians, one of each seed, with their intervals."""
     return over_seeds(((each.median, each.interval) for each in found), digits)

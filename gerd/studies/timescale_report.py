@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gerd.measure import Curve, summary
+from gerd.errors import counted
+from gerd.measure import Curve
 from gerd.models import TIME_CONSTANTS
 from gerd.studies.comparison import LARGE, Comparison
 from gerd.studies.drawing import (
@@ -14,7 +15,6 @@ from gerd.studies.drawing import (
     between,
     cells_of,
     chance,
-    counted,
     draw_curves,
     draw_matrix,
     new_figure,
@@ -41,7 +41,6 @@ from gerd.studies.timescale import (
     compared,
     curve_of,
     curves_of,
-    errors_of,
     matrix_of,
     singles_of,
 )
@@ -56,11 +55,12 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
     """Figures and tables into `out`; the text of the report."""
     models = list(results["runs"])
     best, singles = best_single(results), singles_of(results)
+    curves = {model: curves_of(results, model) for model in models}
     rows = [
-        {"model": model, "seed": seed, "scale": scale, **row_of(summary(errors))}
+        {"model": model, "seed": seed, "scale": scale, **row_of(found)}
         for model in models
-        for seed, column in errors_of(results, model).items()
-        for scale, errors in zip(SCALES, column, strict=True)
+        for seed, curve in zip(results["runs"][model], curves[model], strict=True)
+        for scale, found in zip(SCALES, curve.summaries, strict=True)
     ]
     write_csv(out, rows)
     cells = [
@@ -85,7 +85,7 @@ def write(results: Results, out: Path, title: str = TITLE) -> str:
             _curves(results, out, _of(results, MULTI, BASELINE, best, ANCHORED, UNIFORM), "curves"),
             *_against_best(results, best),
             f"## {'Every time constant' if singles == [*SINGLES] else 'Time constants'} alone\n",
-            _all(results, models),
+            _all(curves),
             _curves(results, out, [MULTI, *singles], "singles"),
             "## Which channel is right, and which is used\n",
             "Errors of each channel alone, and its mean share in the fused heat map, of the first seed. A frame "
@@ -122,8 +122,9 @@ def _setting(results: Results) -> str:
 
 def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
-    best = best_single(results)
-    paper = _unseen(compared(results, BASELINE, MULTI))
+    best, singles = best_single(results), singles_of(results)
+    against = {single: _unseen(compared(results, single, MULTI)) for single in singles}
+    paper = against[BASELINE]
     several = len(paper[0].effects) > 1
     mean, always = (sum(each.d[k] > LARGE for each in paper) for k in (0, 1))
     holds = "holds, in every seed" if several else "holds"
@@ -137,11 +138,9 @@ def conclusions(results: Results) -> list[str]:
     lines = [
         f"The paper's result {holds}: against μ = {TIME_CONSTANTS[MIDDLE]:g} alone, five time constants have d > "
         f"{LARGE} {counts}. The smallest d{' of a seed' * several} is {d:.2f} ({between(ends)}), at s = {scale:g}.",
-        f"Five time constants: {_verdict(results, best, MULTI, f'the best single one, μ = {best.split()[1]}')}",
+        f"Five time constants: {_verdict(against[best], f'the best single one, μ = {best.split()[1]}')}",
     ]
-    singles = singles_of(results)
-    each = [_unseen(compared(results, single, MULTI)) for single in singles]
-    everywhere = sum(all(comparisons[i].better for comparisons in each) for i in range(len(UNSEEN)))
+    everywhere = sum(all(each.better for each in one_scale) for one_scale in zip(*against.values(), strict=True))
     lines.append(
         f"Five time constants are surely better than every single one {_these(singles)}at {everywhere} of "
         f"{len(UNSEEN)} unseen scales."
@@ -163,11 +162,11 @@ def conclusions(results: Results) -> list[str]:
     lines += [_covariant(results, model) for model in _of(results, MULTI, ANCHORED)]
     named = {ANCHORED: "Anchored variant", UNIFORM: "Uniform weights, the negative control"}
     for model in _of(results, *named):
-        lines += [
-            f"{named[model]}: {_verdict(results, reference, model, f'μ = {reference.split()[1]} alone')}"
-            for reference in dict.fromkeys((BASELINE, best))
-        ]
-        lines.append(f"Five time constants: {_verdict(results, model, MULTI, f'{model} channels')}")
+        for reference in dict.fromkeys((BASELINE, best)):
+            found = _unseen(compared(results, reference, model))
+            lines.append(f"{named[model]}: {_verdict(found, f'μ = {reference.split()[1]} alone')}")
+        theirs = _unseen(compared(results, model, MULTI))
+        lines.append(f"Five time constants: {_verdict(theirs, f'{model} channels')}")
     return lines
 
 
@@ -192,8 +191,7 @@ def _unseen(comparisons: list[Comparison]) -> list[Comparison]:
     return [each for each in comparisons if each.amount != TRAINED]
 
 
-def _verdict(results: Results, reference: str, model: str, name: str) -> str:
-    found = _unseen(compared(results, reference, model))
+def _verdict(found: list[Comparison], name: str) -> str:
     better, worse = sum(each.better for each in found), sum(each.worse for each in found)
     return f"against {name}, surely better at {better} and surely worse at {worse} of {len(found)} unseen scales."
 
@@ -215,23 +213,18 @@ def _versus(results: Results, reference: str, model: str) -> str:
     return versus("s", model, reference, compared(results, reference, model), {TRAINED: " (training)"})
 
 
-def _all(results: Results, models: list[str]) -> str:
+def _all(curves: dict[str, list[Curve]]) -> str:
     rows = []
-    for model in models:
-        curves = curves_of(results, model)
-        medians = [px(found) for found in zip(*(curve.summaries for curve in curves), strict=True)]
-        rows.append([model, *medians, *(over_seeds(found) for found in zip(*map(_dependence, curves), strict=True))])
+    for model, several in curves.items():
+        medians = [px(found) for found in zip(*(curve.summaries for curve in several), strict=True)]
+        ratio, slope = over_seeds(curve.ratio() for curve in several), over_seeds(curve.slope() for curve in several)
+        rows.append([model, *medians, ratio, slope])
     text = table(["median px at s =", *(f"{s:g}" for s in SCALES), "max/min", "px per octave"], rows)
     return text + (
         "\nMedians, their maximum over their minimum, and their slope against the distance from s = 1 are means of the "
         "seeds, with the lowest and the highest end of the seeds' 95 % intervals, over as many recordings as above; an "
         "octave is a factor of two.\n"
     )
-
-
-def _dependence(curve: Curve) -> tuple[tuple[float, tuple[float, float]], ...]:
-    """How much the error depends on the scale."""
-    return curve.ratio(), curve.slope()
 
 
 def _curves(results: Results, out: Path, models: list[str], name: str) -> str:
