@@ -25,7 +25,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import torch
 
 import gerd
-from gerd.config import Config
+from gerd.config.config import Config
 
 HERE = Path(__file__).parent
 STILL = {"acceleration": 0}
@@ -67,7 +67,7 @@ def original_seconds(case: str, device: str, repeats: int, folder: Path) -> floa
 
 
 def our_seconds(config: Config, device: str) -> float:
-    from gerd.simulation import scenes_of
+    from gerd.recording.simulate import scenes_of
 
     bytes_each = 2 * config.steps * config.sensor.height * config.sensor.width
     batch = 16 if device == "cpu" else min(12 * 10**9 // bytes_each, 8192)
@@ -77,9 +77,9 @@ def our_seconds(config: Config, device: str) -> float:
         if device == "cpu":
             gerd.simulate_batch(config, indices)
         else:
-            from gerd.kernels import triton_backend
+            from gerd.events import cuda
 
-            triton_backend.frames(scenes_of(config, indices, {}), device)
+            cuda.frames(scenes_of(config, indices, {}), device)
             torch.cuda.synchronize()
 
     make(0)  # compiles

@@ -26,12 +26,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import gerd
-from gerd import cluster as engine
-from gerd.config import Config
-from gerd.generation import generate
-from gerd.making import Job, make_shard
-from gerd.storage import SHARD_SIZE
-from gerd.store import Folder
+from gerd.config.config import Config
+from gerd.storage import ray_workers as engine
+from gerd.storage.generate import generate
+from gerd.storage.places import Folder
+from gerd.storage.recordings import SHARD_SIZE
+from gerd.storage.work import Job, make_shard
 
 
 def case(width: int, height: int, steps: int, shapes: tuple[str, ...]) -> Config:

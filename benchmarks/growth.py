@@ -22,7 +22,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import torch
 
 import gerd
-from gerd.config import Config
+from gerd.config.config import Config
 
 REPEATS = 9
 BATCH = 8

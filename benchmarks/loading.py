@@ -36,7 +36,7 @@ from gpu import TEXT as THREE_SHAPES
 from torch import Tensor, nn
 
 import gerd
-from gerd.config import Config
+from gerd.config.config import Config
 
 HERE = Path(__file__).parent
 PACKAGES = ["gerd==0.5.1", "torchvision==0.28.0"]

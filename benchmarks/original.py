@@ -17,7 +17,6 @@ if not torch.cuda.is_available():  # torchvision's compiled operators are missin
         operators.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 from gerd.render import RenderParameters, render_shape  # type: ignore[import-not-found]
-
 from gerd.shapes import circle, square, triangle  # type: ignore[attr-defined]
 
 CASES = {

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from gerd.server import opened, running
+from gerd.page.server import opened, running
 
 CONFIG = Path(__file__).parent.parent / "configs" / "bouncing.yaml"
 MOVES = 60

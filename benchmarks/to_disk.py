@@ -19,9 +19,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import gerd
-from gerd.kernels.events import Events
-from gerd.simulation import run, scenes_of
-from gerd.storage import SHARD_SIZE
+from gerd.events.keys import Events
+from gerd.recording.simulate import run, scenes_of
+from gerd.storage.recordings import SHARD_SIZE
 
 CONFIG = Path(__file__).parent.parent / "configs" / "bouncing.yaml"
 

@@ -20,8 +20,9 @@ from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
 from PIL import Image
 
 import gerd
-from gerd import figure, plot
-from gerd.recording import Recording
+from gerd import plot
+from gerd.pictures import figure
+from gerd.recording.recording import Recording
 
 INK, PALE, FILL = "0.15", "0.6", "0.88"
 SIZE = {"width": 24, "height": 18}

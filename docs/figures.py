@@ -22,10 +22,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import gerd
-from gerd import cli, figure, plot
-from gerd.config import Config
-from gerd.recording import Recording
-from gerd.sweep import labels, member_count
+from gerd import plot
+from gerd.cli.app import app
+from gerd.config.config import Config
+from gerd.config.sweep import labels, member_count
+from gerd.pictures import figure
+from gerd.recording.recording import Recording
 
 ROOT = Path(__file__).parent.parent
 SIX = ("picture", "seen", "difference", "fired", "kept", "events")  # the paper's numbers 1 to 6
@@ -134,7 +136,7 @@ def draw(name: str, folder: Path) -> Path:
     path = folder / f"{name}.png"
     if name in EXAMPLES:
         config = ROOT / "configs" / "bouncing.yaml"
-        cli.app(["render", str(config), str(path), *shlex.split(EXAMPLES[name])], standalone_mode=False)
+        app(["render", str(config), str(path), *shlex.split(EXAMPLES[name])], standalone_mode=False)
         return path
     with matplotlib.rc_context(figure.STYLE):
         figure.save(FIGURES[name](gerd.load(ROOT / "configs" / "paper" / f"{name}.yaml")), path, "png")

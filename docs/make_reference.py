@@ -17,8 +17,8 @@ from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
 import gerd
-from gerd.config import Actor, Config
-from gerd.expression import ALLOWED
+from gerd.config.config import Actor, Config
+from gerd.config.expression import ALLOWED
 
 PAGE = Path(__file__).with_name("config.md")
 
@@ -103,7 +103,7 @@ BASE = "actors: [{shape: square, translation: {acceleration: 0}}]"
 INTRODUCTION = """\
 # The config
 
-<!-- Written by docs/make_reference.py from the models in gerd/config.py: change those, then run `make docs`. -->
+<!-- Written by docs/make_reference.py from the models in gerd/config/: change those, then run `make docs`. -->
 
 A config is a YAML file. Every field but `actors` has a default, and an unknown field is an error. Any field can be
 replaced on the command line with `--set path=value`, where a path is written as below, with the number of an

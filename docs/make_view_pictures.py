@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 import gerd
-from gerd.server import opened, running
+from gerd.page.server import opened, running
 
 HERE = Path(__file__).parent
 CONFIGS = HERE.parent / "configs"

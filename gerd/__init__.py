@@ -1,83 +1,25 @@
 """GERD: event-camera recordings of 2D shapes under exactly controlled motion, with the exact ground truth.
 
-    config ──draw──▶ scene ──trajectory──▶ T(t) ──rasterise──▶ crossings ──integrate──▶ events ──▶ recording
+    text ──config──▶ Config ──scene──▶ Scenes ──events──▶ events ──recording──▶ Recording ──storage──▶ dataset
 
-Each name below is imported from its module at first use, so that `import gerd` costs almost nothing.
+The public names stand in `__init__.pyi`, and nowhere else. Each is imported at its first use, so that `import gerd`
+costs almost nothing.
 """
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from gerd import measure, models, plot, transformation
-    from gerd.batch import collate
-    from gerd.config import Config
-    from gerd.dataset import Dataset
-    from gerd.errors import ConfigError, GerdError, StorageError, TrustError
-    from gerd.export import export_dataset
-    from gerd.formats import write_events
-    from gerd.generation import generate
-    from gerd.loading import load, parse
-    from gerd.original import read_original
-    from gerd.recording import Recording
-    from gerd.simulation import simulate, simulate_batch, simulate_chunks
-    from gerd.storage import Recordings, verify
-    from gerd.stream import Stream
-
-_HOME = {
-    "Config": "config",
-    "ConfigError": "errors",
-    "Dataset": "dataset",
-    "GerdError": "errors",
-    "StorageError": "errors",
-    "TrustError": "errors",
-    "export_dataset": "export",
-    "write_events": "formats",
-    "collate": "batch",
-    "generate": "generation",
-    "load": "loading",
-    "parse": "loading",
-    "read_original": "original",
-    "Recording": "recording",
-    "simulate": "simulation",
-    "simulate_batch": "simulation",
-    "simulate_chunks": "simulation",
-    "Recordings": "storage",
-    "Stream": "stream",
-    "verify": "storage",
-    "__version__": "version",
+_IMPORT = re.compile(r"^from (gerd[\w.]*) import (\w+) as (\w+)$", re.MULTILINE)
+_PUBLIC = {
+    name: (module, what)
+    for module, what, name in _IMPORT.findall(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
 }
 
-_MODULES = ("measure", "models", "plot", "transformation")
-
-__all__ = [
-    "Config",
-    "ConfigError",
-    "Dataset",
-    "GerdError",
-    "Recording",
-    "Recordings",
-    "StorageError",
-    "Stream",
-    "TrustError",
-    "collate",
-    "export_dataset",
-    "generate",
-    "load",
-    "measure",
-    "models",
-    "parse",
-    "plot",
-    "read_original",
-    "simulate",
-    "simulate_batch",
-    "simulate_chunks",
-    "transformation",
-    "verify",
-    "write_events",
-]
+__all__ = sorted(name for name in _PUBLIC if not name.startswith("_"))
 
 
 def __dir__() -> list[str]:
@@ -85,8 +27,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"gerd.{name}")
-    if name not in _HOME:
+    if name not in _PUBLIC:
         raise AttributeError(f"module 'gerd' has no attribute {name!r}")
-    return getattr(import_module(f"gerd.{_HOME[name]}"), name)
+    module, what = _PUBLIC[name]
+    home = import_module(module)
+    return getattr(home, what) if hasattr(home, what) else import_module(f"{module}.{what}")

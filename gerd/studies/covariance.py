@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-import gerd.studies.folder as store
-from gerd.config import Config
+import gerd.studies.lab.folder as store
+from gerd.config.config import Config
+from gerd.config.load import parse
 from gerd.errors import counted
-from gerd.loading import parse
-from gerd.measure import Covariance, Curve, chance_error, covariance_matrix, summary
-from gerd.models import VelocityChannels
-from gerd.studies.comparison import Comparison, compared, each_seed
-from gerd.studies.training import (
+from gerd.measures.measure import Covariance, Curve, chance_error, covariance_matrix, summary
+from gerd.measures.transformation import velocity
+from gerd.studies.lab.comparison import Comparison, compared, each_seed
+from gerd.studies.lab.training import (
     FULL,
     SMALL,
     TINY,
@@ -34,7 +34,7 @@ from gerd.studies.training import (
     rounded,
     train,
 )
-from gerd.transformation import velocity
+from gerd.studies.networks import VelocityChannels
 
 BOOSTS = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0)  # pixels per step along x
 TRAINED = 0.0
@@ -132,7 +132,7 @@ def comparisons(results: store.Results) -> list[Comparison]:
 
 def conclusions(results: store.Results) -> list[str]:
     """What the numbers say."""
-    from gerd.studies.drawing import over_seeds
+    from gerd.studies.lab.drawing import over_seeds
 
     whole = [boost for boost in BOOSTS if boost.is_integer()]
     found = [matrix_of(results, seed) for seed in results["runs"][MULTI]]
@@ -160,7 +160,7 @@ def conclusions(results: store.Results) -> list[str]:
 
 def report(results: store.Results, out: Path) -> str:
     """Figures and tables into `out`; the text of the report."""
-    from gerd.studies import drawing
+    from gerd.studies.lab import drawing
 
     rows = [
         {"model": model, "seed": seed, "boost": boost, **drawing.row_of(summary(run["errors"][f"{boost:g}"]))}

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import gerd.studies.folder as store
-from gerd.config import Config
-from gerd.loading import parse
-from gerd.measure import Curve, bootstrap, chance_error, summary
-from gerd.models import ScaleChannels
-from gerd.studies.comparison import Comparison, compared
-from gerd.studies.training import FULL, SMALL, TINY, Order, Size, errors, place_loss, recordings, rounded, train
-from gerd.sweep import with_values
-from gerd.transformation import Transformation, background, density, shape_noise
+import gerd.studies.lab.folder as store
+from gerd.config.config import Config
+from gerd.config.load import parse
+from gerd.config.sweep import with_values
+from gerd.measures.measure import Curve, bootstrap, chance_error, summary
+from gerd.measures.transformation import Transformation, background, density, shape_noise
+from gerd.studies.lab.comparison import Comparison, compared
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, errors, place_loss, recordings, rounded, train
+from gerd.studies.networks import ScaleChannels
 
 CLEAN, NOISY = "trained without noise", "trained with noise"
 LEVELS = {"background": 0.01, "shape": 0.1, "event": 0.5}  # in the noisy training
@@ -159,7 +159,7 @@ def conclusions(results: store.Results) -> list[str]:
 
 def report(results: store.Results, out: Path) -> str:
     """Figures and tables into `out`; the text of the report."""
-    from gerd.studies import drawing
+    from gerd.studies.lab import drawing
 
     rows = [
         {"noise": noise, "model": model, "seed": seed, "level": level, **drawing.row_of(summary(found))}

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import gerd.studies.folder as store
-from gerd.config import Config
+import gerd.studies.lab.folder as store
+from gerd.config.config import Config
 from gerd.studies import timescale
-from gerd.studies.training import Order
+from gerd.studies.lab.training import Order
 
 KEPT = 0.05  # of the events
 SIZES = {**timescale.SIZES, "full": replace(timescale.SIZES["full"], epochs=10)}

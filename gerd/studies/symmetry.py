@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import torch
 
-import gerd.studies.folder as store
-from gerd.config import Config
+import gerd.studies.lab.folder as store
+from gerd.config.config import Config
+from gerd.config.load import parse
 from gerd.errors import GerdError, shorten
-from gerd.loading import parse
-from gerd.measure import Curve, Model, bootstrap, chance_error, equivariance_error, summary, truth_error
-from gerd.models import ScaleChannels
-from gerd.studies.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, rounded, train
-from gerd.transformation import KINDS, UNITS, Transformation, acceleration, velocity
+from gerd.measures.measure import Curve, Model, bootstrap, chance_error, equivariance_error, summary, truth_error
+from gerd.measures.transformation import KINDS, UNITS, Transformation, acceleration, velocity
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, rounded, train
+from gerd.studies.networks import ScaleChannels
 
 TOLERANCE = 1.0  # pixels by which the error may grow under a transformation that is respected
 TIME_SCALES = (1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
@@ -245,7 +245,7 @@ def _columns(name: str, number: float, ends: tuple[float, float]) -> dict[str, f
 
 def report(results: store.Results, out: Path) -> str:
     """Figures and tables into `out`; the text of the report."""
-    from gerd.studies import drawing
+    from gerd.studies.lab import drawing
 
     figure = drawing.new_figure(7.5, 7.5)
     panels = list(figure.subplots(4, 3, sharey=True).flat)

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import gerd.studies.folder as store
-from gerd.config import Config
-from gerd.loading import parse
-from gerd.measure import Covariance, Curve, chance_error, covariance_matrix
-from gerd.models import TIME_CONSTANTS, Channels, Layers, ScaleChannels
-from gerd.studies import comparison
-from gerd.studies.comparison import Comparison
-from gerd.studies.training import (
+import gerd.studies.lab.folder as store
+from gerd.config.config import Config
+from gerd.config.load import parse
+from gerd.measures.measure import Covariance, Curve, chance_error, covariance_matrix
+from gerd.measures.transformation import time_scale
+from gerd.studies.lab import comparison
+from gerd.studies.lab.comparison import Comparison
+from gerd.studies.lab.training import (
     FULL,
     SMALL,
     TINY,
@@ -37,7 +37,7 @@ from gerd.studies.training import (
     rounded,
     train,
 )
-from gerd.transformation import time_scale
+from gerd.studies.networks import TIME_CONSTANTS, Channels, Layers, ScaleChannels
 
 Array = NDArray[np.float64]
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from gerd.errors import counted
-from gerd.measure import Curve
-from gerd.models import TIME_CONSTANTS
-from gerd.studies.comparison import LARGE, Comparison
-from gerd.studies.drawing import (
+from gerd.measures.measure import Curve
+from gerd.studies.lab.comparison import LARGE, Comparison
+from gerd.studies.lab.drawing import (
     OVER_SEEDS,
     SURELY,
     between,
@@ -27,7 +26,8 @@ from gerd.studies.drawing import (
     versus,
     write_csv,
 )
-from gerd.studies.folder import Results
+from gerd.studies.lab.folder import Results
+from gerd.studies.networks import TIME_CONSTANTS
 from gerd.studies.timescale import (
     ANCHORED,
     BASELINE,

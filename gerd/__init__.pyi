@@ -1,0 +1,25 @@
+# The public names: each is imported from the module named here at its first use.
+from gerd.config.config import Config as Config
+from gerd.config.load import load as load
+from gerd.config.load import parse as parse
+from gerd.errors import ConfigError as ConfigError
+from gerd.errors import GerdError as GerdError
+from gerd.errors import StorageError as StorageError
+from gerd.errors import TrustError as TrustError
+from gerd.exchange.export import export_dataset as export_dataset
+from gerd.exchange.formats import write_events as write_events
+from gerd.exchange.original import read_original as read_original
+from gerd.measures import measure as measure
+from gerd.measures import transformation as transformation
+from gerd.pictures import plot as plot
+from gerd.recording.recording import Recording as Recording
+from gerd.recording.simulate import simulate as simulate
+from gerd.recording.simulate import simulate_batch as simulate_batch
+from gerd.recording.simulate import simulate_chunks as simulate_chunks
+from gerd.storage.generate import generate as generate
+from gerd.storage.recordings import Recordings as Recordings
+from gerd.storage.recordings import verify as verify
+from gerd.training.batch import collate as collate
+from gerd.training.dataset import Dataset as Dataset
+from gerd.training.stream import Stream as Stream
+from gerd.version import __version__ as __version__

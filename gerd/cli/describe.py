@@ -1,0 +1,124 @@
+"""What `gerd check` and `gerd info` print."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import degrees
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from gerd.config.config import Config
+from gerd.config.sweep import labels, member_count, with_values
+from gerd.geometry.trajectory import PARAMETERS, ROTATION
+from gerd.recording.simulate import run, scenes_of
+from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
+from gerd.storage.recordings import MANIFEST, Recordings, shard_name
+
+SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
+SAMPLED_PIXELS = 2**26  # fewer steps if the frame is so large that they would have more pixels than this
+BYTES_PER_EVENT = 4.125  # a 32-bit key and one bit
+SAMPLED_MEMBERS = 8  # members of a sweep simulated for the same
+ACTORS_ABREAST = 4  # columns that fit a terminal
+MOST_ACTORS_SHOWN = 12
+
+
+def dry_run(config: Config, count: int) -> None:
+    """Print the scene of recording 0 (of the first member of a sweep) and what `count` recordings would be."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    members = member_count(config)
+    for member in range(min(members, TRIED_MEMBERS)):  # what cannot be drawn is found here
+        scenes_of(config, [0], labels(config, member))
+    base, config = config, with_values(config, labels(config, 0))
+    scenes = scenes_of(base, [0], labels(base, 0))
+    shown = min(len(config.actors), MOST_ACTORS_SHOWN)
+    for first in range(0, shown, ACTORS_ABREAST):
+        console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
+    if len(config.actors) > shown:
+        console.print(f"and {len(config.actors) - shown} more actors")
+    tried = sorted({round(k * (members - 1) / max(1, SAMPLED_MEMBERS - 1)) for k in range(SAMPLED_MEMBERS)})
+    sizes = [_size(base, member) for member in tried]
+    recordings = count * members
+    size = recordings * sum(sizes) / len(sizes)
+    family = f" ({count} × {members} members of the sweep)" if base.sweep else ""
+    frame = f"{scenes.width}×{scenes.height}, {scenes.steps} steps, upsampling {scenes.upsampling}"
+    console.print(f"frame       {frame}{', in the first member' if base.sweep else ''}")
+    console.print(f"recordings  {recordings}{family}, seed {config.seed}")
+    basis = f"the first steps of recording 0{f' of {len(tried)} members' if base.sweep else ''}"
+    console.print(f"size        about {_bytes(size)}, by {basis}")
+
+
+def _size(config: Config, member: int) -> float:
+    """About how many bytes a recording of this member takes."""
+    scenes = scenes_of(config, [0], labels(config, member))
+    steps = min(scenes.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
+    events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * scenes.steps / steps
+    return events * BYTES_PER_EVENT + scenes.steps * len(scenes.outlines) * BYTES_OF_TRUTH
+
+
+def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
+    """The parameters of some actors at t = 0, with their velocities."""
+    table = Table(title="recording 0 at step 0, with the change per step", title_justify="left")
+    table.add_column("")
+    columns = []
+    start = scenes.trajectory.parameters(np.zeros(1))[0, :, 0]
+    for i in actors:
+        table.add_column(f"actor {i}")
+        value, speed = start[i, 0].copy(), start[i, 1].copy()
+        value[ROTATION], speed[ROTATION] = degrees(value[ROTATION]), degrees(speed[ROTATION])
+        shape = config.actors[i].shape
+        name = shape if isinstance(shape, str) else _polygon(scenes.outlines[i].rings)
+        bright = f"{scenes.intensity[0, i] / INTENSITY_ONE:.4g}"
+        columns.append([name, bright, *(f"{value[k]:.5g}  {speed[k]:+.3g}" for k in range(len(PARAMETERS)))])
+    units = {"rotation": "rotation °", "shear": "shear"}
+    names = ["shape", "intensity", *(units.get(name, f"{name} px") for name in PARAMETERS)]
+    for k, name in enumerate(names):
+        table.add_row(name, *(column[k] for column in columns))
+    return table
+
+
+def describe(path: str | Path) -> None:
+    """Print what the dataset at `path`, a folder or a URL, holds."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    data = Recordings(path)
+    manifest, config = data.manifest, data.config
+    state = "complete" if manifest["complete"] else "not complete: run the same generate command to finish it"
+    console.print(f"dataset     {path}, {state}")
+    console.print(f"made by     gerd {manifest['gerd_version']}, format {manifest['format_version']}")
+    console.print(f"config      {manifest['config_digest'][:16]}…, seed {config.seed}")
+    family = f" ({manifest['count']} × {manifest['members']} members of the sweep)" if config.sweep else ""
+    shards = f"{data.shard_count} shard{'s' * (data.shard_count > 1)}"
+    console.print(f"recordings  {len(data)}{family} in {shards}")
+    for swept, values in config.sweep.items():
+        console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
+    sensor, names = config.sensor, ", ".join(_shape_name(actor.shape) for actor in config.actors)
+    swept = " but for what is swept" if config.sweep else ""
+    console.print(f"frame       {sensor.width}×{sensor.height}, {config.steps} steps of {config.step_us} µs{swept}")
+    console.print(f"actors      {names or 'none'}")
+    if manifest["complete"]:
+        lengths = np.concatenate([np.diff(data.shard(number).events) for number in range(data.shard_count)])
+        size = sum(data.store.open(shard_name(number)).size for number in range(data.shard_count))
+        spread = f"per recording {lengths.min()} to {lengths.max()}, median {np.median(lengths):g}"
+        console.print(f"events      {lengths.sum()}; {spread}")
+        console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.store.at(MANIFEST)}")
+
+
+def _shape_name(shape: Any) -> str:
+    return shape if isinstance(shape, str) else "polygon"
+
+
+def _polygon(rings: tuple[Any, ...]) -> str:
+    vertices = sum(len(ring) for ring in rings)
+    return f"polygon ({vertices} vertices, {len(rings)} ring{'s' * (len(rings) > 1)})"
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"

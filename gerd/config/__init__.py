@@ -1,0 +1,6 @@
+"""Text to `Config`: what a user writes, checked, frozen and explained.
+
+YAML goes in, a frozen `Config` comes out, or a `ConfigError` that names file, line, path, value and what is allowed.
+Nothing is drawn or simulated here. A new field needs its model, its unit and its range; the schema, docs/config.md and
+the messages follow from them.
+"""

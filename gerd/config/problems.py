@@ -1,0 +1,55 @@
+"""pydantic's errors to problems that a user can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from gerd.config.base import Location, details_of, did_you_mean, plain
+from gerd.config.document import Document
+from gerd.config.values import FORM_KEYS
+from gerd.errors import ConfigError, Problem, shorten
+
+MOST_PROBLEMS = 50  # that are listed
+
+
+def explain(error: ValidationError, document: Document) -> ConfigError:
+    """Every error as a problem with file, line, path, value and what was allowed."""
+    problems = list(
+        dict.fromkeys(
+            _problem(document, found["loc"], found["type"].type, str(found["type"]), found["input"])  # type: ignore[union-attr]
+            for found in details_of(error)
+        )
+    )
+    problems.sort(key=lambda problem: problem.line or 0)
+    if len(problems) > MOST_PROBLEMS:
+        rest = Problem(document.source, None, "", None, f"and {len(problems) - MOST_PROBLEMS} more problems")
+        problems = [*problems[:MOST_PROBLEMS], rest]
+    return ConfigError(problems)
+
+
+def _problem(document: Document, path: Location, kind: str, message: str, given: Any) -> Problem:
+    if kind == "missing" and isinstance(path[-1], int):
+        path, kind, message = path[:-1], "", "allowed: two items"
+    if kind == "missing":
+        return document.problem(path, "is required")
+    if kind == "form" and isinstance(given, Mapping):
+        message = did_you_mean(given, [name for name in FORM_KEYS if f"{{{name}:" in message]) + message
+    written = _written(document.data, path)
+    value = given if written is _NOTHING else written
+    return document.problem(path, message, None if value is None and written is _NOTHING else shorten(plain(value)))
+
+
+_NOTHING = object()
+
+
+def _written(data: Any, path: Location) -> Any:
+    """What the user has written at `path`; `_NOTHING` where that is nothing."""
+    for part in path:
+        children = dict(enumerate(data)) if isinstance(data, list) else data
+        if not isinstance(children, Mapping) or part not in children:
+            return _NOTHING
+        data = children[part]
+    return data

@@ -1,0 +1,246 @@
+"""The forms in which a config gives a number: plain, drawn from a distribution, or changing from step to step.
+
+Data in, frozen models out; a form that is not understood gives one error that lists the forms allowed there.
+The models dump to the text they were read from, so a resolved config is written in the config's own language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+    field_validator,
+)
+
+from gerd.config import expression
+from gerd.config.base import Model, fault, tag
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e9, le=1e9)]
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
+Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
+
+
+FACTORS = (1e-6, 1e6)  # smallest and largest growth per step
+
+
+class Uniform(Model):
+    """Any number from low up to high, all equally likely."""
+
+    uniform: Annotated[tuple[Number, Number], Field(description="low, high")]
+
+    @field_validator("uniform")
+    @classmethod
+    def _ordered(cls, value: tuple[float, float]) -> tuple[float, float]:
+        if value[0] > value[1]:
+            raise fault("allowed: [low, high] with low not above high", given=value)
+        return value
+
+
+class Normal(Model):
+    """A Gaussian number."""
+
+    normal: Annotated[tuple[Number, Annotated[Number, Field(ge=0)]], Field(description="mean, standard deviation")]
+
+
+class Choice(Model):
+    """One of the listed numbers, all equally likely."""
+
+    choice: Annotated[tuple[Number, ...], Field(min_length=1, max_length=10_000)]
+
+
+class PairChoice(Model):
+    """One of the listed pairs, all equally likely."""
+
+    choice: Annotated[tuple[tuple[Number, Number], ...], Field(min_length=1, max_length=10_000)]
+
+
+FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
+
+
+def _form(value: Any) -> str | None:
+    """Which of the forms below a value is written in; the tag of the unions."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return tag("number")
+    if isinstance(value, str):
+        return tag(value) if value in ("uniform", "centre") else None
+    if isinstance(value, list | tuple):
+        return tag("pair")
+    keys = list(
+        type(value).model_fields if isinstance(value, BaseModel) else value if isinstance(value, Mapping) else ()
+    )
+    if keys == ["choice"]:
+        options = getattr(value, "choice", None) if isinstance(value, BaseModel) else value["choice"]
+        if isinstance(options, list | tuple) and options and isinstance(options[0], list | tuple):
+            return tag("{choice of pairs}")
+    return next((tag(f"{{{key}}}") for key in keys if key in FORM_KEYS), None)
+
+
+_DRAWN = "a number, {uniform: [low, high]}, {normal: [mean, sd]}, {choice: [a, b, …]}"
+_STEPPED = f"{_DRAWN} drawn anew each step, {{profile: …}}, {{expression: '…'}}, {{function: 'module:name'}}"
+
+
+def forms(allowed: str) -> Discriminator:
+    return Discriminator(_form, custom_error_type="form", custom_error_message=f"allowed: {allowed}")
+
+
+_Number = Annotated[Number, Tag(tag("number"))]
+_Uniform = Annotated[Uniform, Tag(tag("{uniform}"))]
+_Normal = Annotated[Normal, Tag(tag("{normal}"))]
+_Choice = Annotated[Choice, Tag(tag("{choice}"))]
+_Pairs = Annotated[PairChoice, Tag(tag("{choice of pairs}"))]
+
+Value = Annotated[Union[_Number, _Uniform, _Normal, _Choice], forms(_DRAWN)]
+_ValuePair = Annotated[tuple[Value, Value], Tag(tag("pair"))]
+
+
+class Boundary(Model):
+    """A velocity given by its effect: the mean distance the outline moves along its normal at t = 0, in pixels."""
+
+    boundary: Value
+
+
+class Factor(Model):
+    """Multiplicative growth: the size is multiplied by this number in each step; 0.9 shrinks by 10 %."""
+
+    factor: Value
+
+    @field_validator("factor")
+    @classmethod
+    def _positive(cls, value: Value) -> Value:
+        if (number := outside(value, *FACTORS)) is not None:
+            raise fault(f"{number:g} is not a factor; allowed: from 1e-06 to 1e+06", given=value)
+        return value
+
+
+def numbers(value: Any, axis: int = 0) -> tuple[float, ...]:
+    """The numbers that a value can give, of a pair those for one axis; a range by its ends, a Gaussian by its mean."""
+    match value:
+        case Uniform():
+            return value.uniform
+        case Normal():
+            return value.normal[:1]
+        case Choice():
+            return value.choice
+        case PairChoice():
+            return tuple(pair[axis] for pair in value.choice)
+        case tuple():
+            return numbers(value[axis])
+        case int() | float():
+            return (float(value),)
+    return ()
+
+
+def outside(value: Any, low: float, high: float, axis: int = 0) -> float | None:
+    """The first of those numbers that does not lie in [low, high], if there is one."""
+    return next((number for number in numbers(value, axis) if not low <= number <= high), None)
+
+
+class Profile(Model):
+    """A named acceleration: a sine, a square wave, or one pulse."""
+
+    profile: Literal["sine", "square", "pulse"]
+    amplitude: Number
+    period: Positive = 20.0  # steps; of the sine and the square wave
+    phase: Number = 0.0  # degrees; of the sine and the square wave
+    at: Number = 0.0  # step at which the pulse starts
+    duration: Positive = 1.0  # steps; of the pulse
+
+
+class Expression(Model):
+    """An acceleration as arithmetic in t (steps): its value at t = k holds from k to k + 1."""
+
+    expression: Annotated[str, Field(strict=True)]
+
+    @field_validator("expression")
+    @classmethod
+    def _sound(cls, value: str) -> str:
+        try:
+            expression.check(value)
+        except ValueError as error:
+            raise fault(str(error), given=value) from None
+        return value
+
+
+class Function(Model):
+    """An acceleration as a Python function of t; named in text, it is imported only where the user trusts it."""
+
+    function: Annotated[str, Field(strict=True, description="module:name")]
+    _callable: Callable[[float], float] | None = PrivateAttr(None)
+
+    @field_validator("function")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if not re.fullmatch(r"[\w.]+:[\w.<>]+", value):
+            raise fault("allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", given=value)
+        return value
+
+    @classmethod
+    def of(cls, function: Callable[[float], float]) -> Function:
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        result = cls(function=f"{function.__module__}:{name}")
+        result._callable = function
+        return result
+
+
+def _wrap_callable(value: Any) -> Any:
+    return Function.of(value) if callable(value) and not isinstance(value, BaseModel) else value
+
+
+_Profile = Annotated[Profile, Tag(tag("{profile}"))]
+_Expression = Annotated[Expression, Tag(tag("{expression}"))]
+_Function = Annotated[Function, Tag(tag("{function}"))]
+
+_Natural = Annotated[Literal["uniform"], Tag(tag("uniform"))]
+_Centre = Annotated[Literal["centre"], Tag(tag("centre"))]
+_Boundary = Annotated[Boundary, Tag(tag("{boundary}"))]
+_Factor = Annotated[Factor, Tag(tag("{factor}"))]
+
+Start = Annotated[
+    Union[_Number, _Uniform, _Normal, _Choice, _Natural],
+    forms(f"uniform (the natural range), {_DRAWN}"),
+]
+PositionStart = Annotated[
+    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _Natural, _Centre, _ValuePair],
+    forms(f"centre, uniform (any place where the shape lies inside the frame), [x, y], {_DRAWN}"),
+]
+SizeStart = Annotated[
+    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _Natural, _ValuePair],
+    forms(f"uniform (the natural range), [x, y], {_DRAWN}"),
+]
+Initial = Annotated[
+    Union[Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1, le=1), Tag(tag("number"))], _Natural],
+    forms("uniform, or a number from -1 to 1"),
+]
+Velocity = Annotated[
+    Union[_Number, _Uniform, _Normal, _Choice, _Boundary],
+    forms(f"{_DRAWN}, {{boundary: pixels}}"),
+]
+PositionVelocity = Annotated[
+    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _ValuePair],
+    forms(f"[x, y], {_DRAWN}"),
+]
+SizeVelocity = Annotated[
+    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _ValuePair, _Boundary, _Factor],
+    forms(f"[x, y], {_DRAWN}, {{boundary: pixels}}, {{factor: number}}"),
+]
+Acceleration = Annotated[
+    Union[_Number, _Uniform, _Normal, _Choice, _Profile, _Expression, _Function],
+    forms(_STEPPED),
+    BeforeValidator(_wrap_callable),
+]
+_AccelerationPair = Annotated[tuple[Acceleration, Acceleration], Tag(tag("pair"))]
+PairAcceleration = Annotated[
+    Union[_Number, _Uniform, _Normal, _Choice, _Profile, _Expression, _Function, _AccelerationPair],
+    forms(f"[x, y], {_STEPPED}"),
+    BeforeValidator(_wrap_callable),
+]

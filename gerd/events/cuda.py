@@ -1,0 +1,194 @@
+"""The `cuda` backend: scenes in, events out, or whole batches as frames that never leave the device.
+
+A call makes a zeroed output, writes the signal into it, and then background noise where there is none, so that a byte
+says what fired: 1 noise, 2 signal. Batches are cut to a memory budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gerd.errors import GerdError
+from gerd.events import noise, rasterise
+from gerd.events.keys import Events, chunks
+from gerd.scene.scenes import BLOCK, Scenes
+
+TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
+BANDS = 8  # bands of tiles that one step of `mark` looks at
+AT_ONCE = 128  # sub-rows, or blocks of noise, that one program looks at
+NOISE, SIGNAL = 1, 2  # what a byte of the output says
+
+
+def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | None = None) -> Iterator[Events]:
+    """The events of `scenes`, in batches and chunks of steps that fit into `budget` bytes of device memory."""
+    size = scenes.height * scenes.width
+    rows, fitting = _fit(scenes, device, budget)
+    chunk = chunk or fitting
+    for begin in range(0, len(scenes), rows):
+        batch = scenes[begin : begin + rows]
+        for steps, frames in _chunks(batch, device, chunk, NOISE, SIGNAL):
+            row, step, p, pixel = (
+                part.to(torch.int64) for part in frames.view(len(batch), len(steps), 2, size).nonzero(as_tuple=True)
+            )
+            keys = ((row * scenes.steps + (step + steps.start)) * size + pixel) * 2 + p
+            keys, order = keys.sort()
+            flags = (frames.view(-1)[((row * len(steps) + step) * 2 + p) * size + pixel] == NOISE)[order]
+            bounds = torch.searchsorted(
+                keys, torch.arange(len(batch) + 1, device=device) * (scenes.steps * size * 2)
+            ).tolist()
+            host, background = keys.cpu().numpy(), flags.cpu().numpy()
+            for i in range(len(batch)):
+                part = slice(bounds[i], bounds[i + 1])
+                yield Events(begin + i, steps, host[part] - i * (scenes.steps * size * 2), background[part])
+
+
+def frames(scenes: Scenes, device: str) -> Tensor:
+    """The frames of all scenes as one boolean tensor (recordings, steps, 2, height, width) on the device."""
+    ((_, result),) = _chunks(scenes, device, max(scenes.steps, scenes.warmup), 1, 1)
+    return result.view(torch.bool)
+
+
+def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
+    """How many recordings, and how many steps of them, are made at once."""
+    if budget is None:
+        budget = torch.cuda.mem_get_info(device)[0] // 2 if device.startswith("cuda") else 2**30
+    size = scenes.height * scenes.width
+    fine = 1 << (scenes.upsampling - 1).bit_length()
+    per_step = 2 * size  # a byte per pixel and polarity
+    for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True):
+        entries = 1 if outline.is_circle else len(outline.segments)
+        per_step += (9 if wraps else 1) * (40 * entries + 16 + 8 * (scenes.height + ROWS) * fine)
+    per_step += per_step // 2  # the events, which are few
+    fixed = 4 * size  # the integrators
+    steps = scenes.steps + scenes.warmup + 1
+    rows = int(budget // (fixed + per_step * steps))
+    if rows >= 1:
+        return min(rows, 65535), steps
+    fitting = int((budget - fixed) // (2 * per_step))  # the chunk about step 0 may be as long as two
+    if fitting < 1:
+        needed = fixed + 2 * per_step
+        raise GerdError(
+            f"{scenes.width}×{scenes.height}: one step needs {needed} bytes of device memory, and {budget} are allowed"
+        )
+    return 1, fitting
+
+
+def _chunks(
+    scenes: Scenes, device: str, chunk: int, noise_value: int, signal_value: int
+) -> Iterator[tuple[range, Tensor]]:
+    """The recorded steps of each chunk and their output (recordings, steps, 2, height, width) uint8."""
+    from gerd.events import cuda_kernels
+
+    height, width, f = scenes.height, scenes.width, scenes.upsampling
+    fine = 1 << (f - 1).bit_length()
+    tiles = -(-width // TILE) * -(-height // ROWS)
+    whole = chunk >= max(scenes.steps, scenes.warmup)
+    state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
+    indices = torch.from_numpy(scenes.indices).to(device)
+    keys = torch.tensor([scenes.seed & 0xFFFFFFFF, scenes.seed >> 32], device=device)
+    tables = torch.from_numpy(noise.block_tables(scenes.shape_noise, width)).to(device)
+    for piece in chunks(-scenes.warmup, scenes.steps, chunk):
+        begin, stop = piece.start, piece.stop
+        frames = stop - begin + 1  # and the one before
+        recorded = piece[max(0, -begin) :]
+        out = torch.zeros((len(scenes), len(recorded), 2, height, width), dtype=torch.uint8, device=device)
+        noisy = scenes.background > 0 and len(recorded) > 0
+        background = _Background(scenes, out, recorded, keys, indices) if noisy else None  # while the host goes on
+        shown = np.arange(begin - 1, stop)
+        scenes = scenes.resumed(shown)
+        borders = rasterise.borders(scenes, shown, device)
+        pieces, entries = len(borders.actor), borders.coefficients.shape[2]
+        coefficients = borders.coefficients.contiguous()
+        boxes = _boxes(borders, coefficients, f)
+        convex = borders.convex if scenes.shape_noise == 0 else borders.convex & False
+        first, ellipse, marked_whole, drawn_whole = (
+            torch.from_numpy(part.astype(np.int32)).to(device)
+            for part in (borders.first, borders.is_ellipse, convex, borders.convex)
+        )
+        words = -(-frames // 32)
+        marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
+        sub_rows = -(-height // ROWS) * ROWS * fine
+        crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
+        cuda_kernels.spans[(frames, len(scenes))](
+            crossings, coefficients, boxes, first, ellipse, frames, pieces, entries, width, height, sub_rows,
+            F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False,
+        )  # fmt: skip
+        cuda_kernels.mark[(frames - 1, len(scenes))](
+            marks, crossings, boxes, marked_whole, frames, pieces, width, height, sub_rows, words,
+            BANDS=BANDS, F=f, FINE=fine, num_warps=2,
+        )  # fmt: skip
+        cuda_kernels.signal[(tiles, len(scenes))](
+            out, state, marks, crossings, coefficients, boxes,
+            torch.from_numpy(np.ascontiguousarray(scenes.intensity[:, borders.actor])).to(device),
+            first, drawn_whole, keys, indices, tables, frames, begin - 1,
+            len(recorded), pieces, entries, width, height, sub_rows, words,
+            scenes.threshold, scenes.initial or 0,
+            noise.largest_initial(scenes.threshold) if scenes.initial is None else 0,
+            noise.drop_bound(scenes.event_noise), int(begin == -scenes.warmup),
+            F=f, FINE=fine, TO_ZERO=scenes.reset_to_zero, HAS_SHAPE=scenes.shape_noise > 0,
+            HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, VALUE=signal_value, num_warps=1, enable_fp_fusion=False,
+        )  # fmt: skip
+        if background is not None:
+            background.scatter(noise_value)
+        if len(recorded):
+            yield recorded, out
+
+
+class _Background:
+    """Background noise of a chunk: the blocks where it fires are listed at once, and written after the signal."""
+
+    def __init__(self, scenes: Scenes, out: Tensor, recorded: range, keys: Tensor, indices: Tensor):
+        self._out, self._keys, self._indices = out, keys, indices
+        self._steps, self._first = len(recorded), recorded.start
+        self._tables = torch.from_numpy(noise.block_tables(scenes.background, scenes.width)).to(out.device)
+        blocks = out.shape[0] * self._steps * scenes.height * -(-scenes.width // BLOCK)
+        expected = blocks * min(1.0, BLOCK * scenes.background)
+        self._list(min(blocks, int(expected + 10 * expected**0.5) + 1024))
+
+    def _list(self, room: int) -> None:
+        from gerd.events import cuda_kernels
+
+        recordings, _, _, height, width = self._out.shape
+        self._found = torch.empty((room, 3), dtype=torch.int64, device=self._out.device)
+        self._filled = torch.zeros(1, dtype=torch.int64, device=self._out.device)
+        lanes = height * -(-width // (4 * BLOCK))
+        cuda_kernels.count[(recordings * self._steps, -(-lanes // AT_ONCE))](
+            self._found, room, self._filled, self._keys, self._indices, self._tables, self._steps, self._first,
+            width, lanes, AT_ONCE=AT_ONCE, num_warps=1,
+        )  # fmt: skip
+
+    def scatter(self, value: int) -> None:
+        """Write `value` where noise fires and the signal does not."""
+        from gerd.events import cuda_kernels
+
+        if int(self._filled) > len(self._found):
+            self._list(int(self._filled))
+        _, _, _, height, width = self._out.shape
+        cuda_kernels.scatter[(-(-len(self._found) // AT_ONCE),)](
+            self._out, self._found, self._filled, self._keys, self._indices, self._tables, self._steps, self._first,
+            width, height, AT_ONCE=AT_ONCE, VALUE=value, num_warps=AT_ONCE // 32,
+        )  # fmt: skip
+
+
+def _boxes(borders: rasterise.Borders, coefficients: Tensor, f: int) -> Tensor:
+    """(recordings, steps, pieces, 4) int32: a box about each piece in pixels, x from and to, y from and to."""
+    result = torch.zeros(
+        (*coefficients.shape[:2], len(borders.actor), 4), dtype=torch.float64, device=coefficients.device
+    )
+    for piece in range(len(borders.actor)):
+        part = coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
+        a, b, c, d, e = part.unbind(-1)
+        if borders.is_ellipse[piece]:
+            tall, wide = b.sqrt(), (b * (d * d + e * e)).sqrt()
+            ends = (c - wide, c + wide, a - tall, a + tall)
+        else:
+            ends = (torch.minimum(c, c + (b - a) * d), torch.maximum(c, c + (b - a) * d), a, b)
+        for k, reach in enumerate(ends):
+            result[:, :, piece, k] = reach.amin(-1) if k % 2 == 0 else reach.amax(-1)
+    result[..., 0::2] = (result[..., 0::2] / f).floor() - 1
+    result[..., 1::2] = (result[..., 1::2] / f).ceil() + 1
+    return result.clamp(-(2**30), 2**30).int().contiguous()

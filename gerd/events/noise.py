@@ -1,0 +1,61 @@
+"""The numbers behind the noises, shared by all backends.
+
+Background and shape noise pick pixels at random, each with the same probability p and independently. Drawing a
+number per pixel would cost as much as the frame; instead one word decides how many of a block of `BLOCK` pixels
+of a row are picked (binomial, by inversion of a table), and only then are the picked ones chosen. For block b of
+row y at a step the words are, in the notation of `philox.py`:
+
+    count     word b mod 4 of element y · groups + b // 4, round 0; groups = ceil(blocks / 4)
+    choice    words 0, 1, … of element y · blocks + b, rounds 1, 2, …: word 0's bits are the polarities (1 = ON), and
+              word i is the pick number i of a Floyd sample, i = 1 … count
+
+Floyd's sample of `count` out of n pixels: for j from n - count to n - 1, take a random t in 0 … j, as
+(word · (j + 1)) >> 32, or j itself if t is taken already.
+
+A dropped event costs one word: word 0 of element y · width + x; it is dropped if the word is below p · 2³².
+The initial integrator state is word 0 of element y · width + x at step 0, scaled to -m … m.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.scene.scenes import BLOCK
+
+WORD = 2**32
+
+
+@cache
+def binomial_table(probability: float, pixels: int) -> NDArray[np.int64]:
+    """(BLOCK,) bounds: a word is worth the number of bounds that it reaches. Exact to 2⁻³²."""
+    p, below = Fraction(probability), Fraction(0)
+    table = np.full(BLOCK, WORD, np.int64)
+    for picked in range(pixels):
+        below += comb(pixels, picked) * p**picked * (1 - p) ** (pixels - picked)
+        table[picked] = int(below * WORD)
+    return table
+
+
+def block_tables(probability: float, width: int) -> NDArray[np.int64]:
+    """(2, BLOCK): the table of a whole block, and that of the last block of a row."""
+    return np.stack([binomial_table(probability, BLOCK), binomial_table(probability, last_block(width))])
+
+
+def last_block(width: int) -> int:
+    """Pixels in the last block of a row."""
+    return (width - 1) % BLOCK + 1
+
+
+def drop_bound(probability: float) -> int:
+    """An event is dropped if its word is below this."""
+    return int(Fraction(probability) * WORD)
+
+
+def largest_initial(threshold: int) -> int:
+    """m, the largest integer below 0.9 thresholds."""
+    return (9 * threshold - 1) // 10

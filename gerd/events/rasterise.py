@@ -1,0 +1,105 @@
+"""Outlines in the frame: T in, the coefficients from which a backend finds where each sub-row crosses an outline.
+
+This is the only floating point behind the picture, and its last bit decides which sub-pixel a crossing falls on. So
+it is done once, here, in plain float64 arithmetic, one operation at a time: numpy's, or PyTorch's on the device that
+needs the result, with the same bits. A backend adds one multiplication and one addition (and for the circle a square
+root) per crossing, without contraction, and rounds to integers.
+
+Coordinates are in sub-pixels: pixel coordinates times `upsampling`. Sub-row r is sampled at y = r + 0.5, and the
+sub-pixel in column c at x = c + 0.5 is inside when an odd number of crossings lies at or left of it. A crossing at x
+therefore *is* the integer column ceil(x - 0.5), clipped to [0, width · upsampling].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.geometry.shapes import RADIUS
+from gerd.scene.scenes import Scenes
+
+Array = NDArray[np.float64]
+
+COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))  # of an actor on a torus, in frames
+TOP, BOTTOM, X_TOP, SLOPE = range(4)  # coefficients of a side: crosses rows with TOP <= y < BOTTOM
+CENTRE_Y, REACH, CENTRE_X, TILT, WIDTH = range(5)  # of an ellipse: crosses rows with (y - CENTRE_Y)² < REACH
+
+
+@dataclass(frozen=True)
+class Borders:
+    """The outlines of a batch of scenes at some steps.
+
+    A piece is a closed border of one actor; an actor on a torus has nine, one in each direction. A piece is either one
+    ellipse or several sides, which are the entries `first[piece]` to `first[piece + 1]` of the coefficients:
+
+        side       x = X_TOP + (y - TOP) · SLOPE
+        ellipse    x = (CENTRE_X + TILT · (y - CENTRE_Y)) ∓ WIDTH · sqrt(REACH - (y - CENTRE_Y)²)
+    """
+
+    coefficients: Any  # (recordings, steps, entries, 5) float64: a numpy array, or a tensor on a device
+    first: NDArray[np.int32]  # (pieces + 1,)
+    is_ellipse: NDArray[np.bool_]  # (pieces,)
+    convex: NDArray[np.bool_]  # (pieces,): no row meets the piece in more than one span
+    actor: NDArray[np.int32]  # (pieces,); pieces lie from the farthest to the nearest
+
+
+def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None) -> Borders:
+    """The outlines of `scenes` at the given steps; with `device`, their coefficients as a PyTorch tensor there."""
+    entries = scenes.trajectory.entries(steps, device)  # of T, each (recordings, actors, steps)
+    xp: Any = np
+    if device is not None:
+        import torch as xp
+    parts = []
+    sizes, is_ellipse, convex, owner = [0], [], [], []
+    for actor, outline in enumerate(scenes.outlines):
+        a, b, x, c, d, y = (entry[:, actor, :, None] for entry in entries)
+        f = scenes.upsampling
+        for down, right in COPIES if scenes.wraps[actor] else ((0, 0),):
+            placed = (a * f, b * f, (x + right * scenes.width) * f, c * f, d * f, (y + down * scenes.height) * f)
+            part = _ellipse(xp, placed) if outline.is_circle else _sides(xp, placed, outline.segments)
+            parts.append(xp.broadcast_to(part, (len(scenes), len(steps), *part.shape[2:])))
+            sizes.append(part.shape[2])
+            is_ellipse.append(outline.is_circle)
+            convex.append(outline.is_convex)
+            owner.append(actor)
+    nothing = xp.zeros((len(scenes), len(steps), 0, 5), dtype=xp.float64)
+    return Borders(
+        xp.concatenate(parts, 2) if parts else nothing,
+        np.cumsum(sizes).astype(np.int32),
+        np.array(is_ellipse, np.bool_),
+        np.array(convex, np.bool_),
+        np.array(owner, np.int32),
+    )
+
+
+def _sides(xp: Any, T: tuple[Any, ...], segments: Array) -> Any:
+    """(recordings, steps, sides, 5) from the entries of T, each (recordings, steps, 1), and sides (sides, 2, 2)."""
+    a, b, x, c, d, y = T
+    points = segments if xp is np else xp.from_numpy(segments).to(a.device)
+    (x0, y0), (x1, y1) = (
+        ((a * points[:, end, 0] + b * points[:, end, 1]) + x, (c * points[:, end, 0] + d * points[:, end, 1]) + y)
+        for end in range(2)
+    )
+    upward = y0 > y1
+    top, bottom = xp.minimum(y0, y1), xp.maximum(y0, y1)
+    x_top, x_bottom = xp.where(upward, x1, x0), xp.where(upward, x0, x1)
+    rise = bottom - top
+    slope = xp.where(rise > 0, (x_bottom - x_top) / xp.where(rise > 0, rise, 1.0), 0.0)
+    return _stacked(xp, (top, bottom, x_top, slope, xp.zeros_like(top)))
+
+
+def _ellipse(xp: Any, T: tuple[Any, ...]) -> Any:
+    """(recordings, steps, 1, 5): the circle under T. With A = M·Mᵀ, its points satisfy qᵀ·A⁻¹·q = RADIUS²."""
+    a, b, x, c, d, y = T
+    spread = c * c + d * d
+    safe = xp.where(spread > 0, spread, 1.0)
+    tilt, width = (a * c + b * d) / safe, xp.abs(a * d - b * c) / safe
+    return _stacked(xp, (y, RADIUS * RADIUS * spread, x, tilt, width))
+
+
+def _stacked(xp: Any, parts: tuple[Any, ...]) -> Any:
+    shape = np.broadcast_shapes(*(tuple(part.shape) for part in parts))
+    return xp.stack([xp.broadcast_to(part, shape) for part in parts], -1)

@@ -1,0 +1,162 @@
+"""A dataset to files that other tools read: for each recording one file of events, and one of ground truth beside it.
+
+    000000.raw, 000001.raw …    recording i of the dataset, in the format asked for
+    000000.truth.jsonl …        its ground truth; `truth.py` says what is in it
+    export.json                 what was exported, and which file is which recording
+
+The format `frames` gives the grey-level video that the events were made from, for emulators of sensors:
+
+    000000/imgs/00000000.png …  one picture per step, 8 bits; v2e takes this folder
+    000000/timestamps.txt       the time of each picture in seconds; rpg_vid2e (ESIM) takes the folder 000000
+
+A file appears when it is whole; the same call again goes on where an interrupted one has stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gerd.errors import GerdError, StorageError
+from gerd.exchange import truth_lines
+from gerd.exchange.formats import FORMATS, check_installed, format_named, write_events, written_whole
+from gerd.recording.recording import Recording
+from gerd.storage.recordings import UNFINISHED, Recordings
+
+FRAMES = "frames"
+INDEX = "export.json"
+PICTURES_AT_ONCE = 64  # steps rendered together
+_LEFTOVER = re.compile(r"\.(export\.json|\d{6,}[\w.]*)\.\d+\.tmp")  # of a run that was killed
+_SAME = ("config_digest", "gerd_version", "recordings", "format", "levels")  # what an export continues only if equal
+
+
+def export_dataset(
+    dataset: str | Path,
+    out: str | Path,
+    format: str = "evt2",
+    *,
+    levels: tuple[int, int] = (0, 255),
+    progress: Callable[[int], None] = lambda made: None,
+) -> int:
+    """Write all recordings of `dataset` into the folder `out`, and return how many there are.
+
+    `format` is one of `formats.FORMATS`, or `frames`, for which `levels` are the grey values of brightness 0 (the
+    background) and 1. `progress` is called with the number of recordings just written.
+    """
+    if format != FRAMES:
+        if format not in FORMATS:
+            raise GerdError(f"format {format!r}: allowed are {', '.join((*FORMATS, FRAMES))}")
+        check_installed(format)
+    data, folder = Recordings(dataset), Path(out)
+    if not data.manifest["complete"]:
+        raise StorageError(f"{dataset}: {UNFINISHED}")
+    about = _begin(data, folder, format, levels)
+    listed = []
+    for position in range(len(data)):
+        recording = data[position]
+        listed.append(_export(recording, folder, f"{position:06d}", format, levels))
+        progress(1)
+    _write_index(folder, {**about, "complete": True, "files": listed})
+    return len(data)
+
+
+def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int]) -> dict[str, Any]:
+    """Claim the folder for this export, or find that it was begun before; what `export.json` says about it."""
+    about = {
+        "what": "recordings exported by gerd",
+        "config_digest": data.manifest["config_digest"],
+        "gerd_version": data.manifest["gerd_version"],
+        "recordings": len(data),
+        "format": format,
+        "levels": list(levels) if format == FRAMES else None,
+        "complete": False,
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.iterdir():
+            if _LEFTOVER.fullmatch(file.name):
+                shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
+        found = sorted(file.name for file in folder.iterdir())
+    except FileExistsError:
+        raise StorageError(f"{folder}: is a file; an export is written into a folder") from None
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be used as a folder: {error.strerror or error}") from None
+    if found and INDEX not in found:
+        raise StorageError(f"{folder}: holds files that are not an export; give an empty or a new folder")
+    if len(found) > 1:
+        there = _index(folder / INDEX)
+        changed = [
+            f"{key} is {there.get(key)} there and {about[key]} here" for key in _SAME if there.get(key) != about[key]
+        ]
+        if changed:
+            raise StorageError(f"{folder}: holds a different export: {'; '.join(changed)}")
+    _write_index(folder, about)
+    return about
+
+
+def _write_index(folder: Path, about: dict[str, Any]) -> None:
+    with written_whole(folder / INDEX) as temporary:
+        temporary.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _index(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise StorageError(f"{file}: cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise StorageError(f"{file}: is damaged")
+    return found
+
+
+def _export(recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int]) -> dict[str, Any]:
+    """Write one recording, unless it is there already, and say which it is."""
+    label, main = folder / f"{name}.truth.jsonl", folder / name
+    if format != FRAMES:
+        main = folder / f"{name}{format_named(format).suffix}"
+    if not main.exists():
+        if format == FRAMES:
+            _write_frames(recording, main, levels)
+        else:
+            write_events(main, recording.events, width=recording.width, height=recording.height, format=format)
+    if not label.exists():
+        about = truth_lines.header(recording, file=main.name, steps=recording.steps, digest=recording.digest)
+        with written_whole(label) as temporary:
+            temporary.write_text("".join([about, *truth_lines.lines(recording)]), "utf-8")
+    identity = recording.identity
+    return {
+        "file": main.name,
+        "truth": label.name,
+        "index": identity.index,
+        "labels": identity.labels,
+        "events": len(recording),
+    }
+
+
+def _write_frames(recording: Recording, path: Path, levels: tuple[int, int]) -> None:
+    """The pictures and their times, in the folder `path`."""
+    from PIL import Image
+
+    dark, bright = levels
+    with written_whole(path) as temporary:
+        (temporary / "imgs").mkdir(parents=True)
+        for start in range(0, recording.steps, PICTURES_AT_ONCE):
+            grey = np.rint(
+                dark + (bright - dark) * recording.images(start, start + PICTURES_AT_ONCE).astype(np.float64)
+            )
+            if grey.min() < 0 or grey.max() > 255:
+                raise GerdError(
+                    f"{path}: grey values from {grey.min():g} to {grey.max():g} do not fit into 8 bits; choose other "
+                    f"levels than {dark} and {bright} for brightness 0 and 1"
+                )
+            for step, pixels in enumerate(grey.astype(np.uint8), start):
+                Image.fromarray(pixels).save(temporary / "imgs" / f"{step:08d}.png")
+        times = (np.arange(recording.steps) + recording.first) * recording.step_us
+        text = "".join(f"{t // 1_000_000}.{t % 1_000_000:06d}\n" for t in times.tolist())
+        (temporary / "timestamps.txt").write_text(text, "ascii")

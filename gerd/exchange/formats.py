@@ -1,0 +1,227 @@
+"""Events to one file in a format that other tools read.
+
+In: a structured array with the fields x, y, t (microseconds) and p (1 ON, 0 OFF), and the sensor's width and height.
+Out: a file that is whole and checked, or none. x counts to the right and y down in every format.
+
+EVT2, EVT3, DAT, AEDAT4 and ES are written by faery, behind a guard, because faery 0.7.1 writes EVT3 coordinates above
+2047 and long pauses in EVT3 wrongly without a word, turns y of ES files upside down, leaves out a line that the DAT
+format requires, and stores a time origin that only faery itself honours unless told not to. So: events are sorted by
+time, what the format cannot hold is refused before anything is written, and the file is read back and compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.errors import GerdError, StorageError
+from gerd.recording.recording import EVENT_DTYPE
+
+Events = NDArray[Any]  # structured, with the fields of EVENT_DTYPE
+
+DAT_KIND = b"% Data file containing CD events\n"  # the line of a DAT header that faery leaves out
+
+
+@dataclass(frozen=True)
+class Format:
+    """How to write one kind of file, and what it can hold."""
+
+    suffix: str
+    about: str
+    write: Callable[[Path, Events, int, int], None]
+    read: Callable[[Path, int, int], Events] | None = None  # for comparison with what was to be written
+    side: int = 2**15  # pixels: the largest width and height
+    until: int = 2**63  # microseconds: times are below
+
+
+def write_events(path: str | Path, events: Events, *, width: int, height: int, format: str) -> None:
+    """Write `events` to a new file at `path`; `format` is one of FORMATS."""
+    path, chosen = Path(path), format_named(format)
+    events = _checked(path, events, width, height, format, chosen)
+    if path.exists():
+        raise StorageError(f"{path}: exists already; give another name")
+    with written_whole(path) as temporary:
+        chosen.write(temporary, events, width, height)
+        if chosen.read is not None and not _same(chosen.read(temporary, width, height), events):
+            raise GerdError(
+                f"{path}: the {format} file did not read back as it was written, so it was not kept; use evt2 or aedat4"
+            )
+
+
+def format_named(name: str) -> Format:
+    if name not in FORMATS:
+        raise GerdError(f"format {name!r}: allowed are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def check_installed(format: str) -> None:
+    """A clear error if the package that writes `format` is missing."""
+    package = "faery" if format_named(format).read is not None else "h5py" if "hdf5" in format else None
+    if package is not None:
+        _package(package)
+
+
+def _checked(path: Path, events: Events, width: int, height: int, name: str, chosen: Format) -> Events:
+    """The events in order of time, if the format can hold them."""
+    if max(width, height) > chosen.side:
+        raise GerdError(f"{path}: {name} holds frames of up to {chosen.side}×{chosen.side}, not {width}×{height}")
+    for field, size in (("x", width), ("y", height)):
+        values = events[field]
+        if len(values) and not 0 <= values.min() <= values.max() < size:
+            found = f"{values.min()} to {values.max()}"
+            raise GerdError(f"{path}: {field} of the events is {found}; allowed is 0 to {size - 1}")
+    t = events["t"]
+    if len(t) and not 0 <= t.min() <= t.max() < chosen.until:
+        raise GerdError(
+            f"{path}: times of the events are {t.min()} to {t.max()} µs; {name} holds 0 to {chosen.until - 1}"
+        )
+    result = np.empty(len(events), EVENT_DTYPE)
+    for field in EVENT_DTYPE.fields or ():
+        result[field] = events[field]
+    return result if (t[1:] >= t[:-1]).all() else result[np.argsort(t, kind="stable")]
+
+
+def _same(found: Events, wanted: Events) -> bool:
+    return len(found) == len(wanted) and all(np.array_equal(found[field], wanted[field]) for field in "xytp")
+
+
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path` for a file or folder, which gets its own name when all of it is there."""
+    if not path.parent.is_dir():
+        raise StorageError(f"{path}: cannot be written: there is no folder {path.parent}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        if temporary.is_file():
+            with open(temporary, "rb") as file:
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise GerdError(f"this format needs the package {name}: pip install 'gerd[export]'") from None
+
+
+def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: str, version: str | None = None) -> None:
+    faery = _package("faery")
+    given = np.empty(len(events), faery.EVENTS_DTYPE)
+    given["t"], given["x"], given["on"] = events["t"], events["x"], events["p"]
+    given["y"] = height - 1 - events["y"] if kind == "es" else events["y"]  # faery turns it back
+    try:
+        faery.file_encoder.events_to_file(
+            [given],
+            path,
+            dimensions=(width, height),
+            version=version,
+            zero_t0=False,
+            file_type=kind,
+            use_write_suffix=False,
+        )
+    except RuntimeError as error:
+        raise OSError(str(error)) from None
+    if kind == "dat":
+        path.write_bytes(DAT_KIND + path.read_bytes())
+
+
+def _read_faery(path: Path, width: int, height: int, *, kind: str, version: str | None = None) -> Events:
+    faery = _package("faery")
+    stream = faery.events_stream_from_file(
+        path, dimensions_fallback=(width, height), version_fallback=version, file_type=kind
+    )
+    parts = [part.copy() for part in stream]
+    found = np.concatenate(parts) if parts else np.empty(0, faery.EVENTS_DTYPE)
+    result = np.empty(len(found), EVENT_DTYPE)
+    result["t"], result["x"], result["y"], result["p"] = found["t"], found["x"], found["y"], found["on"]
+    if kind == "es":
+        result["y"] = height - 1 - result["y"]
+    return result
+
+
+def _faery(suffix: str, about: str, kind: str, version: str | None = None, **limits: int) -> Format:
+    write = partial(_write_faery, kind=kind, version=version)
+    return Format(suffix, about, write, partial(_read_faery, kind=kind, version=version), **limits)
+
+
+def _write_dsec(path: Path, events: Events, width: int, height: int) -> None:
+    """`ms_to_idx[m]` is the first event at or after m milliseconds; it ends one millisecond after the last event."""
+    h5py = _package("h5py")
+    milliseconds = np.arange(int(events["t"][-1]) // 1000 + 2 if len(events) else 1) * 1000
+    content = io.BytesIO()  # h5py does not survive a full disk
+    with h5py.File(content, "w") as file:
+        for field, kind in (("p", "u1"), ("x", "u2"), ("y", "u2"), ("t", "u4")):
+            file.create_dataset(f"events/{field}", data=events[field].astype(kind), compression="gzip")
+        file["ms_to_idx"] = np.searchsorted(events["t"], milliseconds).astype(np.uint64)
+        file["t_offset"] = np.int64(0)
+        file.attrs.update(width=width, height=height)
+    path.write_bytes(content.getbuffer())
+
+
+def _write_hdf5(path: Path, events: Events, width: int, height: int) -> None:
+    h5py = _package("h5py")
+    plain = np.dtype([("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "u1")])
+    content = io.BytesIO()
+    with h5py.File(content, "w") as file:
+        stored = file.create_dataset("events", data=events.astype(plain), compression="gzip")
+        stored.attrs.update(width=width, height=height, unit_of_t="microseconds", p="1 ON, 0 OFF")
+    path.write_bytes(content.getbuffer())
+
+
+def _write_npz(path: Path, events: Events, width: int, height: int) -> None:
+    with open(path, "wb") as file:
+        x, y, t, p = (events[field] for field in "xytp")
+        np.savez_compressed(file, x=x, y=y, t=t, p=p, width=np.int64(width), height=np.int64(height))
+
+
+def csv_lines(events: Events) -> bytes:
+    """A line t,x,y,p for each event."""
+    rows = zip(*(events[field].tolist() for field in "txyp"), strict=True)
+    return "".join([f"{t},{x},{y},{p:d}\n" for t, x, y, p in rows]).encode()
+
+
+CSV_HEADER = b"t,x,y,p\n"
+
+
+def _write_csv(path: Path, events: Events, width: int, height: int) -> None:  # noqa: ARG001
+    path.write_bytes(CSV_HEADER + csv_lines(events))
+
+
+def _write_rpg(path: Path, events: Events, width: int, height: int) -> None:  # noqa: ARG001
+    rows = zip(*(events[field].tolist() for field in "txyp"), strict=True)
+    lines = [f"{t // 1_000_000}.{t % 1_000_000:06d} {x} {y} {p:d}\n" for t, x, y, p in rows]
+    path.write_text("".join(lines), "ascii")
+
+
+FORMATS = {
+    "evt2": _faery(".raw", "Prophesee RAW, EVT 2.0", "evt", "evt2", side=2048, until=2**34),
+    "aedat4": _faery(".aedat4", "iniVation AEDAT 4 (lz4)", "aedat"),
+    "evt3": _faery(".raw", "Prophesee RAW, EVT 3.0", "evt", "evt3", side=2048),
+    "dat": _faery(".dat", "Prophesee DAT 2", "dat", "dat2", side=16384, until=2**32),
+    "es": _faery(".es", "Event Stream 2", "es"),
+    "hdf5-dsec": Format(".h5", "HDF5 as in DSEC", _write_dsec, until=2**32),
+    "hdf5": Format(".h5", "HDF5, one table", _write_hdf5),
+    "rpg": Format(".txt", "text: seconds x y p", _write_rpg),
+    "csv": Format(".csv", "text: t,x,y,p with a header", _write_csv),
+    "npz": Format(".npz", "NumPy arrays x, y, t, p", _write_npz),
+}

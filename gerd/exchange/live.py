@@ -1,0 +1,354 @@
+"""Recordings sent in real time: windows of steps in, events out at the pace of `step_us`, with their ground truth.
+
+Where events can go, and how they look there:
+
+    csv       standard output, a file or a pipe: a header t,x,y,p and a line for each event; t in microseconds
+    binary    the same, or UDP: 13 bytes for each event, little-endian: t uint64, x uint16, y uint16, p uint8
+    aestream  UDP: 4 bytes for each event, as AEStream takes them (SPIF without times): a little-endian uint32 with
+              y in the bits 0-14, p in bit 15, x in the bits 16-30, and bit 31 set; at most 512 bytes to a packet
+
+An event is sent when its time has come, never before. Memory stays bounded: windows are simulated at most two ahead,
+and a receiver that does not read makes the sender wait. What falls behind by more than LATE is reported, and the clock
+is put back by as much, so that the events of the meantime come at their pace and not all at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import queue
+import socket
+import stat
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config.config import Config
+from gerd.errors import GerdError, counted
+from gerd.exchange import truth_lines
+from gerd.exchange.formats import CSV_HEADER, csv_lines
+from gerd.recording.recording import Recording
+from gerd.recording.simulate import simulate_chunks
+
+LATE = 0.25  # seconds
+TICK = 1_000  # microseconds: shorter steps are sent together
+WINDOW = 100_000  # microseconds that are simulated at a time
+LARGEST_WINDOW = 4096  # steps
+WINDOWS_AHEAD = 2
+PACKET_BYTES = {"aestream": 512, "binary": 1300}  # AEStream reads so many; an Ethernet frame holds so many
+BURST = 16  # packets sent at once; the rest of a step is spread over its duration
+AESTREAM_PORT = 3333
+
+BINARY_DTYPE = np.dtype([("t", "<u8"), ("x", "<u2"), ("y", "<u2"), ("p", "u1")])
+
+
+@dataclass
+class Clock:
+    """Waits until it is time for an event; the time of the events runs `speed` times as fast as real time."""
+
+    speed: float
+    report: Callable[[str], None]
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    began: float | None = None  # the first time that `wait` was asked for
+    behind: float = 0.0  # seconds by which the clock was put back, all together
+    _zero: float = field(default=0.0, repr=False)  # when t = 0 was, or would have been
+
+    def wait(self, t: float) -> None:
+        """Return at the time of an event at `t` microseconds, or at once if it is past."""
+        now, since_zero = self.now(), t / 1e6 / self.speed
+        if self.began is None:
+            self.began, self._zero = now, now - since_zero
+        early = self._zero + since_zero - now
+        if early > 0:
+            self.sleep(early)
+        elif early < -LATE and self.speed != math.inf:
+            self._zero -= early
+            self.behind -= early
+            self.report(f"at t = {t / 1e6:.3f} s: {-early:.2f} s behind real time; going on from there")
+
+
+class Sink(Protocol):
+    """Where events go."""
+
+    @property
+    def at_once(self) -> int | None:
+        """How many events may be sent together; more of them are spread over the step."""
+
+    def begin(self) -> None:
+        """Send what comes before all events."""
+
+    def send(self, events: NDArray[Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """A file descriptor: standard output, a file, a named pipe. Unbuffered: what is sent is gone."""
+
+    descriptor: int
+    format: str
+    at_once: int | None = None
+
+    def begin(self) -> None:
+        if self.format == "csv":
+            self.write(CSV_HEADER)
+
+    def send(self, events: NDArray[Any]) -> None:
+        self.write(csv_lines(events) if self.format == "csv" else binary(events))
+
+    def write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self.descriptor, left) :]
+
+
+@dataclass(frozen=True)
+class Udp:
+    """Packets to a host and a port. Nobody says whether they arrive."""
+
+    socket: socket.socket
+    address: Any
+    format: str
+
+    @property
+    def at_once(self) -> int:
+        return BURST * self._in_packet
+
+    @property
+    def _in_packet(self) -> int:
+        return PACKET_BYTES[self.format] // (4 if self.format == "aestream" else BINARY_DTYPE.itemsize)
+
+    def begin(self) -> None:
+        pass
+
+    def send(self, events: NDArray[Any]) -> None:
+        encode = aestream if self.format == "aestream" else binary
+        for start in range(0, len(events), self._in_packet):
+            self.socket.sendto(encode(events[start : start + self._in_packet]), self.address)
+
+
+def binary(events: NDArray[Any]) -> bytes:
+    result = np.empty(len(events), BINARY_DTYPE)
+    for name in BINARY_DTYPE.fields or ():
+        result[name] = events[name]
+    return result.tobytes()
+
+
+def aestream(events: NDArray[Any]) -> bytes:
+    x, y, p = (events[name].astype(np.uint32) for name in "xyp")
+    return ((x | 0x8000) << 16 | p << 15 | y).astype("<u4").tobytes()
+
+
+@contextmanager
+def opened(to: str, format: str | None) -> Iterator[Sink]:
+    """The receiver that `to` names: `-` for standard output, `udp://HOST:PORT`, or a file or pipe."""
+    if to.startswith("udp://"):
+        with _udp(to, format or "aestream") as sink:
+            yield sink
+        return
+    if format not in (None, "csv", "binary"):
+        raise GerdError(f"format {format!r} to {to}: allowed are csv, binary; aestream goes with udp://")
+    with _descriptor(to) as descriptor:
+        if format == "binary" and os.isatty(descriptor):
+            raise GerdError("binary events would go to the terminal; send them into a pipe or a file")
+        yield Pipe(descriptor, format or "csv")
+
+
+@contextmanager
+def _udp(to: str, format: str) -> Iterator[Udp]:
+    if format not in PACKET_BYTES:
+        raise GerdError(f"format {format!r} to {to}: allowed are {', '.join(PACKET_BYTES)}")
+    host, _, port = to.removeprefix("udp://").rstrip("/").rpartition(":")
+    if not host and not port.isdecimal():
+        host, port = port, str(AESTREAM_PORT)
+    if not host or not (port.isdecimal() and 0 < int(port) < 2**16):
+        raise GerdError(f"{to}: allowed is udp://HOST:PORT with a port from 1 to {2**16 - 1}")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+    except OSError as error:
+        raise GerdError(f"{to}: there is no such host: {error.strerror or error}") from None
+    with socket.socket(family, kind, protocol) as opened:
+        yield Udp(opened, address, format)
+
+
+@contextmanager
+def _descriptor(to: str) -> Iterator[int]:
+    """What to write to: standard output, an existing pipe or device, or a new file."""
+    if to == "-":
+        yield 1
+        return
+    path = Path(to)
+    try:
+        new = not path.exists()
+        if not new and stat.S_ISREG(path.stat().st_mode):
+            raise GerdError(f"{to}: exists already; give another name")
+        descriptor = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_EXCL if new else 0), 0o666)
+    except OSError as error:
+        raise GerdError(f"{to}: cannot be written: {error.strerror or error}") from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What `send` has done."""
+
+    steps: int
+    events: int
+    seconds: float
+    behind: float  # seconds lost because receiver or simulation was too slow
+
+    def __str__(self) -> str:
+        rate = f"{self.events / self.seconds:.3g} events/s" if self.seconds else ""
+        late = f"; {self.behind:.2f} s behind real time" if self.behind else ""
+        count = f"{counted(self.events, 'event')} of {counted(self.steps, 'step')}"
+        return f"sent {count} in {self.seconds:.3g} s ({rate}){late}"
+
+
+def send(
+    source: Config | Recording,
+    to: str,
+    *,
+    format: str | None = None,
+    index: int = 0,
+    speed: float = 1.0,
+    loop: bool = False,
+    endless: bool = False,
+    truth_to: str | None = None,
+    report: Callable[[str], None] = lambda message: None,
+) -> Sent:
+    """Send a recording in real time until it ends, the receiver closes its pipe, or Ctrl-C is pressed.
+
+    `to` is `-` for standard output, `udp://HOST:PORT`, or a file or pipe, and so is `truth_to`, but for UDP. `speed` 2
+    is twice as fast as real time, infinity as fast as the receiver reads. `report` is told when sending falls behind.
+    """
+    if not speed > 0:
+        raise GerdError(f"speed {speed}: allowed is a number above 0, or inf")
+    if endless and (loop or isinstance(source, Recording)):
+        raise GerdError(
+            "endless goes with a config and without loop: a recording has an end, at which loop starts anew"
+        )
+    if to == truth_to:
+        raise GerdError(f"{to}: events and ground truth cannot go to the same place")
+    clock = Clock(speed, report)
+    steps = events = 0
+    with opened(to, format) as sink, _recorder(truth_to) as record:
+        windows = windows_of(source, index, loop=loop, endless=endless, speed=speed)
+        try:
+            sink.begin()
+            with closing(play(windows, sink, clock, record)) as sending:
+                for more_steps, more_events in sending:
+                    steps, events = steps + more_steps, events + more_events
+        except (KeyboardInterrupt, BrokenPipeError):
+            pass
+        except OSError as error:
+            raise GerdError(f"{to}: cannot be sent: {error.strerror or error}") from None
+    seconds = 0.0 if clock.began is None else clock.now() - clock.began
+    return Sent(steps, events, seconds, clock.behind)
+
+
+@contextmanager
+def _recorder(to: str | None) -> Iterator[Callable[[bytes], None] | None]:
+    if to is None:
+        yield None
+        return
+    with _descriptor(to) as descriptor:
+        yield Pipe(descriptor, "truth").write
+
+
+def windows_of(
+    source: Config | Recording, index: int = 0, *, loop: bool = False, endless: bool = False, speed: float = 1.0
+) -> Iterator[Recording]:
+    """What to send: a recording once or, with `loop`, again and again; of a config with `endless`, without an end.
+
+    The time goes on from one round to the next.
+    """
+    pace = speed if speed != math.inf else 1.0
+    chunk = max(1, min(LARGEST_WINDOW, round(WINDOW * pace / source.step_us)))
+    for number in itertools.count():
+        once: Iterable[Recording] = (
+            (source,) if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)
+        )
+        for window in once:
+            yield replace(window, first=window.first + number * source.steps)
+        if not loop:
+            return
+
+
+def play(
+    windows: Iterable[Recording], sink: Sink, clock: Clock, record: Callable[[bytes], None] | None = None
+) -> Generator[tuple[int, int]]:
+    """Send the events of each window at their time; yields the number of steps and of events sent.
+
+    `record` is given the ground truth, a line of JSON about the recording and one for each step.
+    """
+    events_before = 0
+    for number, window in enumerate(_ahead(windows)):
+        frame = 2 * window.height * window.width
+        events = window.events
+        lines = truth_lines.lines(window, events_before)
+        if record is not None and number == 0:
+            record(truth_lines.header(window).encode())
+        together = window.steps
+        if clock.speed != math.inf:
+            together = max(1, math.ceil(TICK * clock.speed / window.step_us))
+        for begin in range(0, window.steps, together):
+            end = min(begin + together, window.steps)
+            low, high = np.searchsorted(window.keys, [begin * frame, end * frame])
+            t = (window.first + end - 1) * window.step_us
+            _send(events[low:high], t, (end - begin) * window.step_us, sink, clock)
+            if record is not None:
+                record("".join(itertools.islice(lines, end - begin)).encode())
+            yield end - begin, int(high - low)
+        events_before += len(events)
+
+
+def _send(events: NDArray[Any], t: int, duration: int, sink: Sink, clock: Clock) -> None:
+    """The events of some steps up to the one at `t`, in pieces spread over their duration if there are many."""
+    at_once = sink.at_once or max(1, len(events))
+    for start in range(0, max(1, len(events)), at_once):
+        clock.wait(t + duration * start / max(1, len(events)))
+        sink.send(events[start : start + at_once])
+
+
+def _ahead(windows: Iterable[Recording]) -> Iterator[Recording]:
+    """The same windows, made by a thread while earlier ones are sent."""
+    made: queue.Queue[Recording | BaseException | None] = queue.Queue(WINDOWS_AHEAD)
+    ended = threading.Event()
+
+    def make() -> None:
+        last: BaseException | None = None
+        try:
+            for window in windows:
+                _put(made, window, ended)
+                if ended.is_set():
+                    return
+        except BaseException as error:
+            last = error
+        _put(made, last, ended)
+
+    threading.Thread(target=make, daemon=True).start()
+    try:
+        while (item := made.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        ended.set()
+
+
+def _put(made: queue.Queue[Any], item: Any, ended: threading.Event) -> None:
+    while not ended.is_set():
+        with suppress(queue.Full):
+            made.put(item, timeout=0.1)
+            return

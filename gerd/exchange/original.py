@@ -1,0 +1,105 @@
+"""Files of the paper authors' program (gerd 0.5.1), read as events and positions in the conventions of this one.
+
+Such a `.dat` file is what `torch.save([images, labels], file)` writes, one file for each recording:
+
+- images: a sparse COO tensor (steps, 2, x, y), float, 1 where there is an event. The frame's first axis is x and its
+  second is y, although the program calls its resolution "WxH" and a picture has rows first. The channels come from the
+  difference "frame before minus frame now": channel 0, which the program calls positive, holds what became darker, and
+  channel 1, called negative, what became brighter. Made with `polarity: false` there is one channel, of both.
+- labels: a tensor (steps, shapes, 2), float: x and y of each shape's centre in pixels. The shapes are a circle, a
+  square and a triangle.
+
+Nothing in a file is run: PyTorch loads it with `weights_only`, which knows tensors and refuses everything else.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.errors import StorageError
+from gerd.recording.recording import EVENT_DTYPE
+
+if TYPE_CHECKING:
+    import torch
+
+WHAT = "is not a file of gerd 0.5.1"
+
+
+@dataclass(frozen=True, eq=False)
+class OriginalRecording:
+    """What one `.dat` file holds: x to the right, y down, p = 1 brighter."""
+
+    events: NDArray[Any]  # x, y, t (microseconds), p; sorted by (t, y, x, p)
+    positions: NDArray[np.float64]  # (steps, shapes, 2): x and y of each shape's centre, in pixels
+    width: int  # pixels
+    height: int
+    steps: int
+    step_us: int
+    has_polarity: bool  # False: the file has one channel for both, and p is 1 everywhere
+
+    def __len__(self) -> int:
+        """The number of events."""
+        return len(self.events)
+
+    def frames(self) -> torch.Tensor:
+        """Boolean (steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON."""
+        import torch
+
+        result = torch.zeros((self.steps, 2, self.height, self.width), dtype=torch.bool)
+        step, p, y, x = (
+            torch.from_numpy(self.events[name].astype(np.int64) // divisor)
+            for name, divisor in (("t", self.step_us), ("p", 1), ("y", 1), ("x", 1))
+        )
+        result[step, p, y, x] = True
+        return result
+
+
+def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording:
+    """The recording in a `.dat` file of gerd 0.5.1, which has no time of its own: `step_us` is that of a step."""
+    if step_us < 1:
+        raise StorageError(f"step_us {step_us}: allowed is 1 or more")
+    images, labels = _loaded(Path(path))
+    steps, channels, width, height = images.shape
+    place = images.coalesce()
+    step, channel, x, y = place.indices()[:, place.values() != 0].numpy()
+    for found, size in ((step, steps), (channel, channels), (x, width), (y, height)):
+        if len(found) and not 0 <= found.min() <= found.max() < size:
+            raise StorageError(f"{path}: is damaged: it has events outside its frame")
+    order = np.lexsort((channel, x, y, step))
+    events = np.empty(len(order), EVENT_DTYPE)
+    events["t"], events["y"], events["x"] = step[order] * step_us, y[order], x[order]
+    events["p"] = channel[order] if channels == 2 else 1
+    return OriginalRecording(events, labels.double().numpy(), width, height, steps, step_us, channels == 2)
+
+
+def _loaded(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
+    """The two tensors of a file, their types and shapes checked."""
+    import torch
+
+    try:
+        data = io.BytesIO(path.read_bytes())
+    except FileNotFoundError:
+        raise StorageError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        content = torch.load(data, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, LookupError, ValueError, TypeError) as error:
+        why = (str(error) or type(error).__name__).splitlines()[0][:200]
+        raise StorageError(f"{path}: {WHAT}, or is damaged: {why}") from None
+    if not (isinstance(content, list | tuple) and len(content) == 2 and all(map(torch.is_tensor, content))):
+        raise StorageError(f"{path}: {WHAT}: it does not hold a list of two tensors")
+    images, labels = content
+    sparse = images.layout == torch.sparse_coo and images.dim() == images.sparse_dim() == 4
+    if not sparse or images.shape[1] not in (1, 2):
+        raise StorageError(f"{path}: {WHAT}: its first tensor is not sparse (steps, 1 or 2, x, y)")
+    if labels.dim() != 3 or labels.shape[0] != images.shape[0] or labels.shape[2] != 2:
+        raise StorageError(f"{path}: {WHAT}: its second tensor is not (steps, shapes, 2)")
+    return images, labels

@@ -1,0 +1,92 @@
+"""The ground truth of a recording as lines of JSON: one about the recording, then one for each step.
+
+Numbers are those of `Recording`, to the last bit; the first line says what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gerd.config.sweep import with_values
+from gerd.geometry.trajectory import PARAMETERS
+from gerd.recording.recording import Recording
+
+MEANING = {
+    "t": "microseconds; the events of a step have this time",
+    "first_event, events": "the step's events: where they begin in the recording's list of events, and how many",
+    "background": "those of the step's events, counted from 0, that are noise and that no moving edge has caused",
+    "actors": "from the farthest to the nearest",
+    "x, y": "the place of the shape's centre in pixels, x to the right and y down; pixel (i, j) covers [j, j + 1) × "
+    "[i, i + 1)",
+    "scale_x, scale_y": "the sides of the shape's unit box in pixels",
+    "rotation": "radians, clockwise on the screen",
+    "shear": "x per y, after scaling and before rotation",
+    "velocity, acceleration": "of these parameters, per step and per step²",
+    "T": "3×3: the shape's unit frame to pixels, T = Translate · Rotate · Shear · Scale; with its derivatives per step",
+    "box": "left, top, right, bottom of the outline in pixels, whether inside the frame or not",
+}
+
+
+def header(recording: Recording, **more: Any) -> str:
+    """The first line: what the recording is, and what the other lines mean."""
+    identity = recording.identity
+    config = with_values(recording.config, identity.labels)
+    about = {
+        "gerd": identity.gerd_version,
+        "config_digest": identity.config_digest,
+        "seed": identity.seed,
+        "index": identity.index,
+        "labels": identity.labels,
+        "width": recording.width,
+        "height": recording.height,
+        "step_us": recording.step_us,
+        "shapes": [actor.shape if isinstance(actor.shape, str) else "polygon" for actor in config.actors],
+        **more,
+        "meaning": MEANING,
+    }
+    return json.dumps(about, ensure_ascii=False) + "\n"
+
+
+def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:
+    """A line for each step. `first_event` is the number of events that came before the recording, if it is a window."""
+    frame = 2 * recording.height * recording.width
+    bounds = np.searchsorted(recording.keys, np.arange(recording.steps + 1) * frame).tolist()
+    boxes = recording.boxes()
+    for step, (low, high) in enumerate(pairwise(bounds)):
+        yield _line(recording, step, boxes[step].tolist(), low, high, first_event)
+
+
+def _line(recording: Recording, step: int, boxes: list[Any], low: int, high: int, first_event: int) -> str:
+    number = recording.first + step
+    derivatives = (recording.T, recording.T_velocity, recording.T_acceleration)
+    actors = []
+    for actor in range(recording.actors):
+        value, velocity, acceleration = (
+            dict(zip(PARAMETERS, row, strict=True)) for row in recording.truth[step, actor].tolist()
+        )
+        T, T_velocity, T_acceleration = (matrix[step, actor].tolist() for matrix in derivatives)
+        actors.append(
+            {
+                **value,
+                "velocity": velocity,
+                "acceleration": acceleration,
+                "T": T,
+                "T_velocity": T_velocity,
+                "T_acceleration": T_acceleration,
+                "box": boxes[actor],
+            }
+        )
+    about = {
+        "step": number,
+        "t": number * recording.step_us,
+        "first_event": first_event + low,
+        "events": high - low,
+        "background": np.flatnonzero(recording.background[low:high]).tolist(),
+        "actors": actors,
+    }
+    return json.dumps(about) + "\n"

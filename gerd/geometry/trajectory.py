@@ -1,0 +1,399 @@
+"""Motion: the six parameters of an affine map as functions of time, and T, T', T'' from them.
+
+A parameter's free path is piecewise quadratic in the trajectory's own time: start + velocity · t plus the
+double integral of an acceleration that is constant on each [k, k + 1). Borders and limits fold the free path
+back, as a mirror (`bounce`, limits) or a torus (`wrap`) would: position, velocity and acceleration are those of
+the folded path. So T, T' and T'' exist in closed form at any real time, past or future. Accelerations are held for a
+window of time only, with the sums of those before it: a recording of any length can be followed in bounded memory.
+
+At an instant where a derivative jumps (a reflection, or a whole t at which the acceleration changes) the value
+on the later side is given. A wrap moves the position by the frame's size; the derivatives do not see that jump.
+
+    T = Translate(x, y) · Rotate(rotation) · Shear(shear) · Scale(scale_x, scale_y)
+
+takes a shape's unit frame to sensor pixels. Angles are in radians here, times in steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gerd.geometry import exactmath
+
+Array = NDArray[np.float64]
+
+PARAMETERS = ("x", "y", "scale_x", "scale_y", "rotation", "shear")
+X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(6)
+WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
+_ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base", "boost")
+
+
+@dataclass(frozen=True)
+class Knots:
+    """The acceleration on each [k, k + 1) of a window of time, and what it has added since t = 0 at each whole k."""
+
+    first: int
+    acceleration: Array  # (…, 6, intervals); [..., 0] holds on [first, first + 1)
+    gained: Array  # (…, 6, intervals + 1) velocity
+    moved: Array  # (…, 6, intervals + 1) distance
+
+    @property
+    def end(self) -> int:
+        return self.first + self.acceleration.shape[-1]
+
+    def __getitem__(self, item: Any) -> Knots:
+        return Knots(self.first, self.acceleration[item], self.gained[item], self.moved[item])
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Motion of one actor or of many: every array has the same leading axes, written `…` here."""
+
+    start: Array  # (…, 6) at t = 0
+    velocity: Array  # (…, 6) at t = 0
+    push: Callable[[int, int], Array] | None  # (first, intervals) → acceleration (…, 6, intervals); None: none ever
+    speed_limit: Array  # (…, 6) inf for none; x and y have one limit, on the speed in the plane
+    low: Array  # (…, 6) border or limit; -inf for none
+    high: Array  # (…, 6)
+    wrap: NDArray[np.bool_]  # (…, 6) fold as a torus instead of a mirror
+    base: Array  # (…, 6) 0: the path is the parameter; otherwise the parameter is base · exp(path)
+    boost: Array  # (…, 6) velocity that no speed limit sees
+    rate: float = 1.0  # own time per step: the time scale
+    knots: Knots | None = None  # where the sums of the accelerations have got to
+
+    def __getitem__(self, item: Any) -> Trajectory:
+        """The motions that `item` picks from the leading axes."""
+        push, knots = self.push, self.knots
+        picked: Any = {name: getattr(self, name)[item] for name in _ARRAYS}
+        return replace(
+            self,
+            **picked,
+            push=None if push is None else lambda first, count: push(first, count)[item],
+            knots=None if knots is None else knots[item],
+        )
+
+    @classmethod
+    def joined(cls, motions: Sequence[Trajectory], rows: int, rate: float) -> Trajectory:
+        """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
+        if not motions:
+            return cls.at_rest(np.zeros((rows, 0, 6))).scaled(rate)
+        arrays: Any = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
+
+        def push(first: int, count: int) -> Array:
+            none = np.zeros((rows, 6, count))
+            return np.stack([none if each.push is None else each.push(first, count) for each in motions], axis=1)
+
+        still = all(motion.push is None for motion in motions)
+        return cls(**arrays, push=None if still else push, rate=rate)
+
+    @classmethod
+    def at_rest(
+        cls, start: Array, low: ArrayLike = -np.inf, high: ArrayLike = np.inf, wrap: ArrayLike = False
+    ) -> Trajectory:
+        """No motion: the parameters `start` (…, 6), folded at borders and limits."""
+        none, unlimited = np.zeros_like(start), np.full_like(start, np.inf)
+        low, high, wrap = (np.broadcast_to(given, start.shape) for given in (low, high, wrap))
+        return cls(start, none, None, unlimited, low, high, wrap, none, none)
+
+    def scaled(self, factor: float) -> Trajectory:
+        """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
+        return replace(self, rate=self.rate * factor)
+
+    def boosted(self, velocity: Sequence[float]) -> Trajectory:
+        """A Galilean boost: the free path moves by `velocity` (x, y; pixels per step) more in each step."""
+        boost = np.zeros(6)
+        boost[:2] = np.asarray(velocity, np.float64) / self.rate
+        return replace(self, boost=self.boost + boost)
+
+    def resumed(self, begin: float, end: float) -> Trajectory:
+        """The same motion, its sums carried on to `begin`: times up to `end` (in steps) need not start at 0 again."""
+        low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1
+        return self._covering(low, min(high, low + self._window))
+
+    def parameters(self, times: ArrayLike) -> Array:
+        """(…, times, 3, 6): each parameter with its velocity and acceleration per step, at `times` in steps."""
+        t = np.asarray(times, np.float64) * self.rate
+        result = np.empty((*self.start.shape[:-1], len(t), 3, 6))
+        for part, here in self._pieces(t):
+            result[..., part, :, :] = here._parameters(t[part])
+        return result
+
+    def _parameters(self, t: Array) -> Array:
+        result = np.empty((*self.start.shape[:-1], len(t), 3, 6))
+        for i in range(6):
+            low, high, wrap = self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None]
+            u, speed, push = self._free(i, t)
+            flip = _flipped(u, speed, push, low, high, wrap)
+            u, speed, push = _folded(u, low, high, wrap), np.where(flip, -speed, speed), np.where(flip, -push, push)
+            base = self.base[..., i, None]
+            if base.any():
+                u = np.where(base != 0, base * exactmath.exp(u), u)
+                grown = u * (speed * speed + push)
+                speed, push = np.where(base != 0, u * speed, speed), np.where(base != 0, grown, push)
+            result[..., 0, i] = u
+            result[..., 1, i] = speed * self.rate
+            result[..., 2, i] = push * (self.rate * self.rate)
+        return result
+
+    def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
+        """The entries of T that `affine` gives, each (…, times), or (…, 1) where it rests: what a picture needs.
+
+        With `device` they are PyTorch tensors there, with the same bits, and mostly worked out there.
+        """
+        t = np.asarray(times, np.float64) * self.rate
+        pieces = list(self._pieces(t))
+        if device is None:
+            return affine([self._value(i, t, pieces) for i in range(6)])
+        import torch
+
+        def there(array: NDArray[Any]) -> torch.Tensor:
+            return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device)
+
+        clock, velocity = there(t), self.velocity + self.boost
+        start, speed, low, high, wrap = (there(part) for part in (self.start, velocity, self.low, self.high, self.wrap))
+        values: list[Any] = []
+        for i in range(6):
+            if self.base[..., i].any() or any(here._pushed(i) for _, here in pieces):
+                values.append(there(self._value(i, t, pieces)))
+                continue
+            u = start[..., i, None]
+            if velocity[..., i].any():
+                u = u + speed[..., i, None] * clock
+            if np.isfinite(self.low[..., i]).any() or np.isfinite(self.high[..., i]).any():
+                u = _fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
+            values.append(u)
+        turned = self.start[..., ROTATION].any() or velocity[..., ROTATION].any()
+        return affine(values, torch if turned or any(here._pushed(ROTATION) for _, here in pieces) else None)
+
+    def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
+        """Parameter i at own times `t`."""
+        resting = not (self.velocity[..., i].any() or self.boost[..., i].any())
+        resting = resting and not any(here._pushed(i) for _, here in pieces)
+        paths = [here._free(i, t[part])[0] for part, here in pieces if not resting]
+        u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
+        u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
+        base = self.base[..., i, None]
+        return np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u
+
+    def T(self, times: ArrayLike) -> Array:
+        """(…, times, 3, 3): the transformation at `times`."""
+        return _matrix(self.entries(times), (*self.start.shape[:-1], len(np.asarray(times))))
+
+    def _pieces(self, t: Array) -> Iterator[tuple[slice, Trajectory]]:
+        """The motion with accelerations for own times `t`, part by part where that spans more than a window."""
+        if self.push is None or len(t) == 0:
+            yield slice(None), self
+            return
+        whole, here, begin = np.floor(t).astype(np.int64), self, 0
+        while begin < len(t):
+            rest = whole[begin:]
+            low, high = int(rest.min()), int(rest.max()) + 1
+            if high - low > self._window:
+                low, high = int(rest[0]), min(high, int(rest[0]) + self._window)
+            here = here._covering(low, high)
+            outside = np.flatnonzero((rest < low) | (rest >= high))
+            count = int(outside[0]) if len(outside) else len(rest)
+            yield slice(begin, begin + count), here
+            begin += count
+
+    @property
+    def _window(self) -> int:
+        """Intervals to hold at a time."""
+        return max(64, WINDOW // max(1, math.prod(self.start.shape[:-1])))
+
+    def _covering(self, low: int, high: int) -> Trajectory:
+        """The same motion with knots for own times from `low` up to `high`, carried on from those it has."""
+        if self.push is None:
+            return self
+        knots = self.knots
+        if knots is None or low < knots.first:
+            knots = self._from_zero(min(low, 0), max(0, min(high, self._window)))
+        while knots.end < high:
+            knots = self._carried_on(knots, min(max(low, knots.first), knots.end), min(high, knots.end + self._window))
+        return self if knots is self.knots else replace(self, knots=knots)
+
+    def _from_zero(self, low: int, high: int) -> Knots:
+        """Knots from `low` to `high`, with 0 in between. Summed outwards, so that no bit depends on either."""
+        assert self.push is not None
+        a = self.push(low, high - low)
+        zero = np.zeros(a.shape[:-1])
+        after = self._summed(a[..., -low:], zero, zero, 1.0)
+        before = self._summed(a[..., :-low][..., ::-1], zero, zero, -1.0)
+        a, gained, moved = (
+            np.concatenate([early[..., ::-1], late], axis=-1) for early, late in zip(before, after, strict=True)
+        )
+        return Knots(low, a, np.delete(gained, -low, axis=-1), np.delete(moved, -low, axis=-1))  # 0 is in both halves
+
+    def _carried_on(self, knots: Knots, low: int, high: int) -> Knots:
+        """Knots from `low`, which is one of `knots`, to `high`, which is beyond their end."""
+        assert self.push is not None
+        late = self._summed(self.push(knots.end, high - knots.end), knots.gained[..., -1], knots.moved[..., -1], 1.0)
+        kept = slice(low - knots.first, None)
+        early = (knots.acceleration[..., kept], knots.gained[..., kept][..., :-1], knots.moved[..., kept][..., :-1])
+        return Knots(low, *(np.concatenate(both, axis=-1) for both in zip(early, late, strict=True)))
+
+    def _summed(self, a: Array, gained: Array, moved: Array, sign: float) -> tuple[Array, Array, Array]:
+        """Accelerations in order of growing |t|, as the speed limits leave them, and the sums at each of their ends."""
+        speeds = np.cumsum(np.concatenate([gained[..., None], sign * a], axis=-1), axis=-1)
+        limited = np.isfinite(self.speed_limit)
+        if limited.any():
+            for k in range(a.shape[-1]):
+                wanted = self.velocity + (speeds[..., k] + sign * a[..., k])
+                allowed = slowed(wanted, self.speed_limit) - self.velocity
+                speeds[..., k + 1] = np.where(limited, allowed, speeds[..., k + 1])
+            a = np.where(limited[..., None], sign * np.diff(speeds, axis=-1), a)
+        earlier = speeds[..., :-1] if sign > 0 else speeds[..., 1:]  # at the start of each interval
+        ways = np.cumsum(np.concatenate([moved[..., None], sign * (earlier + a * 0.5)], axis=-1), axis=-1)
+        return a, speeds, ways
+
+    def _pushed(self, i: int) -> bool:
+        """Whether parameter i is or has been accelerated where the knots are."""
+        knots = self.knots
+        if knots is None:
+            return False
+        sums = (knots.gained[..., i, 0], knots.moved[..., i, 0])
+        return bool(knots.acceleration[..., i, :].any() or sums[0].any() or sums[1].any())
+
+    def _free(self, i: int, t: Array) -> tuple[Array, Array, Array]:
+        """Parameter i and its velocity and acceleration, each (…, t), at own times `t` before any border."""
+        velocity = (self.velocity[..., i] + self.boost[..., i])[..., None]
+        u = self.start[..., i, None] + velocity * t
+        knots = self.knots
+        if knots is None or not self._pushed(i):
+            return u, np.broadcast_to(velocity, u.shape), np.zeros_like(u)
+        k = np.floor(t).astype(np.int64)
+        since, at = t - k, k - knots.first
+        push, speed, way = (part[..., i, :][..., at] for part in (knots.acceleration, knots.gained, knots.moved))
+        return u + (way + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
+
+
+def slowed(speed: Array, limit: Array) -> Array:
+    """Velocities (…, 6), none faster than its limit; x and y together keep their direction."""
+    x, y = speed[..., X], speed[..., Y]
+    size = np.sqrt(x * x + y * y)
+    fast = size > limit[..., X]
+    result = np.clip(speed, -limit, limit)
+    for i in (X, Y):
+        result[..., i] = np.where(fast, speed[..., i] / np.where(fast, size, 1.0), speed[..., i])
+        result[..., i] *= np.where(fast, limit[..., X], 1.0)
+    return result
+
+
+def _cells(xp: Any, u: Any, low: Any, high: Any) -> tuple[Any, ...]:
+    """How many sizes `u` is away from its anchor; the anchor; the size; and whether there are two bounds."""
+    bounded = xp.isfinite(low) & xp.isfinite(high)
+    size = xp.where(bounded, high, 1.0) - xp.where(bounded, low, 0.0)
+    anchor = xp.where(xp.isfinite(low), low, xp.where(xp.isfinite(high), high, 0.0))
+    return (u - anchor) / size, anchor, size, bounded
+
+
+def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array:
+    """`u` (…, times) folded into [low, high], either of which may be infinite."""
+    outside = ~((u >= low) & (u < high)).all(axis=-1)
+    if not outside.any():
+        return u
+    result = u.copy()
+    result[outside] = _fold(np, u[outside], low[outside], high[outside], wrap[outside])
+    return result
+
+
+def _fold(xp: Any, u: Any, low: Any, high: Any, wrap: Any) -> Any:
+    cells, anchor, size, bounded = _cells(xp, u, low, high)
+    cell = xp.floor(cells)
+    rest = u - cell * size
+    odd = xp.remainder(cell, 2.0) == 1.0
+    mirrored = xp.clip(xp.where(odd, (anchor + xp.where(bounded, high, 0.0)) - rest, rest), low, high)  # of rounding
+    cyclic = xp.where((cells == cell) | (rest < low) | (rest >= high), anchor, rest)  # in [low, high)
+    beyond = xp.where(xp.isfinite(low), u < low, u > high)  # one limit only: reflect there once
+    once = xp.where(beyond, anchor - (u - anchor), u)
+    folded = xp.where(bounded, xp.where(wrap, cyclic, mirrored), once)
+    return xp.where((u >= low) & (u < high), u, folded)  # cells are rounded: what is inside stays as it is
+
+
+def _flipped(
+    u: Array, speed: Array, push: Array, low: Array, high: Array, wrap: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Whether the folded path runs against the free one, on the later side of an instant of reflection."""
+    inside = (u > low) & (u < high)
+    if inside.all():
+        return np.zeros(u.shape, np.bool_)
+    cells, _, _, bounded = _cells(np, u, low, high)
+    cell = np.floor(cells)
+    leaving = (speed < 0) | ((speed == 0) & (push < 0))
+    cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
+    beyond = np.where(np.isfinite(low), cell < 0, np.isfinite(high) & (cell >= 0))
+    return ~inside & np.where(bounded, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
+
+
+def affine(values: Sequence[Any], xp: Any = np) -> tuple[Any, ...]:
+    """The six entries a, b, x, c, d, y of T = ((a, b, x), (c, d, y), (0, 0, 1)) from the six parameters.
+
+    `xp` is the package that the values are arrays of, or None if the rotation is known to be 0.
+    """
+    x, y, scale_x, scale_y, rotation, shear = values
+    across = shear * scale_y
+    if xp is None or (xp is np and not rotation.any()):  # sine 0 and cosine 1, as below
+        return scale_x, across, x, scale_x * 0.0, scale_y, y
+    sine, cosine = exactmath.sincos(rotation, xp)
+    return (
+        cosine * scale_x,
+        cosine * across - sine * scale_y,
+        x,
+        sine * scale_x,
+        sine * across + cosine * scale_y,
+        y,
+    )
+
+
+def _matrix(entries: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    result = np.zeros((*shape, 3, 3))
+    for k, entry in enumerate(entries):
+        result[..., k // 3, k % 3] = entry
+    result[..., 2, 2] = 1.0
+    return result
+
+
+def matrix(parameters: Array) -> Array:
+    """T (…, 3, 3) from parameters (…, 3, 6)."""
+    return _matrix(affine([parameters[..., 0, i] for i in range(6)]), parameters.shape[:-2])
+
+
+def derivatives(parameters: Array) -> tuple[Array, Array]:
+    """T' and T'' (…, 3, 3) per step, by the product rule on Rotate · (Shear · Scale)."""
+    value, speed, push = parameters[..., 0, :], parameters[..., 1, :], parameters[..., 2, :]
+    sine, cosine = exactmath.sincos(value[..., ROTATION])
+    turn = np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
+    quarter = np.stack([np.stack([-sine, -cosine], -1), np.stack([cosine, -sine], -1)], -2)
+    spin, spin_push = speed[..., ROTATION, None, None], push[..., ROTATION, None, None]
+    turn_1 = spin * quarter
+    turn_2 = spin_push * quarter - spin * spin * turn
+
+    k, k1, k2 = value[..., SHEAR], speed[..., SHEAR], push[..., SHEAR]
+    s, s1, s2 = value[..., SCALE_Y], speed[..., SCALE_Y], push[..., SCALE_Y]
+    form = _upper(value[..., SCALE_X], k * s, s)
+    form_1 = _upper(speed[..., SCALE_X], k1 * s + k * s1, s1)
+    form_2 = _upper(push[..., SCALE_X], k2 * s + 2.0 * k1 * s1 + k * s2, s2)
+
+    first = np.zeros((*value.shape[:-1], 3, 3))
+    second = np.zeros_like(first)
+    first[..., :2, :2] = _product(turn_1, form) + _product(turn, form_1)
+    second[..., :2, :2] = _product(turn_2, form) + 2.0 * _product(turn_1, form_1) + _product(turn, form_2)
+    first[..., :2, 2] = speed[..., :2]
+    second[..., :2, 2] = push[..., :2]
+    return first, second
+
+
+def _upper(a: Array, b: Array, d: Array) -> Array:
+    """The matrices ((a, b), (0, d))."""
+    return np.stack([np.stack([a, b], -1), np.stack([np.zeros_like(d), d], -1)], -2)
+
+
+def _product(m: Array, n: Array) -> Array:
+    """m · n of 2×2 matrices in plain arithmetic: a BLAS may fuse or reorder, and then bits depend on the machine."""
+    return m[..., :, 0, None] * n[..., None, 0, :] + m[..., :, 1, None] * n[..., None, 1, :]

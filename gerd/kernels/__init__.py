@@ -1,1 +1,0 @@
-"""The backends: scenes in, events out, the same bits from each."""

@@ -1,0 +1,5 @@
+"""Which symmetries a model respects: a transformation of the scene, its action on an output, errors, statistics.
+
+A model and stimuli go in; numbers with intervals come out. The transformed stimulus is rendered anew, never warped. A
+number and the verdict on it are two functions.
+"""

@@ -1,0 +1,265 @@
+"""`gerd view`: a config or a dataset as a page on this machine, until Ctrl-C.
+
+    GET  /                the page, and GET /page/NAME its style and scripts
+    GET  /api/start       what the page shows, as JSON
+    POST /api/recording   a question as JSON; answered with the bytes that `view` describes, or with JSON that says what
+                          is wrong: {message, problems: [{path, line, message}]}
+
+Only this machine can reach it unless the user gives another host. A page from elsewhere in the same browser cannot ask
+anything: the Host of every request and the Origin of every question are checked. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import os
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock, Thread, Timer
+from typing import TYPE_CHECKING, Any
+
+from gerd.config.document import LONGEST_TEXT
+from gerd.errors import ConfigError, GerdError, Problem
+from gerd.page.answers import Editor, Shelf, page_files
+from gerd.storage.recordings import Recordings
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+LOOPBACK = "127.0.0.1"
+USUAL_PORT = 8350  # and those after it, where it is taken
+PORTS_TRIED = 20
+LONGEST_QUESTION = LONGEST_TEXT + 2**16  # bytes
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+def serve(
+    source: Path,
+    *,
+    host: str = LOOPBACK,
+    port: int | None = None,
+    overrides: Sequence[str] = (),
+    trust: bool = False,
+    browser: bool = True,
+    say: Callable[[str], Any] = print,
+) -> None:
+    """Show the config or dataset at `source` at http://host:port/ until Ctrl-C; `say` is told the address."""
+    for package in ("starlette", "uvicorn"):
+        if find_spec(package) is None:
+            raise GerdError(f"gerd view needs the package {package}: pip install 'gerd[view]'")
+    shown = opened(source, overrides, trust)
+    with listening(host, port) as bound:
+        port = bound.getsockname()[1]
+        address = f"http://{_name(host)}:{port}/"
+        say(f"{source}: look at {address} (Ctrl-C to stop)")
+        if not _is_loopback(host):
+            say(f"warning: whoever can reach {host} can use this page; without --host only this machine can")
+        if browser and _has_screen():
+            opening = Timer(0.5, webbrowser.open, [address])
+            opening.daemon = True
+            opening.start()
+        try:
+            _server(shown, host).run(sockets=[bound])
+        except KeyboardInterrupt:  # the way to end it
+            say("stopped")
+
+
+@contextlib.contextmanager
+def running(shown: Editor | Shelf, host: str = LOOPBACK) -> Iterator[str]:
+    """The same beside other work, at any free port of this machine: gives the address, and ends with the block."""
+    with listening(LOOPBACK, 0) as bound:
+        server = _server(shown, host)
+        thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://{LOOPBACK}:{bound.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _server(shown: Editor | Shelf, host: str) -> uvicorn.Server:
+    import uvicorn
+
+    settings = uvicorn.Config(
+        application(shown, host), log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1
+    )
+    return uvicorn.Server(settings)
+
+
+def opened(source: Path, overrides: Sequence[str] = (), trust: bool = False) -> Editor | Shelf:
+    """What to show, with its first recording made once, so that errors come now and the kernels are compiled."""
+    if source.is_dir():
+        if overrides:
+            raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
+        data = Recordings(source)
+        _ = data.config  # is read now, and not by the first question
+        return Shelf(source.resolve().name, data)
+    editor = Editor.of(source, overrides, trust)
+    editor.recording({"text": editor.text, "overrides": [], "index": 0, "member": 0})
+    return editor
+
+
+def listening(host: str, port: int | None) -> socket.socket:
+    """A socket that listens at `host`, at the usual port or one after it unless `port` says which."""
+    ports = range(USUAL_PORT, USUAL_PORT + PORTS_TRIED) if port is None else [port]
+    try:
+        family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise GerdError(f"host {host!r}: is no address of this machine: {reason}") from None
+    for number in ports:
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        if os.name == "posix":  # elsewhere it would share a port that is in use
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((address[0], number))
+            bound.listen()
+            return bound
+        except OSError as error:
+            bound.close()
+            reason = error.strerror or str(error)
+    place = f"port {port}" if port is not None else f"ports {ports[0]} to {ports[-1]}"
+    raise GerdError(f"{place} at {host}: cannot be used: {reason}; give another one with --port")
+
+
+def application(shown: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
+    """The web application, for a server that listens at `host`."""
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.middleware import Middleware
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    page = page_files()
+    one_at_a_time = Lock()
+
+    def answered(question: Any) -> bytes:
+        with one_at_a_time:
+            return shown.recording(question)
+
+    async def file(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name not in page:
+            return JSONResponse({"message": "there is no such page"}, 404)
+        return Response(page[name], media_type=TYPES[Path(name).suffix])
+
+    async def start(_: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(shown.start))
+
+    async def recording(request: Request) -> Response:
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > LONGEST_QUESTION:
+                return JSONResponse({"message": "the question is too long"}, 413)
+        try:
+            question = json.loads(body)
+        except (ValueError, RecursionError):
+            return JSONResponse({"message": "the question is not JSON"}, 400)
+        try:
+            answer = await run_in_threadpool(answered, question)
+        except GerdError as error:
+            return JSONResponse(fault(error), 422)
+        except MemoryError:
+            return JSONResponse({"message": "there is not enough memory for this recording"}, 422)
+        return Response(answer, media_type="application/octet-stream")
+
+    return Starlette(
+        routes=[
+            Route("/", file),
+            Route("/page/{name}", file),
+            Route("/api/start", start),
+            Route("/api/recording", recording, methods=["POST"]),
+        ],
+        middleware=[Middleware(_Gate, host=host)],
+    )
+
+
+def fault(error: GerdError) -> dict[str, Any]:
+    """An error as the page takes it: the fields at which something is wrong, or one message for all."""
+
+    def told(problem: Problem) -> dict[str, Any]:
+        got = "" if problem.value is None else f"got {problem.value}: "
+        return {"path": problem.path, "line": problem.line, "message": got + problem.message}
+
+    problems = error.problems if isinstance(error, ConfigError) else ()
+    return {"message": str(error), "problems": [told(problem) for problem in problems]}
+
+
+class _Gate:
+    """Lets through what this server's own page asks, and adds the headers that keep other pages out."""
+
+    def __init__(self, app: Any, host: str):
+        self.app, self.host = app, host
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from starlette.datastructures import Headers, MutableHeaders
+        from starlette.responses import JSONResponse
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        if not self._is_ours(headers.get("host", "")):
+            refused = JSONResponse({"message": "this page is not served under that name"}, 421)
+            await refused(scope, receive, send_with_headers)
+        elif origin is not None and origin != f"http://{headers['host']}":
+            refused = JSONResponse({"message": "other pages may not ask this one"}, 403)
+            await refused(scope, receive, send_with_headers)
+        else:
+            await self.app(scope, receive, send_with_headers)
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether a Host header names this machine; a foreign name may have been made to point here."""
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        name = name.strip("[]").lower()
+        if name in ("localhost", self.host.lower()) or _is_loopback(name):
+            return True
+        return not _is_loopback(self.host) and (_is_address(name) or name == socket.gethostname().lower())
+
+
+def _name(host: str) -> str:
+    """A listening address as it is written in a URL."""
+    if _is_address(host) and ipaddress.ip_address(host).is_unspecified:  # all interfaces
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _has_screen() -> bool:
+    """Whether a browser with a window can be opened; one in the terminal would be in the way."""
+    if sys.platform.startswith("linux"):
+        return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return "SSH_CONNECTION" not in os.environ

@@ -1,0 +1,194 @@
+"""Whole figures of a recording, made of the axes in `plot.py`: one function for each kind of still that there is.
+
+A recording in, a matplotlib Figure out; `save` writes it as PNG, SVG or PDF. Nothing here touches pyplot, so that no
+window opens and no figure of the caller is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gerd.errors import GerdError
+from gerd.geometry.trajectory import PARAMETERS
+from gerd.pictures import plot
+from gerd.recording.recording import Recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 7.5  # inches of a figure
+MOST_PANELS = 100
+STYLE: dict[Any, Any] = {
+    "axes.titlesize": 8,
+    "figure.dpi": 100,
+    "font.size": 8,
+    "legend.frameon": False,
+    "savefig.dpi": 160,
+    "svg.hashsalt": "gerd",  # the same file each time
+}
+
+
+def frame(recording: Recording, *, step: int = 0, overlay: bool = False, side_by_side: bool = False) -> Figure:
+    """One step: its events, with the ground truth's outlines, paths and boxes, beside the brightness behind them."""
+    panels = 2 if side_by_side else 1
+    figure = _new(4.5 * panels, 4.5 * _aspect(recording) + 0.7)
+    axes = figure.subplots(1, panels, squeeze=False)[0]
+    for ax, draw, what in zip(axes[::-1], (plot.events, plot.brightness), ("events", "brightness"), strict=False):
+        draw(recording, step, ax)
+        ax.set_title(f"{what}, {ax.get_title()}")
+        if overlay:
+            plot.overlay(recording, step, ax)
+    axes[-1].get_legend().remove()
+    _legend(figure, recording, [step], overlay)
+    return figure
+
+
+def sheet(recording: Recording, *, count: int = 12, overlay: bool = False) -> Figure:
+    """A contact sheet: the events of `count` steps, evenly spaced over the recording."""
+    steps = _spread(recording, count)
+    aspect = _aspect(recording)
+    columns = int(np.clip(round(np.sqrt(len(steps) * 1.4 * aspect)), 1, len(steps)))
+    rows = -(-len(steps) // columns)
+    width = min(WIDTH, 4.5 * columns)
+    figure = _new(width, rows * (width / columns * aspect + 0.2) + 0.5)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for ax, step in zip(axes.flat, steps, strict=False):
+        plot.events(recording, step, ax, legend=False)
+        if overlay:
+            plot.overlay(recording, step, ax)
+    for ax in axes.flat[len(steps) :]:
+        ax.set_axis_off()
+    _outer_labels(axes[:, 0], axes[-1], axes.flat)
+    _legend(figure, recording, steps, overlay)
+    return figure
+
+
+def cloud(recording: Recording) -> Figure:
+    """The (x, y, t) point cloud."""
+    figure = _new(6.0, 4.5, layout=None)
+    plot.cloud(recording, figure.add_axes((0.0, 0.02, 0.96, 0.96), projection="3d"), zoom=1.05)
+    return figure
+
+
+def rate(recording: Recording) -> Figure:
+    """Events per step over time."""
+    figure = _new(WIDTH, 2.6)
+    plot.rate(recording, figure.subplots())
+    return figure
+
+
+def curves(recording: Recording) -> Figure:
+    """T(t), T'(t) and T''(t), entry by entry; the last row of T is constant."""
+    return _curves(recording, plot.ENTRIES)
+
+
+def parameters(recording: Recording) -> Figure:
+    """x, y, scale, rotation and shear, with their velocities and accelerations."""
+    return _curves(recording, PARAMETERS)
+
+
+def _curves(recording: Recording, names: Iterable[str]) -> Figure:
+    figure = _new(13.0, 5.4)  # inches
+    axes = figure.subplots(3, 6, sharex=True)
+    for derivative in range(3):
+        for ax, name in zip(axes[derivative], names, strict=True):
+            plot.curve(recording, name, ax, derivative=derivative)
+            ax.set_xlabel(ax.get_xlabel() if derivative == 2 else "")
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, names, loc="outside lower center", ncols=min(10, len(handles)))
+    return figure
+
+
+def stages(recording: Recording, *, count: int = 3, names: Iterable[str] = tuple(plot.STAGES)) -> Figure:
+    """What happens at the first `count` steps, a row each: from the upsampled picture to the events."""
+    names = list(names)
+    recording = recording.window(0, len(_spread(recording, count)))
+    worked_out = recording.stages()
+    rows, side = len(worked_out.steps), 1.5
+    figure = _new(side * len(names), rows * (0.93 * side * _aspect(recording) + 0.05) + 1.2)
+    grid = figure.add_gridspec(rows + 1, len(names), height_ratios=[1.0] * rows + [0.06])
+    axes = np.array([[figure.add_subplot(grid[i, k]) for k in range(len(names))] for i in range(rows)])
+    for k, name in enumerate(names):
+        for i, step in enumerate(worked_out.steps):
+            ax = plot.stage(worked_out, name, i, axes[i, k])
+            ax.set(title=f"({k + 1}) {plot.STAGES[name]}" if i == 0 else "", ylabel=f"step {step}")
+    _outer_labels(axes[:, 0], axes[-1], axes.flat)
+    axes[-1, 0].tick_params(labelleft=False)
+    _bars(figure, grid, axes, names, plot.polarity_handles(recording))
+    return figure
+
+
+def _bars(figure: Figure, grid: Any, axes: Any, names: list[str], handles: list[Artist]) -> None:
+    """Under the columns of the stages, what their colours mean."""
+    grey = [k for k, name in enumerate(names) if name in ("picture", "coverage", "seen")]
+    signed = [k for k, name in enumerate(names) if name in ("difference", "integrator")]
+    for columns, label in ((grey, "brightness"), (signed, "share of a full pixel")):
+        if columns:
+            place = figure.add_subplot(grid[-1, columns[0] : columns[-1] + 1])
+            image = axes[0, columns[0]].images[0]
+            ticks = sorted({0.0, *image.get_clim()})
+            figure.colorbar(image, cax=place, orientation="horizontal", label=label, ticks=ticks)
+    if len(grey) + len(signed) < len(names):
+        place = figure.add_subplot(grid[-1, len(grey) + len(signed) :])
+        place.set_axis_off()
+        place.legend(handles=handles, loc="center", ncols=3)
+
+
+KINDS: dict[str, Callable[..., Figure]] = {
+    "frame": frame,
+    "sheet": sheet,
+    "cloud": cloud,
+    "rate": rate,
+    "curves": curves,
+    "parameters": parameters,
+    "stages": stages,
+}
+
+
+def save(figure: Figure, path: Path, format: str) -> None:
+    """Write a figure, the same bytes each time."""
+    dates = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    figure.savefig(path, format=format, metadata=dates[format])
+
+
+def _new(width: float, height: float, layout: Any = "constrained") -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout=layout)
+
+
+def _aspect(recording: Recording) -> float:
+    """Height by width of a panel; frames that are mere lines get some room, too."""
+    return float(np.clip(recording.height / recording.width, 0.1, 4.0))
+
+
+def _spread(recording: Recording, count: int) -> list[int]:
+    """At most `count` steps, evenly spaced from the first to the last."""
+    if not 1 <= count <= MOST_PANELS:
+        raise GerdError(f"count {count}: allowed is a whole number from 1 to {MOST_PANELS}")
+    return sorted({round(float(step)) for step in np.linspace(0, recording.steps - 1, min(count, recording.steps))})
+
+
+def _outer_labels(left: Iterable[Axes], bottom: Iterable[Axes], every: Iterable[Axes]) -> None:
+    """Numbers and names only at the left and at the bottom of a grid of frames."""
+    left, bottom = list(left), list(bottom)
+    for ax in every:
+        ax.tick_params(labelleft=ax in left and ax in bottom, labelbottom=ax in bottom, length=2)
+        if ax not in left:
+            ax.set_ylabel("")
+        if ax not in bottom:
+            ax.set_xlabel("")
+
+
+def _legend(figure: Figure, recording: Recording, steps: Iterable[int], overlay: bool) -> None:
+    shown = [recording.window(step, step % recording.steps + 1) for step in steps]
+    handles = plot.polarity_handles(*shown) + (plot.truth_handles() if overlay else [])
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

@@ -1,0 +1,288 @@
+"""Recordings on matplotlib axes: a recording in, drawn in sensor pixels (x right, y down) and steps.
+
+    fig, (left, right) = plt.subplots(1, 2)
+    gerd.plot.events(recording, 12, left)
+    gerd.plot.overlay(recording, 12, left)      # outlines, centre paths and boxes of the ground truth
+    gerd.plot.rate(recording, right)
+
+Each function draws one thing on an Axes (on a new one if none is given) and returns it. Steps are counted from the
+first one of the recording. ON is blue and OFF vermilion everywhere, which colour-blind readers can tell apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.errors import GerdError
+from gerd.geometry.trajectory import PARAMETERS
+from gerd.recording.recording import Recording
+from gerd.scene.scenes import INTENSITY_ONE, Scenes
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+    from gerd.events.stages import Stages
+
+Colour = tuple[int, int, int]
+BACKDROP: Colour = (250, 250, 248)
+OFF: Colour = (213, 94, 0)  # vermilion
+ON: Colour = (0, 114, 178)  # blue
+BOTH: Colour = (60, 60, 60)
+OUTLINE: Colour = (0, 0, 0)
+PATH: Colour = (0, 158, 115)  # green
+BOX: Colour = (225, 150, 200)  # light purple
+ACTORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+DETAIL = 480  # cells along the longer side of a drawn frame; larger frames are drawn in blocks of pixels
+MOST_POINTS = 60_000  # of a point cloud; of more events, every n-th is drawn
+
+ENTRIES = ("T00", "T01", "T02", "T10", "T11", "T12")  # of T, whose last row is 0 0 1
+UNITS = {"rotation": "°", "shear": ""}  # of the others: px
+STAGES = {
+    "picture": "upsampled picture",
+    "coverage": "coverage",
+    "seen": "shape noise",
+    "difference": "difference",
+    "integrator": "integrator",
+    "fired": "fired",
+    "kept": "event noise",
+    "events": "background noise",
+}
+
+
+def shade(colour: Colour) -> tuple[float, float, float]:
+    """A colour as matplotlib takes it."""
+    red, green, blue = (channel / 255 for channel in colour)
+    return red, green, blue
+
+
+def labels(recording: Recording, step: int, block: int = 1) -> NDArray[np.uint8]:
+    """(height, width): 0 nothing, 1 OFF, 2 ON, 3 both, at one step; or the same of each `block`×`block` pixels."""
+    size = 2 * recording.height * recording.width
+    low, high = np.searchsorted(recording.keys, [step * size, (step + 1) * size])
+    place, p = np.divmod(np.asarray(recording.keys[low:high], np.int64) - step * size, 2)
+    y, x = np.divmod(place, recording.width)
+    result = np.zeros((-(-recording.height // block), -(-recording.width // block)), np.uint8)
+    np.bitwise_or.at(result, (y // block, x // block), (1 << p).astype(np.uint8))
+    return result
+
+
+def events(recording: Recording, step: int = 0, ax: Axes | None = None, *, legend: bool = True) -> Axes:
+    """The events of one step."""
+    ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
+    block = -(-max(recording.width, recording.height) // DETAIL)
+    _show(ax, np.array([BACKDROP, OFF, ON, BOTH], np.uint8)[labels(recording, step, block)], block)
+    ax.set_title(f"step {recording.first + step}")
+    if legend:
+        ax.legend(handles=polarity_handles(recording), loc="upper right")
+    return ax
+
+
+def brightness(recording: Recording, step: int = 0, ax: Axes | None = None) -> Axes:
+    """What the sensor sees at one step, before any noise: the grey levels behind the events."""
+    ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
+    low, high = brightness_range(recording.intensities)
+    _show(ax, recording.images(step, step + 1)[0], cmap="gray", vmin=low, vmax=high)
+    ax.set_title(f"step {recording.first + step}")
+    return ax
+
+
+def brightness_range(intensities: Any) -> tuple[float, float]:
+    """Which brightness is drawn black and which white; the background has 0."""
+    return float(min(0, *intensities, 0)), float(max(1, *intensities, 1))
+
+
+def overlay(recording: Recording, step: int = 0, ax: Axes | None = None) -> Axes:
+    """The ground truth at one step: outlines, the paths of the centres up to here, and boxes."""
+    from matplotlib.patches import Rectangle
+
+    ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
+    for rings in recording.outlines(step):
+        for ring in rings:
+            ax.plot(*np.vstack([ring, ring[:1]]).T, color=shade(OUTLINE), linewidth=0.8)
+    for path in paths(recording, 0, step + 1):
+        ax.plot(*path.T, color=shade(PATH), linewidth=1.2)
+    ax.plot(*recording.positions[step].T, "o", color=shade(PATH), markersize=3)
+    for left, top, right, bottom in recording.window(step, step + 1).boxes()[0]:
+        place = Rectangle((left, top), right - left, bottom - top)
+        place.set(fill=False, edgecolor=shade(BOX), linestyle="--", linewidth=0.8)
+        ax.add_patch(place)
+    return ax
+
+
+def paths(recording: Recording, start: int, stop: int) -> list[NDArray[np.float64]]:
+    """The centres of the actors from step `start` up to `stop`, as lines (points, 2), cut where one wraps around."""
+    lines = []
+    for path in np.moveaxis(recording.positions[start:stop], 0, 1):
+        jumps = np.abs(np.diff(path, axis=0)) > np.array([recording.width, recording.height]) / 2
+        lines += np.split(path, np.flatnonzero(jumps.any(axis=1)) + 1)
+    return lines
+
+
+def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0) -> Any:
+    """The events as points in (step, x, y), on an Axes with `projection="3d"`: y down, time from left to right.
+
+    `zoom` is how much of the Axes the cloud fills.
+    """
+    if ax is None:
+        from matplotlib import pyplot
+
+        ax = pyplot.figure().add_subplot(projection="3d")
+    every = -(-len(recording) // MOST_POINTS) or 1
+    size = recording.height * recording.width
+    place, p = np.divmod(np.asarray(recording.keys[::every], np.int64), 2)
+    step, (y, x) = recording.first + place // size, np.divmod(place % size, recording.width)
+    area = float(np.clip(30_000 / max(1, len(step)), 0.6, 14))
+    colours = np.array([shade(OFF), shade(ON)])[p]
+    ax.scatter(step, x + 0.5, y + 0.5, c=colours, s=area, marker="s", linewidths=0, depthshade=False, rasterized=True)
+    first, last = recording.first, recording.first + recording.steps - 1
+    ax.set(xlim=(first - 0.5, last + 0.5), ylim=(0, recording.width), zlim=(recording.height, 0))
+    ax.set(xlabel=_steps_label(recording), ylabel="x (px)", zlabel="y (px)")
+    longest = max(recording.width, recording.height)
+    ax.set_box_aspect((1.4, max(0.3, recording.width / longest), max(0.3, recording.height / longest)), zoom=zoom)
+    ax.view_init(elev=18, azim=-56)
+    for axis, most in ((ax.xaxis, 6), (ax.yaxis, 4), (ax.zaxis, 4)):
+        _whole_numbers(axis, most)
+    ax.legend(handles=polarity_handles(), loc="upper left", title=f"1 of {every} events shown" if every > 1 else None)
+    return ax
+
+
+def rate(recording: Recording, ax: Axes | None = None) -> Axes:
+    """The number of events at each step, by polarity, and how many of both are background noise."""
+    ax = _axes(ax)
+    place, p = np.divmod(np.asarray(recording.keys, np.int64), 2)
+    step = place // (recording.height * recording.width)
+    edges = recording.first + np.arange(recording.steps + 1) - 0.5
+    for polarity, name, colour in ((1, "ON", ON), (0, "OFF", OFF)):
+        counts = np.bincount(step[p == polarity], minlength=recording.steps)
+        ax.stairs(counts, edges, baseline=None, color=shade(colour), label=name, linewidth=1.4)
+    if recording.background.any():
+        counts = np.bincount(step[recording.background], minlength=recording.steps)
+        ax.stairs(counts, edges, baseline=None, color="0.45", linestyle=":", label="of them background noise")
+    ax.set(xlim=(edges[0], edges[-1]), ylim=(0, 1.08 * max(1.0, ax.dataLim.y1)))
+    ax.set(xlabel=_steps_label(recording), ylabel="events per step")
+    ax.legend()
+    _whole_numbers(ax.xaxis)
+    return ax
+
+
+def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative: int = 0) -> Axes:
+    """One quantity of each actor over time: an entry of T such as "T02", or a parameter such as "rotation".
+
+    `derivative` 0, 1, 2 is the quantity itself, its velocity per step and its acceleration per step². Lengths are in
+    pixels; angles are drawn in degrees.
+    """
+    if derivative not in (0, 1, 2) or name not in (*ENTRIES, *PARAMETERS):
+        allowed = f"allowed are {', '.join((*ENTRIES, *PARAMETERS))}, and as derivative 0, 1 and 2"
+        raise GerdError(f"curve {name!r}, derivative {derivative}: {allowed}")
+    ax = _axes(ax)
+    if name in ENTRIES:
+        matrices = (recording.T, recording.T_velocity, recording.T_acceleration)[derivative]
+        values = matrices[:, :, int(name[1]), int(name[2])]
+    else:
+        values = recording.truth[:, :, derivative, PARAMETERS.index(name)]
+        values = np.degrees(values) if name == "rotation" else values
+    side = {"x": recording.width, "T02": recording.width, "y": recording.height, "T12": recording.height}.get(name)
+    for actor, line in enumerate(values.T):
+        if side and derivative == 0:  # what wraps around is not a line across the frame
+            line = np.where(np.abs(np.diff(line, prepend=line[:1])) > side / 2, np.nan, line)
+        style: Any = {"color": ACTORS[actor % len(ACTORS)], "linestyle": ("-", "--", ":")[actor // len(ACTORS) % 3]}
+        steps = recording.first + np.arange(recording.steps)
+        ax.plot(steps, line, label=f"actor {actor}", marker="." if recording.steps == 1 else "", linewidth=1.2, **style)
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    if high - low < 1e-9 * max(1.0, abs(low)):  # a constant, but for rounding
+        room = max(1.0, 0.1 * abs(low))
+        ax.set_ylim(low - room, high + room)
+    ax.ticklabel_format(axis="y", useOffset=False)
+    unit = UNITS.get(name, "px") + ("", "/step", "/step²")[derivative]
+    shown = f"${name[0]}{derivative * chr(39)}_{{{name[1:]}}}$" if name in ENTRIES else name + derivative * "′"
+    ax.set(xlabel=_steps_label(recording), ylabel=f"{shown} ({unit})" if unit else shown)
+    _whole_numbers(ax.xaxis)
+    return ax
+
+
+def stage(stages: Stages, name: str, position: int = 0, ax: Axes | None = None) -> Axes:
+    """One stage of one step of `recording.stages()`: counts as shares of a full pixel, events in their colours."""
+    if name not in STAGES:
+        raise GerdError(f"stage {name!r}: allowed are {', '.join(STAGES)}")
+    ax, scene = _frame(stages.scene, _axes(ax)), stages.scene
+    found = getattr(stages, name)[position]
+    high = max(1.0, float(np.abs(scene.intensity).max(initial=0)) / INTENSITY_ONE)
+    if found.dtype == bool:
+        _show(ax, np.array([BACKDROP, OFF, ON, BOTH], np.uint8)[found[0] + 2 * found[1]])
+    elif name in ("difference", "integrator"):
+        _show(ax, found / stages.full, cmap=_diverging(), vmin=-high, vmax=high)
+    else:
+        low, high = brightness_range(scene.intensity[0] / INTENSITY_ONE)
+        unit, cell = (INTENSITY_ONE, 1 / scene.upsampling) if name == "picture" else (stages.full, 1.0)
+        _show(ax, found / unit, cell, cmap="gray", vmin=low, vmax=high)
+    ax.set_title(f"{STAGES[name]}, step {stages.steps[position]}")
+    return ax
+
+
+def polarity_handles(*recordings: Recording) -> list[Artist]:
+    """What a legend shows for ON and OFF; and for both in one pixel and step, if noise has made that."""
+    from matplotlib.lines import Line2D
+
+    named = [("ON (brighter)", ON), ("OFF (darker)", OFF)]
+    if any((np.diff(recording.keys >> 1) == 0).any() for recording in recordings):
+        named.append(("both", BOTH))
+    return [Line2D([], [], linestyle="", marker="s", color=shade(colour), label=name) for name, colour in named]
+
+
+def truth_handles() -> list[Artist]:
+    """What a legend shows for an overlay."""
+    from matplotlib.lines import Line2D
+
+    named: Any = (("outline", OUTLINE, "-"), ("centre's path", PATH, "-"), ("box", BOX, "--"))
+    return [Line2D([], [], color=shade(colour), linestyle=style, label=name) for name, colour, style in named]
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots()[1]
+
+
+def _checked(recording: Recording, step: int) -> int:
+    """`step` from 0 on; as in a list, -1 is the last."""
+    if not -recording.steps <= step < recording.steps:
+        raise GerdError(f"step {step}: the recording has {recording.steps}, numbered from 0")
+    return step % recording.steps
+
+
+def _frame(recording: Recording | Scenes, ax: Axes) -> Axes:
+    """Axes that show the sensor: x to the right, y down, square pixels unless it is a mere line."""
+    aspect = "equal" if 1 / 8 <= recording.height / recording.width <= 8 else "auto"
+    ax.set(xlim=(0, recording.width), ylim=(recording.height, 0), aspect=aspect, xlabel="x (px)", ylabel="y (px)")
+    _whole_numbers(ax.xaxis)
+    _whole_numbers(ax.yaxis)
+    return ax
+
+
+def _show(ax: Axes, cells: NDArray[Any], cell: float = 1.0, **style: Any) -> AxesImage:
+    """Draw an array with cells of this side in pixels, crisp."""
+    extent = (0, cells.shape[1] * cell, cells.shape[0] * cell, 0)
+    return ax.imshow(cells, extent=extent, interpolation="nearest", aspect=ax.get_aspect(), **style)
+
+
+def _diverging() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("gerd", [shade(OFF), shade(BACKDROP), shade(ON)])
+
+
+def _steps_label(recording: Recording) -> str:
+    return f"step ({recording.step_us / 1000:g} ms each)"
+
+
+def _whole_numbers(axis: Any, most: int = 6) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True, nbins=most, min_n_ticks=1, steps=[1, 2, 5, 10]))

@@ -1,0 +1,348 @@
+"""A recording: the events of one scene, their ground truth, and what they were made from.
+
+Events are sorted by (step, y, x, p) and held as keys ((step · height + y) · width + x) · 2 + p. Frames are
+(steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON. Ground truth is per step and actor, float64,
+lengths in pixels, angles in radians, derivatives per step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config.config import TRANSFORMATIONS, Config
+from gerd.config.sweep import relatives, with_values
+from gerd.errors import counted
+from gerd.events.rasterise import COPIES
+from gerd.geometry import shapes, trajectory
+from gerd.scene.draw import draw
+from gerd.scene.scenes import INTENSITY_ONE, Scenes
+
+if TYPE_CHECKING:
+    import torch
+
+    from gerd.events.stages import Stages
+
+Array = NDArray[np.float64]
+
+FORMAT_VERSION = 1  # of recordings on disk
+CIRCLE_POINTS = 128  # of a circle's outline
+EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])  # as Tonic has it
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a recording is a function of, and which program made it."""
+
+    config_digest: str
+    seed: int
+    index: int
+    labels: dict[str, Any]  # swept path → value; empty without a sweep
+    gerd_version: str
+    format_version: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recording:
+    """The events of one scene, the ground truth behind them, and what they were made from."""
+
+    identity: Identity
+    config: Config  # as the user gave it, sweep and all
+    width: int  # pixels
+    height: int
+    steps: int
+    step_us: int
+    keys: NDArray[np.int64]  # ((step · height + y) · width + x) · 2 + p of each event, ascending
+    background: NDArray[np.bool_]  # per event: noise that no moving edge caused
+    truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
+    first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
+
+    def __len__(self) -> int:
+        """The number of events."""
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        labels = ", ".join(f"{path}={value}" for path, value in self.identity.labels.items())
+        window = f" from step {self.first}" if self.first else ""
+        on = int((self.keys & 1).sum())
+        return (
+            f"<Recording {self.identity.index}{f' ({labels})' if labels else ''}: {self.width}×{self.height}, "
+            f"{self.steps} steps{window}, {counted(self.actors, 'actor')}, {len(self)} events "
+            f"({on} ON, {len(self) - on} OFF; {int(self.background.sum())} background), config "
+            f"{self.identity.config_digest[:8]}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """A moving picture and the facts, for notebooks."""
+        from gerd.pictures.video import html
+
+        return html(self)
+
+    @property
+    def actors(self) -> int:
+        """The number of actors."""
+        return self.truth.shape[1]
+
+    @property
+    def has_small_keys(self) -> bool:
+        """Whether every key that the recording could have fits into int32."""
+        return self.steps * 2 * self.height * self.width <= 2**31
+
+    @property
+    def coordinates(self) -> NDArray[np.int64]:
+        """(events, 4): step, y, x, p."""
+        return self._coordinates(np.dtype(np.int64))
+
+    def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        keys: NDArray[Any] = self.keys.astype(np.int32 if self.has_small_keys else np.int64, copy=False)
+        place = keys >> 1
+        row = place // self.width
+        step = row // self.height
+        result = np.empty((len(self), 4), kind)
+        result[:, 0], result[:, 1] = step, row - step * self.height
+        result[:, 2], result[:, 3] = place - row * self.width, keys & 1
+        return result
+
+    @property
+    def events(self) -> NDArray[Any]:
+        """Structured array with the fields x, y, t (microseconds of the whole recording) and p, sorted by t."""
+        step, y, x, p = self.coordinates.T
+        result = np.empty(len(self), EVENT_DTYPE)
+        result["x"], result["y"], result["t"], result["p"] = x, y, (step + self.first) * self.step_us, p
+        return result
+
+    def window(self, start: int = 0, stop: int | None = None) -> Recording:
+        """The steps from `start` up to `stop`, counted as in a slice, as a recording of their own."""
+        start, stop, _ = slice(start, stop).indices(self.steps)
+        stop, size = max(start, stop), 2 * self.height * self.width
+        low, high = np.searchsorted(self.keys, [start * size, stop * size])
+        return replace(
+            self,
+            steps=stop - start,
+            keys=self.keys[low:high] - start * size,
+            background=self.background[low:high],
+            truth=self.truth[start:stop],
+            first=self.first + start,
+        )
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where each event is in the flattened frames."""
+        pixel, area = self.keys >> 1, self.height * self.width
+        return (pixel // area + (self.keys & 1)) * area + pixel
+
+    def frames(self, start: int = 0, stop: int | None = None) -> torch.Tensor:
+        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice."""
+        import torch
+
+        part = self.window(start, stop)
+        result = np.zeros((part.steps, 2, self.height, self.width), np.bool_)
+        result.reshape(-1)[part.places] = True
+        return torch.from_numpy(result)
+
+    def sparse(self) -> torch.Tensor:
+        """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event."""
+        import torch
+
+        shape = (self.steps, 2, self.height, self.width)
+        indices = torch.from_numpy(np.stack(np.unravel_index(np.sort(self.places), shape)))
+        values = torch.ones(len(self), dtype=torch.bool)
+        return torch.sparse_coo_tensor(indices, values, shape, check_invariants=False, is_coalesced=True)
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 over the events as rows of four little-endian int32 (step, y, x, p)."""
+        return hashlib.sha256(self._coordinates(np.dtype("<i4")).data).hexdigest()
+
+    @cached_property
+    def T(self) -> Array:
+        """(steps, actors, 3, 3): the unit frame of each shape to sensor pixels."""
+        return trajectory.matrix(self.truth)
+
+    @cached_property
+    def _derivatives(self) -> tuple[Array, Array]:
+        return trajectory.derivatives(self.truth)
+
+    @property
+    def T_velocity(self) -> Array:
+        """(steps, actors, 3, 3): dT/dt per step."""
+        return self._derivatives[0]
+
+    @property
+    def T_acceleration(self) -> Array:
+        """(steps, actors, 3, 3): d²T/dt² per step²."""
+        return self._derivatives[1]
+
+    def _named(self, order: int) -> NDArray[Any]:
+        names = np.dtype([(name, np.float64) for name in trajectory.PARAMETERS])
+        return np.ascontiguousarray(self.truth[:, :, order]).view(names)[..., 0]
+
+    @property
+    def parameters(self) -> NDArray[Any]:
+        """(steps, actors) with the fields x, y, scale_x, scale_y, rotation, shear."""
+        return self._named(0)
+
+    @property
+    def parameters_velocity(self) -> NDArray[Any]:
+        """Their velocities, per step."""
+        return self._named(1)
+
+    @property
+    def parameters_acceleration(self) -> NDArray[Any]:
+        """Their accelerations, per step²."""
+        return self._named(2)
+
+    @property
+    def positions(self) -> Array:
+        """(steps, actors, 2): x and y of each shape's centre."""
+        return self.truth[:, :, 0, :2]
+
+    @cached_property
+    def scene(self) -> Scenes:
+        """What was drawn: a batch of one. Its trajectory gives T at any real time."""
+        config = with_values(self.config, self.identity.labels)
+        return draw(config, [self.identity.index], relatives(self.config))
+
+    @cached_property
+    def _stage(self) -> Scenes:
+        """Outlines and intensities, without the motion: none of the code is run that a stranger's config may name."""
+        config = with_values(self.config, self.identity.labels)
+        still = {f"actors.{i}.{name}.acceleration": 0.0 for i in range(self.actors) for name in TRANSFORMATIONS}
+        return draw(with_values(config, still), [self.identity.index])
+
+    def _still(self, steps: NDArray[np.int64]) -> Scenes:
+        """The scene at these steps, each as a recording at rest."""
+        return replace(
+            self._stage,
+            indices=np.zeros(len(steps), np.int64),
+            intensity=np.repeat(self._stage.intensity, len(steps), axis=0),
+            trajectory=trajectory.Trajectory.at_rest(self.truth[steps, :, 0]),
+        )
+
+    def boxes(self) -> Array:
+        """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""
+        result = np.empty((self.steps, self.actors, 4))
+        for actor, given in enumerate(with_values(self.config, self.identity.labels).actors):
+            low, high = shapes.outline(given.rings).extent(self.T[:, actor, :2, :2])
+            result[:, actor] = np.concatenate([self.positions[:, actor] + low, self.positions[:, actor] + high], axis=1)
+        return result
+
+    def outlines(self, step: int) -> list[list[Array]]:
+        """For each actor, the closed rings (points, 2) of its outline in pixels, hidden or not.
+
+        A circle is a ring of `CIRCLE_POINTS`. An actor on a torus has all of its copies that reach into the frame.
+        """
+        result = []
+        for T, (unit, wraps) in zip(self.T[step], self._unit_outlines, strict=True):
+            rings = [ring @ T[:2, :2].T + T[:2, 2] for ring in unit]
+            if wraps:
+                shifts = [(right * self.width, down * self.height) for down, right in COPIES]
+                rings = [ring + shift for shift in shifts for ring in rings if self._touched(ring + shift)]
+            result.append(rings)
+        return result
+
+    @cached_property
+    def _unit_outlines(self) -> list[tuple[tuple[Array, ...], bool]]:
+        """For each actor, the rings of its outline in its unit frame, and whether it is on a torus."""
+        turn = np.linspace(0, 2 * np.pi, CIRCLE_POINTS, endpoint=False)
+        circle = shapes.RADIUS * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+        actors = with_values(self.config, self.identity.labels).actors
+        return [(shapes.outline(a.rings).rings or (circle,), a.translation.border == "wrap") for a in actors]
+
+    def _touched(self, points: Array) -> bool:
+        """Whether the box of some points reaches into the frame."""
+        return bool((points.max(axis=0) > 0).all() and (points.min(axis=0) < (self.width, self.height)).all())
+
+    @property
+    def intensities(self) -> Array:
+        """(actors,): the brightness of each actor; the background has 0."""
+        return self._stage.intensity[0] / INTENSITY_ONE
+
+    def images(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+        """(steps, height, width): the brightness of each pixel before any noise, 1 for a covered pixel."""
+        return self._brightness(np.arange(self.steps)[start:stop])
+
+    def coverage(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+        """(steps, actors, height, width): the share of each pixel in which each actor is visible."""
+        steps = np.arange(self.steps)[start:stop]
+        result = np.empty((len(steps), self.actors, self.height, self.width), np.float32)
+        for actor in range(self.actors):
+            result[:, actor] = self._brightness(steps, actor)
+        return result
+
+    def _brightness(self, steps: NDArray[np.int64], only: int | None = None) -> NDArray[np.float32]:
+        """(steps, height, width), with one actor bright if `only` names it, in pieces that do not need much memory."""
+        from gerd.events import definition
+
+        result = np.empty((len(steps), self.height, self.width), np.float32)
+        some = max(1, 2**20 // (self.height * self.width))
+        for i in range(0, len(steps), some):
+            scene = self._still(steps[i : i + some])
+            if only is not None:
+                scene = replace(scene, intensity=np.zeros_like(scene.intensity))
+                scene.intensity[:, only] = INTENSITY_ONE
+            counts = definition.activation(scene, np.zeros(1, np.int64))[:, 0]
+            result[i : i + some] = counts.numpy() / scene.full_count
+        return result
+
+    def stages(self, start: int = 0, stop: int | None = None) -> Stages:
+        """What led to the events of some steps: picture, coverage, difference, integrator state and so on.
+
+        They are worked out anew from the config, by the backend that is the definition, from the first step on.
+        """
+        from gerd.events.stages import stages_of
+
+        start, stop, _ = slice(start, stop).indices(self.steps)
+        return stages_of(self.scene, self.first + start, self.first + max(start, stop))
+
+    def masks(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
+        """(steps, actors, height, width): whether an actor is visible in at least half of the pixel."""
+        return self.coverage(start, stop) >= 0.5
+
+    def visibility(self) -> Array:
+        """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
+        seen = np.stack([self.coverage(i, i + 1)[0].sum(axis=(1, 2), dtype=np.float64) for i in range(self.steps)])
+        areas = np.array([outline.area for outline in self._stage.outlines])
+        size = areas * np.abs(np.linalg.det(self.T[:, :, :2, :2]))
+        return np.clip(seen / np.where(size > 0, size, 1.0), 0.0, 1.0)
+
+    def flow(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+        """(steps, 2, height, width): velocity (x, y) in pixels per step of what is visible in each pixel, 0 elsewhere.
+
+        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that covers at least half of the pixel. On a
+        torus it is the copy of the actor that covers most of the pixel.
+        """
+        masks = self.masks(start, stop)
+        x, y = np.meshgrid(np.arange(self.width) + 0.5, np.arange(self.height) + 0.5)
+        result = np.zeros((len(masks), 2, self.height, self.width), np.float32)
+        for i, step in enumerate(np.arange(self.steps)[start:stop]):
+            for actor in range(self.actors):
+                map_ = self.T_velocity[step, actor] @ np.linalg.inv(self.T[step, actor])
+                right, down = self._shift(step, actor) if self._stage.wraps[actor] else (0, 0)
+                along_x, along_y, drift = map_[:2, :, None, None].swapaxes(0, 1)
+                speed = along_x * (x - right) + along_y * (y - down) + drift
+                result[i] = np.where(masks[i, actor], speed, result[i])
+        return result
+
+    def _shift(self, step: int, actor: int) -> NDArray[np.int64]:
+        """(2, height, width): how far right and down the copy on the torus lies that covers most of each pixel."""
+        from gerd.events import definition
+
+        places = np.array([(right * self.width, down * self.height) for down, right in COPIES])
+        start = np.repeat(self.truth[step, actor, :1][None], len(places), axis=0)
+        start[:, 0, :2] += places
+        copies = replace(
+            self._stage,
+            indices=np.zeros(len(places), np.int64),
+            outlines=self._stage.outlines[actor : actor + 1],
+            wraps=(False,),
+            intensity=np.full((len(places), 1), INTENSITY_ONE, np.int32),
+            trajectory=trajectory.Trajectory.at_rest(start),
+        )
+        counts = definition.activation(copies, np.zeros(1, np.int64))[:, 0]
+        return np.moveaxis(places[counts.numpy().argmax(axis=0)], -1, 0)

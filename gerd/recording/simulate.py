@@ -1,0 +1,169 @@
+"""Config and index to recording: the one entry to the simulator, whatever backend does the work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config.config import Config
+from gerd.config.sweep import relatives, with_values
+from gerd.errors import GerdError
+from gerd.events.keys import Events
+from gerd.recording.recording import FORMAT_VERSION, Identity, Recording
+from gerd.scene.draw import draw
+from gerd.scene.scenes import Scenes
+from gerd.version import __version__
+
+Array = NDArray[np.float64]
+
+CHUNK = 256  # steps of a window, unless told
+MOST_STEPS = 2**32 - 1  # the random counter has 32 bits for the step
+
+
+def simulate(
+    config: Config,
+    index: int = 0,
+    *,
+    device: str = "cpu",
+    backend: str | None = None,
+    chunk: int | None = None,
+    **values: Any,
+) -> Recording:
+    """Recording number `index` of `config`.
+
+    `values` are fields to set, by path: the swept values of one member, say. The draws do not depend on them.
+    `device` is where to compute, `chunk` how many steps at a time; neither shows in the result.
+    """
+    return simulate_batch(config, [index], device=device, backend=backend, chunk=chunk, values=values)[0]
+
+
+def simulate_batch(
+    config: Config,
+    indices: Sequence[int],
+    *,
+    device: str = "cpu",
+    backend: str | None = None,
+    chunk: int | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> list[Recording]:
+    """Several recordings at once, each with the same bits as alone."""
+    if len(indices) == 0:
+        return []
+    scenes = scenes_of(config, indices, values or {})
+    parts: list[list[Events]] = [[] for _ in indices]
+    for part in run(scenes, device=device, backend=backend, chunk=chunk):
+        parts[part.row].append(part)
+    truth = scenes.trajectory.parameters(np.arange(scenes.steps))
+    return [
+        _recording(config, _identity(config, index, values or {}), scenes, parts[i], truth[i])
+        for i, index in enumerate(indices)
+    ]
+
+
+def simulate_chunks(
+    config: Config,
+    index: int = 0,
+    *,
+    device: str = "cpu",
+    backend: str | None = None,
+    chunk: int = CHUNK,
+    endless: bool = False,
+    **values: Any,
+) -> Iterator[Recording]:
+    """The recording of `simulate`, window by window of `chunk` steps, in memory that does not grow with its length.
+
+    The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
+    its configured steps, up to step 2³² - 1.
+    """
+    scenes = scenes_of(config, [index], values)
+    if endless:
+        scenes = replace(scenes, steps=MOST_STEPS)
+    return _windows(
+        config, _identity(config, index, values), scenes, run(scenes, device=device, backend=backend, chunk=chunk)
+    )
+
+
+def _windows(config: Config, identity: Identity, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
+    for part in parts:
+        steps = np.arange(part.steps.start, part.steps.stop)
+        scenes = scenes.resumed(steps)
+        yield _recording(config, identity, scenes, [part], scenes.trajectory.parameters(steps)[0])
+
+
+def _identity(config: Config, index: int, values: Mapping[str, Any]) -> Identity:
+    return Identity(config.digest, config.seed, int(index), dict(values), __version__, FORMAT_VERSION)
+
+
+def _recording(config: Config, identity: Identity, scenes: Scenes, parts: list[Events], truth: Array) -> Recording:
+    """From the events of consecutive steps, and the parameters (actors, steps, 3, 6) at these steps."""
+    first = parts[0].steps.start
+    keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
+    return Recording(
+        identity=identity,
+        config=config,
+        width=scenes.width,
+        height=scenes.height,
+        steps=parts[-1].steps.stop - first,
+        step_us=scenes.step_us,
+        keys=keys - first * (2 * scenes.height * scenes.width) if first else keys,
+        background=np.concatenate([part.background for part in parts]),
+        truth=np.moveaxis(truth, 0, 1),
+        first=first,
+    )
+
+
+def scenes_of(config: Config, indices: Sequence[int] | NDArray[np.int64], values: Mapping[str, Any]) -> Scenes:
+    """What the recordings `indices` draw, with some fields set."""
+    for index in indices:
+        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
+            raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
+    return draw(with_values(config, values, "values"), indices, relatives(config))
+
+
+def run(
+    scenes: Scenes, *, device: str = "cpu", backend: str | None = None, chunk: int | None = None
+) -> Iterator[Events]:
+    """The events of a batch of scenes, some steps at a time; the parts of a recording come in order of time.
+
+    Every backend gives the same bits: `torch` is the definition, on any device; `cpu` (numba) and `cuda` (Triton) are
+    fast. Without a name, the fast one of the device is taken if its compiler is installed.
+    """
+    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
+        raise GerdError(f"chunk {chunk}: allowed is a whole number of steps, 1 or more")
+    check_device(device)
+    if backend is None:
+        compilers = {"cpu": "numba", "cuda": "triton"}
+        kind = str(device).partition(":")[0]
+        backend = kind if kind in compilers and find_spec(compilers[kind]) else "torch"
+    if backend == "cpu" and device == "cpu":
+        from gerd.events import cpu
+
+        return cpu.run(scenes, chunk)
+    if backend == "cuda" and (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
+        from gerd.events import cuda
+
+        return cuda.run(scenes, device, chunk)
+    if backend == "torch":
+        from gerd.events import definition
+
+        return definition.run(scenes, device, chunk)
+    allowed = "allowed are torch on any device, cpu on the device cpu, cuda on a cuda device"
+    raise GerdError(f"backend {backend!r} on device {device!r}: {allowed}")
+
+
+def check_device(device: str) -> None:
+    """A clear error unless PyTorch can compute on `device`; the CPU is not worth importing PyTorch for."""
+    if device == "cpu":
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise GerdError(f"device {device!r}: cannot be used: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,6 @@
+"""`Config` and index to `Scenes`: every random choice of a recording's content is made here.
+
+A config and recording indices go in; numbers come out, and no stage after this one sees a config. Every random word is
+a function of (seed, index, purpose, slot, step). New randomness takes a new purpose or slot, so that the draws that
+exist stay as they are.
+"""

@@ -1,0 +1,50 @@
+"""Config to scenes: every random choice of a scene is made here, from (seed, index, purpose)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config.config import BRIGHTEST, DIMMEST, Config
+from gerd.geometry import shapes
+from gerd.geometry.trajectory import Trajectory
+from gerd.scene.motion import motion
+from gerd.scene.sampling import INTENSITY, Source
+from gerd.scene.scenes import INTENSITY_ONE, Scenes
+
+
+def draw(config: Config, indices: Sequence[int] | NDArray[np.int64], family: Sequence[Config] = ()) -> Scenes:
+    """The scenes of the recordings `indices`, in one batch; `family` holds the members of the sweep, if any."""
+    rows = np.asarray(indices, np.int64)
+    sources = [Source(config.seed, rows, i) for i in range(len(config.actors))]
+    outlines = tuple(shapes.outline(actor.rings) for actor in config.actors)
+    intensity = np.zeros((len(rows), len(sources)))
+    for i, source in enumerate(sources):
+        intensity[:, i] = source.sample(config.actors[i].intensity, INTENSITY)
+    motions = [motion(config, source, outlines[source.actor], family) for source in sources]
+    full = config.upsampling * config.upsampling * INTENSITY_ONE
+    threshold = max(1, round(config.integrator.threshold * full))
+    initial = config.integrator.initial
+    trajectory = Trajectory.joined(motions, len(rows), config.time_scale)
+    return Scenes(
+        seed=config.seed,
+        indices=rows,
+        width=config.sensor.width,
+        height=config.sensor.height,
+        steps=config.steps,
+        step_us=config.step_us,
+        warmup=config.integrator.warmup,
+        upsampling=config.upsampling,
+        threshold=threshold,
+        reset_to_zero=config.integrator.reset == "zero",
+        initial=None if isinstance(initial, str) else round(initial * threshold),
+        background=config.noise.background,
+        shape_noise=config.noise.shape,
+        event_noise=config.noise.event,
+        outlines=outlines,
+        wraps=tuple(actor.translation.border == "wrap" for actor in config.actors),
+        intensity=np.rint(np.clip(intensity, DIMMEST, BRIGHTEST) * INTENSITY_ONE).astype(np.int32),
+        trajectory=trajectory.resumed(-config.integrator.warmup - 1, config.steps - 1),
+    )

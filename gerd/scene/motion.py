@@ -1,0 +1,315 @@
+"""An actor's four transformations, as the config writes them, to a `Trajectory` for a batch of recordings.
+
+Degrees become radians here. Natural ranges, boundary velocities and growth factors are worked out here. A start that
+is drawn beyond a border or limit is its mirror image (on a torus: its copy) inside; its velocity is as configured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.machinery
+import importlib.util
+import math
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config.config import Actor, Config
+from gerd.config.expression import evaluate
+from gerd.config.values import FACTORS, Boundary, Expression, Factor, Function, Profile, Uniform
+from gerd.errors import TrustError
+from gerd.geometry import exactmath
+from gerd.geometry.shapes import RADIUS, Outline
+from gerd.geometry.shapes import outline as shape_outline
+from gerd.geometry.trajectory import ROTATION, SCALE_X, SCALE_Y, SHEAR, Trajectory, X, Y, derivatives, matrix, slowed
+from gerd.scene.sampling import START, VELOCITY, Source
+
+Array = NDArray[np.float64]
+
+NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
+NATURAL_SHEAR = (-0.5, 0.5)
+NATURAL_ROTATION = (0.0, 360.0)  # degrees
+MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
+LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
+
+
+def motion(config: Config, source: Source, outline: Outline, family: Sequence[Config]) -> Trajectory:
+    """The motion of actor number `source.actor`, leading axis the recordings.
+
+    `family` holds the members of a sweep: where the natural range of positions depends on a swept size, the range
+    that is natural for all of them is used, so that the members share their positions.
+    """
+    actor = config.actors[source.actor]
+    start = np.zeros((len(source.rows), 6))
+    start[:, SCALE_X:] = _form(config, source)
+    relatives = [member for member in family if source.actor < len(member.actors)] or [config]
+    start[:, X:SCALE_X] = _position(config, source, relatives)
+    low, high = _bounds(config, actor, start)
+    wrap = np.zeros(start.shape, np.bool_)
+    wrap[:, X:SCALE_X] = actor.translation.border == "wrap"
+    base = np.zeros_like(start)
+    inside = Trajectory.at_rest(start, low, high, wrap).parameters([0.0])[:, 0, 0]
+    start = np.where((start < low) | (start > high), inside, start)
+    velocity = _velocity(config, source, outline, start)
+    if isinstance(actor.scale.velocity, Factor):
+        sizes = slice(SCALE_X, SCALE_Y + 1)
+        base[:, sizes] = start[:, sizes]
+        low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
+        high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST) / base[:, sizes])
+        start[:, sizes] = 0.0
+    limit = _speed_limit(actor, start)
+    velocity = slowed(velocity, limit)
+    parts = (actor.translation, actor.scale, actor.rotation, actor.shear)
+
+    def push(first: int, count: int) -> Array:
+        return _acceleration(config, source, np.arange(first, first + count))
+
+    still = all(part.acceleration == 0.0 for part in parts)
+    if not still:
+        _check_warmup(config)
+    return Trajectory(start, velocity, None if still else push, limit, low, high, wrap, base, np.zeros_like(start))
+
+
+def _check_warmup(config: Config) -> None:
+    """The motion before t = 0 is held whole, unlike that of the recording."""
+    steps = math.ceil((config.integrator.warmup + 1) * config.time_scale) * len(config.actors)
+    if steps > MOST_BEFORE:
+        message = f"times the time scale and the actors, makes {steps} accelerated steps; allowed: {MOST_BEFORE}"
+        raise config.error("integrator.warmup", message, config.integrator.warmup)
+
+
+def _form(config: Config, source: Source) -> Array:
+    """(rows, 4): scale x, scale y, rotation and shear at t = 0."""
+    actor, side = config.actors[source.actor], min(config.sensor.width, config.sensor.height)
+    natural_size = Uniform(uniform=(NATURAL_SIZE[0] * side, NATURAL_SIZE[1] * side))
+    scale, rotation, shear = (
+        Uniform(uniform=natural) if isinstance(given, str) else given
+        for given, natural in (
+            (actor.scale.start, natural_size.uniform),
+            (actor.rotation.start, NATURAL_ROTATION),
+            (actor.shear.start, NATURAL_SHEAR),
+        )
+    )
+    turn = exactmath.radians(source.sample(rotation, START, ROTATION))
+    return np.column_stack([source.size(scale, START), turn, source.sample(shear, START, SHEAR)])
+
+
+def _position(config: Config, source: Source, relatives: Sequence[Config]) -> Array:
+    """(rows, 2): the centre at t = 0."""
+    start = config.actors[source.actor].translation.start
+    frame = np.array([config.sensor.width, config.sensor.height], np.float64)
+    if start == "centre":
+        return np.broadcast_to(frame / 2, (len(source.rows), 2))
+    if not isinstance(start, str):
+        return source.pair(start, START, X)
+    low, high = np.zeros((len(source.rows), 2)), np.full((len(source.rows), 2), np.inf)
+    for member in relatives:
+        parameters = np.zeros((len(source.rows), 3, 6))
+        parameters[:, 0, SCALE_X:] = _form(member, source)
+        relative = member.actors[source.actor]
+        smallest, largest = shape_outline(relative.rings).extent(matrix(parameters)[:, :2, :2])
+        margin, side = relative.translation.margin, np.array([member.sensor.width, member.sensor.height], np.float64)
+        low = np.maximum(low, np.maximum(-smallest, margin))
+        high = np.minimum(high, side - np.maximum(largest, margin))
+    middle = (low + high) / 2  # of a shape that does not fit into the frame
+    low, high = np.minimum(low, middle), np.maximum(high, middle)
+    share = source.pair(Uniform(uniform=(0.0, 1.0)), START, X)
+    return np.where(low < high, low + (high - low) * share, middle)
+
+
+def _velocity(config: Config, source: Source, outline: Outline, start: Array) -> Array:
+    actor = config.actors[source.actor]
+    velocity = np.zeros_like(start)
+    velocity[:, X:SCALE_X] = source.pair(actor.translation.velocity, VELOCITY, X)
+    growth = actor.scale.velocity
+    for parameters, name, given in (
+        ([SCALE_X, SCALE_Y], "scale", growth),
+        ([ROTATION], "rotation", actor.rotation.velocity),
+        ([SHEAR], "shear", actor.shear.velocity),
+    ):
+        if isinstance(given, Boundary):
+            wanted = source.sample(given.boundary, VELOCITY, parameters[0])
+            moved = _boundary_speed(outline, start, parameters)
+            if not moved.all():
+                message = f"{name} does not move the outline of this shape; allowed: a number"
+                path = f"actors.{source.actor}.{name}.velocity.boundary"
+                raise config.error(path, message, given.model_dump()["boundary"])
+            velocity[:, parameters] = (wanted / moved)[:, None]
+        elif isinstance(given, Factor):
+            # a Gaussian factor may fall outside
+            factor = np.clip(source.sample(given.factor, VELOCITY, parameters[0]), *FACTORS)
+            velocity[:, parameters] = exactmath.log(factor)[:, None]
+        elif name == "scale":
+            velocity[:, parameters] = source.size(given, VELOCITY)
+        else:
+            speed = source.sample(given, VELOCITY, parameters[0])
+            velocity[:, parameters[0]] = exactmath.radians(speed) if name == "rotation" else speed
+    return velocity
+
+
+def _boundary_speed(outline: Outline, start: Array, moving: list[int]) -> Array:
+    """(rows,): mean distance along the normal that the outline moves per unit of the parameters `moving`."""
+    parameters = np.zeros((len(start), 3, 6))
+    parameters[:, 0] = start
+    parameters[:, 1, moving] = 1.0
+    at, speed = matrix(parameters)[:, None, :2, :2], derivatives(parameters)[0][:, None, :2, :2]
+    ends, tangent = _sides(outline)
+    along_x, along_y = _mapped(at, tangent)
+    length = np.sqrt(along_x * along_x + along_y * along_y)
+    moved = [_mapped(speed, end) for end in ends]
+    # the part along the normal, at both ends of each side, times the side's length
+    a, b = (np.abs(x * along_y - y * along_x) for x, y in moved)
+    same = (moved[0][0] * along_y - moved[0][1] * along_x) * (moved[1][0] * along_y - moved[1][1] * along_x) >= 0
+    total = a + b
+    mean = np.where(same, total / 2, (a * a + b * b) / (2 * np.where(total > 0, total, 1.0)))
+    result = np.cumsum(mean, axis=1)[:, -1] / np.cumsum(length, axis=1)[:, -1]
+    return np.where(result > 1e-9 * np.abs(speed).max(axis=(1, 2, 3)), result, 0.0)
+
+
+def _sides(outline: Outline) -> tuple[tuple[Array, Array], Array]:
+    """The two ends of each side and the side itself as a vector; the circle as short sides about their middles."""
+    if not outline.is_circle:
+        sides = outline.segments
+        return (sides[:, 0], sides[:, 1]), sides[:, 1] - sides[:, 0]
+    sine, cosine = exactmath.sincos(np.arange(256) * (exactmath.HALF_PI / 64))
+    points = RADIUS * np.stack([cosine, sine], axis=1)
+    return (points, points), np.stack([-sine, cosine], axis=1)
+
+
+def _mapped(linear: Array, vectors: Array) -> tuple[Array, Array]:
+    """x and y (rows, vectors) of the vectors under linear maps (rows, 1, 2, 2), in plain arithmetic."""
+    x, y = vectors[:, 0], vectors[:, 1]
+    return linear[..., 0, 0] * x + linear[..., 0, 1] * y, linear[..., 1, 0] * x + linear[..., 1, 1] * y
+
+
+def _bounds(config: Config, actor: Actor, start: Array) -> tuple[Array, Array]:
+    """Where each parameter is folded back: the frame's borders, the limits on scale and shear."""
+    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+    if actor.translation.border != "free":
+        low[:, X:SCALE_X] = actor.translation.margin
+        high[:, X] = config.sensor.width - actor.translation.margin
+        high[:, Y] = config.sensor.height - actor.translation.margin
+    for parameters, limits in (([SCALE_X, SCALE_Y], actor.scale.limits), ([SHEAR], actor.shear.limits)):
+        low[:, parameters] = -np.inf if limits[0] is None else limits[0]
+        high[:, parameters] = np.inf if limits[1] is None else limits[1]
+    return low, high
+
+
+def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> Array:
+    """(rows, 6, steps): what holds on [k, k + 1) for each k of `steps`."""
+    actor = config.actors[source.actor]
+    push = np.zeros((len(source.rows), 6, len(steps)))
+    position, size = actor.translation.acceleration, actor.scale.acceleration
+    position_x, position_y = position if isinstance(position, tuple) else (position, position)
+    size_x, size_y = size if isinstance(size, tuple) else (size, None)
+    for parameter, name, value in (
+        (X, "translation", position_x),
+        (Y, "translation", position_y),
+        (SCALE_X, "scale", size_x),
+        (SCALE_Y, "scale", size_y),
+        (ROTATION, "rotation", actor.rotation.acceleration),
+        (SHEAR, "shear", actor.shear.acceleration),
+    ):
+        if value is None:
+            push[:, parameter] = push[:, parameter - 1]  # one size for both sides
+        elif len(steps) and value != 0.0:
+            path = f"actors.{source.actor}.{name}.acceleration"
+            numbers = _stepwise(config, source, value, parameter, steps, path)
+            push[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
+    return push
+
+
+def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps: NDArray[np.int64], path: str) -> Array:
+    t = steps.astype(np.float64)
+    match value:
+        case Profile(profile="pulse"):
+            return np.where((t >= value.at) & (t < value.at + value.duration), value.amplitude, 0.0)
+        case Profile():
+            if value.profile == "square":
+                share = np.mod(t / value.period + value.phase / 360.0, 1.0)
+                return value.amplitude * np.where(share < 0.5, 1.0, -1.0)
+            angle = 4 * exactmath.HALF_PI * (t / value.period) + exactmath.radians(value.phase)
+            return value.amplitude * exactmath.sincos(angle)[0]
+        case Expression():
+            try:
+                numbers = evaluate(value.expression, t)
+            except ValueError as error:
+                raise config.error(path, str(error), value.expression) from None
+            return _usable(config, numbers, t, path, value.expression)
+        case Function():
+            function = _trusted_function(config, value, path)
+            try:
+                numbers = np.array([float(function(time)) for time in t.tolist()])
+            except Exception as error:  # whatever a user's function may raise
+                message = f"failed: {type(error).__name__}: {error}; allowed: a function of t that gives a number"
+                raise config.error(path, message, value.function) from error
+            return _usable(config, numbers, t, path, value.function)
+    return source.each_step(value, parameter, steps)
+
+
+def _usable(config: Config, numbers: Array, t: Array, path: str, value: str) -> Array:
+    """The accelerations at times `t`, if they are numbers that a path can be made of."""
+    bad = ~(np.abs(numbers) <= LARGEST)
+    if bad.any():
+        message = f"is {numbers[bad][0]:g} at t = {t[bad][0]:g}; allowed: numbers within ±{LARGEST:g}"
+        raise config.error(path, message, value)
+    return numbers
+
+
+def _trusted_function(config: Config, value: Function, path: str) -> Callable[[float], float]:
+    """The function itself, imported only if the user has said that the config may run code."""
+    if value._callable is not None:
+        return value._callable
+    if config._trusted is None:
+        message = "runs this Python function; allow that with --trust or trust=True"
+        raise TrustError(str(config.error(path, message, value.function)))
+    module, _, name = value.function.partition(":")
+    try:
+        found: Any = _module(module, config._trusted)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # whatever a user's module may raise
+        message = f"cannot be imported: {type(error).__name__}: {error}"
+        raise config.error(path, message, value.function) from error
+    if not callable(found):
+        raise config.error(path, "is not a function of t", value.function)
+    return found
+
+
+@cache
+def _module(name: str, folder: str) -> Any:
+    """A module by its name: the one in `folder` if there is one, whatever has been imported under that name before."""
+    sys.path.insert(0, folder)
+    try:
+        file = Path(folder, *name.split(".")).with_suffix(".py")
+        if "." in name or not file.exists():
+            return importlib.import_module(name)
+        unique = f"_trusted_{hashlib.sha256(folder.encode()).hexdigest()[:16]}_{name}"
+        loader = importlib.machinery.SourceFileLoader(unique, str(file))
+        spec: Any = importlib.util.spec_from_file_location(loader.name, file, loader=loader)
+        module = sys.modules[loader.name] = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(folder)
+
+
+def _speed_limit(actor: Actor, start: Array) -> Array:
+    """(rows, 6): the largest speed of each parameter."""
+    limit = np.full_like(start, np.inf)
+    for part, parameters in (
+        (actor.translation, [X, Y]),
+        (actor.scale, [SCALE_X, SCALE_Y]),
+        (actor.rotation, [ROTATION]),
+        (actor.shear, [SHEAR]),
+    ):
+        if part.speed_limit is not None:
+            limit[:, parameters] = part.speed_limit
+    limit[:, ROTATION] = exactmath.radians(limit[:, ROTATION])
+    return limit

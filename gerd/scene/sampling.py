@@ -1,0 +1,78 @@
+"""The draws of one actor: a value as written in the config in, numbers for a batch of recordings out.
+
+Each quantity has a slot of its own in the random counter, so that changing, adding or removing one draw leaves all
+others as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config.values import Choice, Normal, PairChoice, Uniform
+from gerd.geometry.trajectory import SCALE_X
+from gerd.scene import philox
+
+Array = NDArray[np.float64]
+
+INTENSITY, START, VELOCITY = range(3)  # what a slot is for
+
+
+@dataclass(frozen=True)
+class Source:
+    """The randomness of one actor in a batch of recordings."""
+
+    seed: int
+    rows: NDArray[np.int64]  # recording indices
+    actor: int
+
+    def sample(self, value: Any, what: int, parameter: int = 0) -> Array:
+        """(rows,) numbers, drawn once per recording."""
+        return _sampled(value, lambda: self._words(what, parameter), self.rows.shape)
+
+    def pair(self, value: Any, what: int, parameter: int) -> Array:
+        """(rows, 2) numbers: each axis drawn by itself, unless the value lists whole pairs."""
+        if isinstance(value, PairChoice):
+            return np.array(value.choice)[_position(self._words(what, parameter), len(value.choice))]
+        both = value if isinstance(value, tuple) else (value, value)
+        return np.stack([self.sample(both[i], what, parameter + i) for i in range(2)], axis=1)
+
+    def size(self, value: Any, what: int) -> Array:
+        """(rows, 2) numbers, equal for both sides unless they are given as a pair."""
+        if isinstance(value, tuple | PairChoice):
+            return self.pair(value, what, SCALE_X)
+        return np.repeat(self.sample(value, what, SCALE_X)[:, None], 2, axis=1)
+
+    def each_step(self, value: Any, parameter: int, steps: NDArray[np.int64]) -> Array:
+        """(rows, steps) numbers, drawn anew for each step."""
+        element = self.actor * 8 + parameter
+
+        def draw() -> philox.Words:
+            return philox.words(self.seed, element, steps, self.rows[:, None], philox.ACCELERATION)
+
+        return _sampled(value, draw, (len(self.rows), len(steps)))
+
+    def _words(self, what: int, parameter: int) -> philox.Words:
+        slot = (self.actor * 3 + what) * 8 + parameter
+        return philox.words(self.seed, slot, 0, self.rows, philox.SCENE)
+
+
+def _sampled(value: Any, draw: Callable[[], philox.Words], shape: tuple[int, ...]) -> Array:
+    """Numbers of this shape; the random words are drawn only if the value depends on them."""
+    match value:
+        case Uniform(uniform=(low, high)):
+            drawn = draw()
+            return low + (high - low) * philox.unit(drawn[0], drawn[1])
+        case Normal(normal=(mean, deviation)):
+            return mean + deviation * philox.gaussian(draw())
+        case Choice(choice=options):
+            return np.array(options)[_position(draw(), len(options))]
+    return np.full(shape, float(value))
+
+
+def _position(drawn: philox.Words, count: int) -> NDArray[np.int64]:
+    return np.floor(philox.unit(drawn[0], drawn[1]) * count).astype(np.int64)

@@ -1,0 +1,103 @@
+"""Shards made by several processes of this machine.
+
+A `Job` and the numbers of its shards go in, their entries in the manifest come out. The processes end with this one,
+whatever ends it, and Ctrl-C is for this one alone.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any
+
+from gerd.errors import GerdError
+from gerd.storage.work import Entries, Entry, Job, Progress, finish_shard
+
+
+def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress: Progress) -> Entries:
+    """Finish the shards `numbers`; with one worker, in this process."""
+    if workers == 1:
+        for number in numbers:
+            yield number, finish_shard(job, number, progress)
+        return
+    context = multiprocessing.get_context("spawn")
+    counter = context.Value("q", 0)
+    alive, hold = context.Pipe(duplex=False)  # workers see its end when this process lets go of it or dies
+    pool = ProcessPoolExecutor(workers, context, _start_worker, (counter, alive, job.config._trusted))
+    seen = 0
+    try:
+        with _starting_workers():
+            jobs: dict[Future[Entry], int] = {pool.submit(_finish, job, number): number for number in numbers}
+        waiting = set(jobs)
+        while waiting:
+            done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+            progress(counter.value - seen)
+            seen = counter.value
+            for finished in done:
+                yield jobs[finished], finished.result()
+    except BrokenProcessPool:
+        raise GerdError(
+            f"{job.store}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
+            "command continues"
+        ) from None
+    except BaseException:
+        hold.close()  # stops the workers at once: a shard is either whole or not there
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        hold.close()
+        alive.close()
+
+
+@contextmanager
+def _starting_workers() -> Iterator[None]:
+    """While workers start: they do not run the user's script again, and Ctrl-C waits and is for this process alone."""
+    main, pressed = sys.modules["__main__"], []
+    ours = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda *_: pressed.append(True)) if ours else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # what the workers inherit
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+    if pressed and callable(handler):
+        handler(signal.SIGINT, None)
+
+
+_counter: Any = None  # recordings made by all workers together; set in a worker when it starts
+
+
+def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
+    global _counter
+    threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
+    if trusted is not None and trusted not in sys.path:
+        sys.path.insert(0, trusted)
+    _counter = counter
+
+
+def _end_with(alive: Any) -> None:
+    """End this worker when the process that started it has let go of the other end of the pipe, or is gone."""
+    with suppress(EOFError, OSError):
+        alive.recv_bytes()
+    os._exit(1)
+
+
+def _count(made: int) -> None:
+    with _counter.get_lock():
+        _counter.value += made
+
+
+def _finish(job: Job, number: int) -> Entry:
+    return finish_shard(job, number, _count)

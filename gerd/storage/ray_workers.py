@@ -1,0 +1,145 @@
+"""Shards made by the workers of a Ray cluster.
+
+A `Job` and the numbers of its shards go in, their entries in the manifest come out. The workers write the shards
+themselves, into a folder that all machines share or into an object store; only entries travel. A range of shards is
+handed out at a time, long enough (`TASK_SECONDS`) that handing it out costs little, and only as many ranges as keep
+all workers busy. When a worker or its machine dies, Ray gives its range to another, which keeps the finished shards.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import re
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from gerd.errors import GerdError
+from gerd.storage.places import Folder
+from gerd.storage.recordings import MANIFEST, shard_positions
+from gerd.storage.work import Entries, Entry, Job, Progress, finish_shard
+from gerd.version import __version__
+
+TASK_SECONDS = 2.0  # how long a worker should be busy with one range
+RETRIES = 5  # of a range whose worker or machine has died
+TIMEOUT = 10.0  # seconds to reach the cluster
+PATIENCE = 30.0  # seconds without a single worker in the cluster
+CONTINUES = "finished shards are kept, and the same command continues"
+
+
+def finish_on_ray(
+    job: Job, numbers: Sequence[int], device: str | None, workers: int | None, progress: Progress
+) -> Entries:
+    """Finish the shards `numbers` on the connected cluster, with its GPUs if it has any and `device` is not cpu."""
+    import ray
+
+    if isinstance(job.store, Folder):
+        job = replace(job, store=Folder(job.store.path.resolve()))  # workers run in other folders
+    elif str(job.store).startswith("memory:"):
+        raise GerdError(f"{job.store}: lives in the memory of one process, which a cluster cannot write to")
+    resource, device = choose_device(ray.cluster_resources(), device)
+    packed = ray.put(pickle.dumps(replace(job, device=device)))
+    each = {"num_cpus": int(resource == "CPU"), "num_gpus": int(resource == "GPU")}
+    task = ray.remote(_finish_range).options(max_retries=RETRIES, **each)
+    waiting, flying = deque(numbers), dict[Any, list[int]]()
+    size = 1
+    # When this ends early, ranges are under way: they end with the connection, or make whole shards. (To cancel them
+    # would crash Ray 2.60 now and then.)
+    while waiting or flying:
+        slots = int(ray.cluster_resources().get(resource, 0))
+        while waiting and len(flying) < (workers or 2 * max(1, slots)):
+            some = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+            flying[task.remote(packed, job.config._trusted, some)] = some
+        done, _ = ray.wait(list(flying), num_returns=1, timeout=PATIENCE)
+        if not done and not ray.cluster_resources().get(resource, 0):
+            raise GerdError(f"{job.store}: the cluster has no {resource} left; {CONTINUES}")
+        for finished in done:
+            some = flying.pop(finished)
+            seconds, entries = _result(ray, finished, job, some)
+            fair = max(1, len(waiting) // (2 * max(1, slots)))  # so that no worker is left with a long last range
+            size = min(fair, max(1, int(TASK_SECONDS * len(some) / max(seconds, 1e-3))))
+            progress(sum(len(shard_positions(number, job.recordings)) for number in some))
+            yield from zip(some, entries, strict=True)
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """While connected to the cluster at `address`, or to the one that the caller is connected to already."""
+    try:
+        import ray
+    except ImportError:
+        raise GerdError("engine ray: Ray is not installed: pip install 'gerd[cluster]'") from None
+    if ray.is_initialized():
+        yield
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or "auto"
+    try:
+        found = re.fullmatch(r"(?:ray://)?\[?([^\]]+?)\]?:(\d+)", address)
+        if found:  # Ray itself would try for ever
+            socket.create_connection((found[1], int(found[2])), timeout=TIMEOUT).close()
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray's own errors, gRPC's, a bad address
+        start = "start one with `ray start --head`, or name one with --address HOST:PORT"
+        reason = str(error).strip().partition("\n")[0]
+        raise GerdError(f"engine ray: there is no cluster at {address} ({reason}); {start}") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def choose_device(resources: Mapping[str, float], device: str | None) -> tuple[str, str]:
+    """What of a cluster's resources each worker takes one of, and the device on which it computes."""
+    wanted = {None: "GPU" if resources.get("GPU", 0) >= 1 else "CPU", "cpu": "CPU", "cuda": "GPU"}
+    if device not in wanted:
+        raise GerdError(f"device {device!r}: with the engine ray allowed are cpu and cuda; each worker has one GPU")
+    resource = wanted[device]
+    if resources.get(resource, 0) < 1:
+        raise GerdError(f"engine ray: the cluster has no {resource}")
+    return resource, "cuda" if resource == "GPU" else "cpu"
+
+
+def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[float, list[Entry]]:
+    """What a task has returned; a user's mistake is raised here as it was there."""
+    try:
+        return ray.get(finished)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, GerdError):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        first, last = shard_positions(numbers[0], job.recordings)[0], shard_positions(numbers[-1], job.recordings)[-1]
+        reason = str(error).strip().partition("\n")[0]
+        tried = f"tried {RETRIES + 1} times"
+        raise GerdError(f"{job.store}: recordings {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
+
+
+def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tuple[float, list[Entry]]:
+    """In a worker: finish some shards; how many seconds that took, and their entries."""
+    begun = time.perf_counter()
+    if trusted is not None and trusted not in sys.path:
+        sys.path.insert(0, trusted)  # where the functions are that the config names
+    job = _unpacked(packed)
+    here = f"{socket.gethostname()}: this worker of the cluster"
+    if job.gerd_version != __version__:
+        raise GerdError(
+            f"{here} has gerd {__version__}, and the command {job.gerd_version}; install one of them on both"
+        )
+    if isinstance(job.store, Folder) and not Path(job.store.at(MANIFEST)).exists():
+        raise GerdError(f"{here} does not see {job.store.at(MANIFEST)}; all machines must share the folder")
+    entries = [finish_shard(job, number, lambda made: None) for number in numbers]
+    return time.perf_counter() - begun, entries
+
+
+@lru_cache(maxsize=2)
+def _unpacked(packed: bytes) -> Job:
+    return pickle.loads(packed)

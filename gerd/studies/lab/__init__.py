@@ -1,0 +1,1 @@
+"""What studies share: training loops, the folder with results, comparisons, drawings, and how a study is run."""

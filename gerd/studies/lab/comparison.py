@@ -1,0 +1,58 @@
+"""Two networks at each amount of a transformation, trained from the same seeds and tested on the same recordings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.measures.measure import Curve, Effect, effect_size
+
+Array = NDArray[np.float64]
+
+LARGE = 0.8  # Cohen's d from which an effect is called large
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One network against a reference at one amount."""
+
+    amount: float
+    ours: Array  # (seeds, recordings): errors
+    theirs: Array  # those of the reference
+    effects: tuple[Effect, ...]  # for each seed, how much smaller our errors are
+
+    @property
+    def d(self) -> tuple[float, float, float]:
+        """Cohen's d: mean, smallest and largest of the seeds."""
+        each = [effect.d for effect in self.effects]
+        return float(np.mean(each)), min(each), max(each)
+
+    @property
+    def p(self) -> float | None:
+        """The largest of the seeds; none where they do not agree on which network is better."""
+        signs = {np.sign(effect.difference) for effect in self.effects}
+        return max(effect.p for effect in self.effects) if len(signs) == 1 else None
+
+    @property
+    def better(self) -> bool:
+        """Whether the difference is surely positive for every seed."""
+        return all(effect.difference_interval[0] > 0 for effect in self.effects)
+
+    @property
+    def worse(self) -> bool:
+        return all(effect.difference_interval[1] < 0 for effect in self.effects)
+
+
+def each_seed(curve: Curve) -> list[Curve]:
+    """A curve whose errors are (seeds, recordings), as one for each seed."""
+    return [replace(curve, errors=errors) for errors in zip(*curve.errors, strict=True)]
+
+
+def compared(theirs: Curve, ours: Curve) -> list[Comparison]:
+    """Amount by amount; each error of a curve is (seeds, recordings)."""
+    return [
+        Comparison(amount, our, their, tuple(effect_size(a, b) for a, b in zip(their, our, strict=True)))
+        for amount, their, our in zip(ours.amounts, theirs.errors, ours.errors, strict=True)
+    ]

@@ -1,0 +1,258 @@
+"""A dataset on disk as PyTorch's loaders want it: item number i is a window of a recording, and its label.
+
+    data = gerd.Dataset("data", steps=20, label="positions")
+    train, test = data.hold_out(lambda r: r.config.time_scale != 1)
+    loader = torch.utils.data.DataLoader(train, batch_size=32, shuffle=True, collate_fn=gerd.collate)
+
+An item is a function of its number. What is read from disk for one is the steps of its window and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import partial
+from operator import index as whole_number
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Sampler, get_worker_info
+
+from gerd.errors import GerdError, StorageError, shorten
+from gerd.storage.recordings import UNFINISHED, Recordings
+from gerd.training.batch import Window, collate, gather
+from gerd.training.items import Form, Item, Label, check_whole
+from gerd.training.split import Header, Positions, drawn_windows, holds, member, shares
+
+Transform = Callable[[Any], Any] | None
+REST = ("overlap", "drop")
+
+
+class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
+    """Windows of the recordings of a dataset, with labels.
+
+    item: what is given. "frames": boolean (steps, 2, height, width). "counts": the same as uint8. "sparse": the frames
+        as a sparse COO tensor. "events": an array with the fields x, y, t, p, with t in microseconds from the window's
+        beginning. Or a function of the recording that is the window.
+    label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
+        "parameters_acceleration", "boxes", "visibility", "masks", "flow", "images", "sweep", "index"; a function of the
+        recording that is the labelled part; a tuple or a mapping of these; None.
+    steps: length of the labelled part of a window; all that can be labelled, unless given.
+    stride: from window to window; `steps` unless given. Every step that can be labelled is in a window: if the last
+        window does not end with the recording, one more is taken that does. `rest="drop"` leaves it out.
+    warmup: steps before the labelled part, which are in the item and not in the label.
+    delay: the label of step t is the truth at step t + delay. May be negative.
+    sum: each frame is the sum of this many steps, up to its own (of boolean frames: whether any has an event).
+    every: of every so many frames and labels only the last is kept.
+    stack: each frame has the channels of this many kept frames, its own last.
+    dtype: of frames and counts, if another one is wanted.
+    transform, target_transform, transforms: applied to the item, to the label, to both, as in Tonic and torchvision.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        item: Item = "frames",
+        label: Label = "positions",
+        *,
+        steps: int | None = None,
+        stride: int | None = None,
+        rest: str = "overlap",
+        warmup: int = 0,
+        delay: int = 0,
+        sum: int = 1,
+        every: int = 1,
+        stack: int = 1,
+        dtype: torch.dtype | None = None,
+        transform: Transform = None,
+        target_transform: Transform = None,
+        transforms: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+    ):
+        self.form = Form(item, label, warmup, delay, sum, every, stack, dtype)
+        for name, value in (("steps", steps), ("stride", stride)):
+            if value is not None:
+                check_whole(name, value, 1)
+        if rest not in REST:
+            raise GerdError(f"rest {shorten(rest)}: allowed: {', '.join(REST)}")
+        self.steps, self.stride, self.rest = steps, stride, rest
+        self.transform, self.target_transform, self.transforms = transform, target_transform, transforms
+        self.recordings = Recordings(path)
+        if not self.recordings.manifest["complete"]:
+            raise StorageError(f"{self.recordings.path}: {UNFINISHED}")
+        self._windows = self._fit()
+        self._serve(np.arange(len(self.recordings)), np.arange(len(self.recordings)))
+
+    def _fit(self) -> list[tuple[Positions, int]]:
+        """For each member of the family where its labelled parts begin, and how long they are."""
+        config = self.recordings.config
+        lengths = [config.steps] * self._members
+        if "steps" in config.sweep:
+            lengths = [member(config, k).config.steps for k in range(self._members)]
+        known = {length: self.form.starts(length, self.steps, self.stride, self.rest) for length in set(lengths)}
+        return [known[length] for length in lengths]
+
+    def _serve(self, served: Positions, universe: Positions) -> None:
+        """`served` are the recordings to serve; `universe` those that a split shares out, whatever `where` has left."""
+        self.served, self._universe = served, universe
+        of_member = np.array([len(starts) for starts, _ in self._windows])
+        self._counts = of_member[served % self._members]  # windows of each recording
+        self._firsts = np.concatenate([[0], np.cumsum(self._counts)])  # number of each recording's first item
+
+    def __repr__(self) -> str:
+        what = self.form.item if isinstance(self.form.item, str) else "a function"
+        return f"<Dataset {self.recordings.path}: {len(self)} windows of {len(self.served)} recordings, as {what}>"
+
+    @property
+    def sensor_size(self) -> tuple[int, int, int]:
+        """Width, height and polarities, in the order in which Tonic's transforms want them."""
+        sensor = self.recordings.config.sensor
+        return sensor.width, sensor.height, 2
+
+    @property
+    def step_us(self) -> int:
+        return self.recordings.config.step_us
+
+    @property
+    def _members(self) -> int:
+        return int(self.recordings.manifest["members"])
+
+    def __len__(self) -> int:
+        return int(self._firsts[-1])
+
+    def place(self, number: int) -> tuple[int, int, int]:
+        """Of item `number`: its recording's place in the dataset, its first labelled step, and how many there are."""
+        wanted = whole_number(number)
+        if not -len(self) <= wanted < len(self):
+            raise IndexError(f"{self.recordings.path}: there is no item {wanted}; there are {len(self)}, from 0")
+        wanted %= len(self)
+        row = int(np.searchsorted(self._firsts, wanted, side="right")) - 1
+        position = int(self.served[row])
+        starts, steps = self._windows[position % self._members]
+        return position, int(starts[wanted - self._firsts[row]]), steps
+
+    def window(self, number: int) -> Window:
+        """What item `number` is made from: a window of a recording, its first labelled step, and how many there are."""
+        position, at, steps = self.place(number)
+        return self.recordings.window(position, *self.form.span(at, steps)), at, steps
+
+    def __getitem__(self, number: int) -> tuple[Any, Any]:
+        item, label = self.form.view(*self.window(number))
+        if self.transform is not None:
+            item = self.transform(item)
+        if self.target_transform is not None:
+            label = self.target_transform(label)
+        return (item, label) if self.transforms is None else self.transforms(item, label)
+
+    def headers(self) -> Iterator[Header]:
+        """What is known of each recording without reading its events; see `where`."""
+        config = self.recordings.config
+        for position in self.served.tolist():
+            index, number = divmod(position, self._members)
+            of_family = member(config, number)
+            yield Header(number, of_family.labels, of_family.config, index, self.recordings)
+
+    def where(self, predicate: Callable[[Header], Any]) -> Dataset:
+        """The recordings for which `predicate` is true.
+
+        It is given a header of each: `config` (with the swept values of that recording), `labels` (the swept values by
+        their path), `index`, `member`; and what was drawn: `parameters`, `parameters_velocity` and
+        `parameters_acceleration` with the fields x, y, scale_x, scale_y, rotation and shear for each step and actor,
+        and `intensity`.
+        """
+        kept = np.array([holds(predicate, header) for header in self.headers()], np.bool_)
+        if not kept.any():
+            raise GerdError(f"{self.recordings.path}: the predicate is true for none of {len(kept)} recordings")
+        return self._of(self.served[kept], self._universe)
+
+    def hold_out(self, predicate: Callable[[Header], Any]) -> tuple[Dataset, Dataset]:
+        """The recordings to train on, and those held out: those for which `predicate` is true; see `where`."""
+        held = self.where(predicate)
+        rest = np.setdiff1d(self.served, held.served)
+        if not len(rest):
+            raise GerdError(f"{self.recordings.path}: the predicate holds out all of {len(held.served)} recordings")
+        return self._of(rest, self._universe), held
+
+    def split(self, *fractions: float, seed: int = 0, families: bool = True) -> tuple[Dataset, ...]:
+        """Parts by chance, such as `split(0.7, 0.15, 0.15)`; the same in every call, and disjoint.
+
+        All members of a family go into the same part, unless `families` is False. Which part a recording goes into
+        does not depend on `where` and `hold_out`, so that these and `split` may come in any order. A part can be split
+        again.
+        """
+        of_unit = self._members if families else 1
+        parts = []
+        for units in shares(np.unique(self._universe // of_unit), fractions, seed):
+            universe = self._universe[np.isin(self._universe // of_unit, units)]
+            served = np.intersect1d(self.served, universe)
+            if not len(served):
+                left = f"{len(self.served)} recordings of {len(self._universe)} are left to split"
+                raise GerdError(f"{self.recordings.path}: {left}, and a part would be empty; split first, then choose")
+            parts.append(self._of(served, universe))
+        return tuple(parts)
+
+    def _of(self, served: Positions, universe: Positions) -> Dataset:
+        result = copy(self)
+        result._serve(served, universe)
+        return result
+
+    def loader(self, batch_size: int, *, pad: bool = False, **options: Any) -> DataLoader[Any]:
+        """A DataLoader with `gerd.collate`; `options` are its own, such as `shuffle=True` and `num_workers=2`.
+
+        Without transforms, frames come from the workers as events, which is faster than what a DataLoader does by
+        itself.
+        """
+        if self.transform or self.target_transform or self.transforms:
+            return DataLoader(self, batch_size, collate_fn=partial(collate, pad=pad), **options)
+        return DataLoader(_Windows(self), batch_size, collate_fn=partial(_gathered, self.form, pad), **options)
+
+    def random_windows(self, *, seed: int = 0, rank: int = 0, ranks: int = 1) -> RandomWindows:
+        """A sampler for `DataLoader(sampler=…)`: one window of each recording, in random order, new in each epoch.
+
+        Use it with `stride=1`, so that every window can be drawn.
+        """
+        return RandomWindows(self, seed, rank, ranks)
+
+
+class _Windows(torch.utils.data.Dataset[Window]):
+    """What the items of a dataset are made from, for a loader that makes whole batches of it."""
+
+    def __init__(self, data: Dataset):
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, number: int) -> Window:
+        return self.data.window(number)
+
+
+def _gathered(form: Form, pad: bool, windows: list[Window]) -> tuple[Any, Any]:
+    return gather(form, windows, pad, travels=get_worker_info() is not None)
+
+
+class RandomWindows(Sampler[int]):
+    """One window of each recording in random order, a function of the seed and of the epoch, which counts itself."""
+
+    def __init__(self, data: Dataset, seed: int, rank: int, ranks: int):
+        check_whole("seed", seed, 0)
+        check_whole("ranks", ranks, 1)
+        if not 0 <= rank < ranks:
+            raise GerdError(f"rank {rank}: allowed with ranks={ranks} is 0 to {ranks - 1}")
+        self.data, self.seed, self.rank, self.ranks, self.epoch = data, seed, rank, ranks, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch that comes next, to go on where another run has stopped."""
+        check_whole("epoch", epoch, 0)
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return -(-len(self.data.served) // self.ranks)
+
+    def __iter__(self) -> Iterator[int]:
+        window, order = drawn_windows(self.data._counts, self.seed, self.epoch)
+        self.epoch += 1
+        numbers = (self.data._firsts[:-1] + window)[order]
+        numbers = np.resize(numbers, len(self) * self.ranks)  # as many for each rank: some come twice
+        return iter(numbers[self.rank :: self.ranks].tolist())

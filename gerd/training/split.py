@@ -1,0 +1,128 @@
+"""Which recordings belong to which part of a dataset: what a hold-out may ask of them, and shares by chance.
+
+Nothing here reads events. A share depends on the seed, on the shares asked for and on the numbers of the recordings,
+so it is the same in every process and whatever was asked for before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config import sweep
+from gerd.config.config import Config
+from gerd.errors import GerdError
+from gerd.recording.recording import FORMAT_VERSION, Identity, Recording
+from gerd.scene import philox
+from gerd.scene.scenes import INTENSITY_ONE
+from gerd.storage.recordings import Recordings
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a family: what the sweep says of a recording."""
+
+    member: int
+    labels: dict[str, Any]  # swept path → value
+    config: Config  # with these values
+
+
+@dataclass(frozen=True)
+class Header(Member):
+    """What is known of a recording without its events. Quantities that were drawn are read when asked for."""
+
+    index: int
+    data: Recordings
+
+    @property
+    def truth(self) -> NDArray[np.float64]:
+        return self._bare.truth
+
+    @property
+    def parameters(self) -> NDArray[Any]:
+        """(steps, actors) with the fields x, y, scale_x, scale_y, rotation, shear."""
+        return self._bare.parameters
+
+    @property
+    def parameters_velocity(self) -> NDArray[Any]:
+        return self._bare.parameters_velocity
+
+    @property
+    def parameters_acceleration(self) -> NDArray[Any]:
+        return self._bare.parameters_acceleration
+
+    @property
+    def intensity(self) -> NDArray[np.float64]:
+        """(actors,)"""
+        return self._bare._stage.intensity[0] / INTENSITY_ONE
+
+    @cached_property
+    def _bare(self) -> Recording:
+        """The recording without its events."""
+        manifest = self.data.manifest
+        truth = self.data.truth(self.index * manifest["members"] + self.member)
+        return Recording(
+            identity=Identity(
+                manifest["config_digest"],
+                manifest["seed"],
+                self.index,
+                self.labels,
+                manifest["gerd_version"],
+                FORMAT_VERSION,
+            ),
+            config=self.data.config,
+            width=self.config.sensor.width,
+            height=self.config.sensor.height,
+            steps=len(truth),
+            step_us=self.config.step_us,
+            keys=np.empty(0, np.int64),
+            background=np.empty(0, np.bool_),
+            truth=truth,
+        )
+
+
+@lru_cache(maxsize=4096)
+def member(config: Config, number: int) -> Member:
+    """One member of a config's family; number 0 is the only one without a sweep."""
+    labels = sweep.labels(config, number)
+    return Member(number, labels, sweep.with_values(config, labels))
+
+
+def holds(predicate: Callable[[Any], Any], candidate: Member) -> bool:
+    """Whether the predicate is true for the candidate."""
+    answer = predicate(candidate)
+    if np.ndim(answer):
+        shape = np.shape(answer)
+        raise GerdError(f"the predicate gave an array of shape {shape}; allowed is one yes or no: use .any() or .all()")
+    return bool(answer)
+
+
+def shares(units: Positions, fractions: Sequence[float], seed: int) -> list[Positions]:
+    """The units dealt out by chance, as many to each part as its fraction says; the fractions add up to 1."""
+    numbers = all(isinstance(part, int | float) and part > 0 for part in fractions)
+    if not fractions or not numbers or abs(sum(fractions) - 1) > 1e-9:
+        raise GerdError(
+            f"fractions {tuple(fractions)}: allowed: numbers above 0 that add up to 1, such as 0.7, 0.15, 0.15"
+        )
+    high, low, *_ = philox.words(seed, units & 0xFFFFFFFF, units >> 32, 0, philox.SPLIT)
+    dealt = units[np.lexsort([units, low, high])]
+    bounds = np.rint(np.cumsum(fractions) * len(units)).astype(np.int64)
+    parts = np.split(dealt, bounds[:-1])
+    for fraction, part in zip(fractions, parts, strict=True):
+        if not len(part):
+            raise GerdError(f"fraction {fraction:g}: of {len(units)} recordings (or families) is less than one")
+    return parts
+
+
+def drawn_windows(counts: Positions, seed: int, epoch: int) -> tuple[Positions, Positions]:
+    """For each recording with `counts` windows one of them, and an order of the recordings; new in each epoch."""
+    high, low, third, _ = philox.words(seed, np.arange(len(counts)), epoch, 0, philox.WINDOW)
+    window = (third * counts.astype(np.uint64)) >> np.uint64(32)
+    return window.astype(np.int64), np.lexsort([low, high])

@@ -1,0 +1,312 @@
+"""Training data without a disk: batches of new recordings, simulated where and when they are needed, without an end.
+
+    for frames, positions in gerd.Stream(config, batch_size=64, device="cuda"):
+        ...
+
+Batch k is a function of the config and of k. Its recordings are those that a dataset of the same config has at the
+places k · batch_size and following. DataLoader workers and the ranks of torch.distributed take turns, so that each
+batch is made once, and comes at the same place as without them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from importlib.util import find_spec
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+from gerd.config.config import Config
+from gerd.config.sweep import member_count
+from gerd.errors import GerdError, shorten
+from gerd.recording.recording import FORMAT_VERSION, Identity, Recording
+from gerd.recording.simulate import check_device, scenes_of, simulate_batch
+from gerd.scene.scenes import Scenes
+from gerd.training.batch import Window, check_shapes, collate, gather
+from gerd.training.items import Form, Item, Label, check_whole
+from gerd.training.split import Member, holds, member
+from gerd.version import __version__
+
+Indices = NDArray[np.int64]
+
+
+class Stream(IterableDataset[tuple[Any, Any]]):
+    """An endless series of batches (item, label).
+
+    batch_size: recordings in a batch. The members of a sweep count as recordings of their own and follow each other, as
+        in a dataset: a multiple of their number gives whole families.
+    device: where batches are made and handed over.
+    first: the index of the first recording. A dataset of n recordings has the indices 0 to n - 1, so that
+        `first=n` gives others.
+    steps: length of the labelled part, which ends with the recording (and `delay` steps before its end); all that can
+        be labelled, unless given.
+    pad: whether event arrays are padded or come one after the other; see `collate`.
+    ahead: how many batches are made in the background while one is used.
+    rank, ranks: which share of the batches is wanted; taken from torch.distributed, unless given.
+    item, label, warmup, delay, sum, every, stack, dtype: as in `Dataset`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        batch_size: int,
+        item: Item = "frames",
+        label: Label = "positions",
+        *,
+        device: str = "cpu",
+        first: int = 0,
+        steps: int | None = None,
+        warmup: int = 0,
+        delay: int = 0,
+        sum: int = 1,
+        every: int = 1,
+        stack: int = 1,
+        dtype: torch.dtype | None = None,
+        pad: bool = False,
+        ahead: int = 2,
+        rank: int | None = None,
+        ranks: int | None = None,
+    ):
+        self.form = Form(item, label, warmup, delay, sum, every, stack, dtype)
+        for name, value, least in (("batch_size", batch_size, 1), ("first", first, 0), ("ahead", ahead, 0)):
+            check_whole(name, value, least)
+        if steps is not None:
+            check_whole("steps", steps, 1)
+        self.config, self.batch_size, self.device, self.first = config, batch_size, str(device), first
+        self.steps, self.pad, self.ahead = steps, pad, ahead
+        check_device(self.device)
+        if (rank is None) != (ranks is None) or (ranks is not None and not 0 <= (rank or 0) < ranks):
+            raise GerdError(f"rank {rank}, ranks {ranks}: allowed: both or none, with rank from 0 to ranks - 1")
+        self._place = None if rank is None or ranks is None else (rank, ranks)
+        self.members = tuple(range(member_count(config)))
+        self._window(member(config, 0).config.steps)  # refuses what does not fit
+        # Shared with the workers of a DataLoader: the next batch, and whether workers have begun with it.
+        self._progress = torch.zeros(2, dtype=torch.int64).share_memory_()
+
+    def __repr__(self) -> str:
+        return f"<Stream of config {self.config.digest[:8]}: batches of {self.batch_size} on {self.device}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_place": self.place}  # a new process knows nothing of torch.distributed
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The rank of this process, and how many there are."""
+        distributed = torch.distributed
+        if self._place is None and distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+        return self._place or (0, 1)
+
+    def where(self, predicate: Callable[[Member], Any]) -> Stream:
+        """The stream of some members of the sweep only.
+
+        The predicate is given, for each of them, its `config`, its `labels` (the swept values by their path) and its
+        number, `member`.
+        """
+        result = copy.copy(self)
+        result._place = self._place
+        result.members = tuple(k for k in self.members if holds(predicate, member(self.config, k)))
+        if not result.members:
+            raise GerdError(f"the predicate is true for none of the {len(self.members)} members of the sweep")
+        result._progress = self._progress.clone().share_memory_()
+        return result
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """Batches from where the last iteration has stopped, or from the state that was loaded."""
+        return self._batches(travels=False)
+
+    def loader(self, num_workers: int = 0, **options: Any) -> DataLoader[Any]:
+        """A DataLoader of the batches; `options` are its own.
+
+        Frames come from the workers as events, which is faster than what a DataLoader does by itself.
+        """
+        return DataLoader(_Travelling(self), None, num_workers=num_workers, collate_fn=_unchanged, **options)
+
+    def _batches(self, travels: bool) -> Iterator[tuple[Any, Any]]:
+        rank, ranks = self.place
+        worker = get_worker_info()
+        if worker is None:
+            for batch in self._made(count(int(self._progress[0]) * ranks + rank, ranks)):
+                self._progress[0] += 1
+                yield batch
+            return
+        if not self.device.startswith("cpu"):
+            raise GerdError(f"device {self.device!r}: batches for it are not made in workers; allowed: num_workers=0")
+        if worker.id == 0:
+            if self._progress[1]:
+                raise GerdError(
+                    "this stream has been read by workers, and would give them the same batches again; say where to go "
+                    "on with stream.load_state_dict({'batch': the number of batches so far})"
+                )
+            self._progress[1] = 1
+        begin = int(self._progress[0]) + worker.id
+        for number in count(begin * ranks + rank, worker.num_workers * ranks):
+            yield self._batch(number, travels)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the stream stands: `batch` is the number of batches that all ranks together have taken."""
+        if self._progress[1]:
+            raise GerdError(
+                "workers make batches ahead, so the stream does not know how many were used; count them, and "
+                "go on with stream.load_state_dict({'batch': the number of batches so far})"
+            )
+        return {"batch": int(self._progress[0]) * self.place[1], **self._nature}
+
+    @property
+    def _nature(self) -> dict[str, Any]:
+        """What a batch is a function of, besides its number."""
+        here = {"batch_size": self.batch_size, "first": self.first, "members": list(self.members)}
+        return {**here, "config": self.config.digest}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from `state`; its `batch` is enough."""
+        for name, here in self._nature.items():
+            if state.get(name, here) != here:
+                found = f"{shorten(state[name])}; this one has {shorten(here)}"
+                raise GerdError(f"the state is of a stream with {name} {found}")
+        batch: Any = state.get("batch")
+        ranks = self.place[1]
+        check_whole("batch", batch, 0)
+        if batch % ranks:
+            raise GerdError(f"batch {batch}: allowed with {ranks} ranks is a multiple of {ranks}")
+        self._progress[0], self._progress[1] = batch // ranks, 0
+
+    def _made(self, numbers: Iterator[int]) -> Iterator[tuple[Any, Any]]:
+        """The batches with these numbers, some of them ahead of time, on a stream of the device of their own."""
+        if not self.ahead:
+            yield from map(self._batch, numbers)
+            return
+        on_cuda = self.device.startswith("cuda")
+        side = torch.cuda.Stream(self.device) if on_cuda else None
+
+        def make(number: int) -> tuple[Any, torch.cuda.Event | None]:
+            with torch.cuda.stream(side) if side else nullcontext():
+                return self._batch(number), side.record_event() if side else None
+
+        maker = ThreadPoolExecutor(1, "gerd-stream")
+        waiting = deque(maker.submit(make, number) for number in islice(numbers, self.ahead))
+        try:
+            for number in numbers:
+                batch, finished = waiting.popleft().result()
+                waiting.append(maker.submit(make, number))
+                if finished is not None:
+                    _hand_over(batch, finished, torch.cuda.current_stream(self.device))
+                yield batch
+        finally:
+            maker.shutdown(cancel_futures=True)
+
+    def batch(self, number: int) -> tuple[Any, Any]:
+        """Batch `number`, counted over all ranks and workers."""
+        check_whole("batch", number, 0)
+        return self._batch(number)
+
+    def _batch(self, number: int, travels: bool = False) -> tuple[Any, Any]:
+        groups, order = self._groups(number)
+        if self.device.startswith("cuda") and find_spec("triton") and not self.form.needs_events:
+            return self._on_device(groups, order)
+        made = [window for group in groups for window in self._simulated(*group)]
+        return _moved(gather(self.form, [made[i] for i in order], self.pad, travels), self.device)
+
+    def _groups(self, number: int) -> tuple[list[tuple[int, Indices]], Indices]:
+        """For each member its recordings in a batch, to be simulated together; and the order of all in the batch."""
+        places = np.arange(number * self.batch_size, (number + 1) * self.batch_size)
+        indices = (self.first + places // len(self.members)) % 2**32
+        of_member = places % len(self.members)
+        groups = [(self.members[k], indices[of_member == k]) for k in np.unique(of_member)]
+        return groups, np.argsort(np.argsort(of_member, kind="stable"))
+
+    def _window(self, length: int) -> tuple[int, int]:
+        """Where the labelled part of a recording of `length` steps begins, and how long it is."""
+        starts, steps = self.form.starts(length, self.steps, None, "overlap")
+        return int(starts[-1]), steps
+
+    def _simulated(self, number: int, indices: Indices) -> Iterator[Window]:
+        """Some recordings of one member."""
+        values = member(self.config, number).labels
+        for recording in simulate_batch(self.config, indices.tolist(), device=self.device, values=values):
+            yield recording, *self._window(recording.steps)
+
+    def _on_device(self, groups: list[tuple[int, Indices]], order: Indices) -> tuple[Any, Any]:
+        """A batch whose frames never leave the device they are made on."""
+        from gerd.events import cuda
+
+        frames, labels = [], []
+        for number, indices in groups:
+            scenes = scenes_of(self.config, indices, member(self.config, number).labels)
+            at, steps = self._window(scenes.steps)
+            try:
+                whole = cuda.frames(scenes, self.device)
+                frames.append(self.form.combined(whole[:, at - self.form.lead : at + steps]))
+            except torch.OutOfMemoryError:
+                raise GerdError(
+                    f"batch_size {self.batch_size}: does not fit into the memory of {self.device}"
+                ) from None
+            labels += [self.form.label_of(bare, at, steps) for bare in self._without_events(scenes, number)]
+        check_shapes(part.shape[1:] for part in frames)
+        items = frames[0] if len(frames) == 1 else torch.cat(frames)[torch.from_numpy(order).to(self.device)]
+        return items, _moved(collate([labels[i] for i in order]), self.device)
+
+    def _without_events(self, scenes: Scenes, number: int) -> Iterator[Recording]:
+        truth = np.moveaxis(scenes.trajectory.parameters(np.arange(scenes.steps)), 1, 2)
+        labels = member(self.config, number).labels
+        for row, index in enumerate(scenes.indices.tolist()):
+            yield Recording(
+                identity=Identity(self.config.digest, self.config.seed, index, labels, __version__, FORMAT_VERSION),
+                config=self.config,
+                width=scenes.width,
+                height=scenes.height,
+                steps=scenes.steps,
+                step_us=scenes.step_us,
+                keys=np.empty(0, np.int64),
+                background=np.empty(0, np.bool_),
+                truth=truth[row],
+            )
+
+
+class _Travelling(IterableDataset[tuple[Any, Any]]):
+    """A stream whose batches go straight from a worker to the process that uses them."""
+
+    def __init__(self, stream: Stream):
+        self.stream = stream
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return self.stream._batches(travels=True)
+
+
+def _unchanged(batch: Any) -> Any:
+    return batch
+
+
+def _tensors(batch: Any) -> Iterator[Tensor]:
+    """The dense tensors that a batch consists of."""
+    if isinstance(batch, Tensor):
+        yield from (batch.indices(), batch.values()) if batch.layout == torch.sparse_coo else (batch,)
+    elif isinstance(batch, Mapping | tuple):
+        for part in batch.values() if isinstance(batch, Mapping) else batch:
+            yield from _tensors(part)
+
+
+def _moved(batch: Any, device: str) -> Any:
+    """The batch with all its tensors on the device."""
+    if isinstance(batch, Tensor):
+        return batch.to(device)
+    if isinstance(batch, Mapping):
+        return {key: _moved(part, device) for key, part in batch.items()}
+    return tuple(_moved(part, device) for part in batch) if isinstance(batch, tuple) else batch
+
+
+def _hand_over(batch: Any, finished: torch.cuda.Event, user: torch.cuda.Stream) -> None:
+    """Let the stream that uses the batch wait until it is made, and its memory live until it is used."""
+    user.wait_event(finished)
+    for tensor in _tensors(batch):
+        if tensor.is_cuda:
+            tensor.record_stream(user)

@@ -1,0 +1,216 @@
+"""All backends give the same bits, and go on giving the bits they once gave.
+
+The `cuda` backend runs on a GPU where there is one, and otherwise in Triton's interpreter, at small sizes.
+"""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
+
+import json
+import multiprocessing
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.scenes import actor, config, moving_actors, small_configs
+
+import gerd
+from gerd.config.config import Config
+from gerd.config.sweep import labels, member_count
+from gerd.errors import GerdError
+from gerd.recording.recording import Recording
+
+ROOT = Path(__file__).parents[2]
+GPU = torch.cuda.is_available()
+CUDA = "cuda" if GPU else "cpu"  # the device on which the `cuda` backend runs here
+GOLDEN_DIGESTS = json.loads((Path(__file__).with_name("golden.json")).read_text())
+needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+
+
+def same(one: Recording, other: Recording) -> bool:
+    return np.array_equal(one.keys, other.keys) and np.array_equal(one.background, other.background)
+
+
+def golden_recording(name: str, backend: str, device: str = "cpu") -> Recording:
+    """`name` is config/index/member."""
+    stem, index, member = name.split("/")
+    chosen = gerd.load(ROOT / "configs" / f"{stem}.yaml")
+    return gerd.simulate(chosen, int(index), backend=backend, device=device, **labels(chosen, int(member)))
+
+
+def test_every_config_has_golden_digests() -> None:
+    expected = set()
+    for path in (ROOT / "configs").glob("*.yaml"):
+        last = member_count(gerd.load(path)) - 1
+        expected |= {f"{path.stem}/{index}/{member}" for index in (0, 1) for member in {0, last}}
+    assert set(GOLDEN_DIGESTS) == expected
+    assert all(
+        set(digests) == {"cpu", "cuda"} and len(set(digests.values())) == 1 for digests in GOLDEN_DIGESTS.values()
+    )
+
+
+@pytest.mark.parametrize("name", GOLDEN_DIGESTS)
+def test_golden_digests(name: str) -> None:
+    """The digests in golden.json were made once, on a CPU and on a GPU; a change of any bit shows here."""
+    assert golden_recording(name, "torch").digest == GOLDEN_DIGESTS[name]["cpu"]
+    if find_spec("numba"):
+        assert golden_recording(name, "cpu").digest == GOLDEN_DIGESTS[name]["cpu"]
+    if GPU:
+        assert golden_recording(name, "cuda", "cuda").digest == GOLDEN_DIGESTS[name]["cuda"]
+        assert golden_recording(name, "torch", "cuda").digest == GOLDEN_DIGESTS[name]["cuda"]
+
+
+@st.composite
+def wider_configs(draw: Any) -> Config:
+    """Larger frames, finer grids and more actors than the oracle has the patience for."""
+    width, height = draw(st.sampled_from([(1, 1), (64, 64), (65, 31), (129, 7), (300, 40), (3, 90)]))
+    noises = st.sampled_from([0.0, 0.002, 0.1, 1.0])
+    return config(
+        *draw(st.lists(moving_actors(width, height), max_size=8)),
+        width=width,
+        height=height,
+        seed=draw(st.integers(0, 2**64 - 1)),
+        steps=draw(st.integers(1, 12)),
+        upsampling=draw(st.sampled_from([1, 3, 8, 32])),
+        integrator={
+            "threshold": draw(st.sampled_from([0.05, 0.5, 1.3])),
+            "reset": draw(st.sampled_from(["subtract", "zero"])),
+            "warmup": draw(st.integers(0, 5)),
+        },
+        noise={"background": draw(noises), "shape": draw(noises), "event": draw(noises)},
+    )
+
+
+@needs_numba
+@settings(max_examples=120)
+@given(st.one_of(small_configs(), wider_configs()), st.integers(0, 2**32 - 1), st.sampled_from([None, 1, 3]))
+def test_cpu_is_the_definition(any_config: Config, index: int, chunk: int | None) -> None:
+    truth = gerd.simulate(any_config, index, backend="torch")
+    assert same(truth, gerd.simulate(any_config, index, backend="cpu", chunk=chunk))
+
+
+@needs_triton
+@settings(max_examples=200 if GPU else 4)
+@given(st.one_of(small_configs(), wider_configs()) if GPU else small_configs(), st.sampled_from([None, 2]))
+def test_cuda_is_the_definition(any_config: Config, chunk: int | None) -> None:
+    truth = gerd.simulate_batch(any_config, [3, 2**32 - 1], backend="torch")
+    made = gerd.simulate_batch(any_config, [3, 2**32 - 1], backend="cuda", device=CUDA, chunk=chunk)
+    assert all(same(one, other) for one, other in zip(truth, made, strict=True))
+
+
+CROWDED = config(
+    actor("circle", at=[17.3, 4.4], velocity=[1.1, 0.3], size=7.0, intensity=0.5),
+    actor("hole", at=[20.2, 5.1], velocity=[-0.6, 0.2], size=6.5, turn=20.0),
+    actor("triangle", at=[33.1, 3.3], velocity=[0.4, 0.0], size=9.0, border="wrap"),
+    width=40,
+    height=9,
+    upsampling=3,
+    steps=3,
+    noise={"background": 0.05, "shape": 0.1, "event": 0.2},
+)
+
+
+@needs_triton
+def test_cuda_with_everything_at_once() -> None:
+    """Overlapping, concave and wrapping shapes, all noises, a frame wider than a tile; in one piece and in chunks."""
+    truth = gerd.simulate(CROWDED, 1, backend="torch")
+    for chunk in (None, 2):
+        assert same(truth, gerd.simulate(CROWDED, 1, backend="cuda", device=CUDA, chunk=chunk))
+
+
+@needs_triton
+def test_cuda_frames_are_the_frames() -> None:
+    from gerd.events import cuda
+    from gerd.recording.simulate import scenes_of
+
+    made = cuda.frames(scenes_of(CROWDED, [1, 4], {}), CUDA)
+    assert made.dtype == torch.bool
+    assert made.shape == (2, 3, 2, 9, 40)
+    for row, index in enumerate((1, 4)):
+        assert torch.equal(made[row].cpu(), gerd.simulate(CROWDED, index, backend="torch").frames())
+
+
+@needs_triton
+def test_cuda_keeps_to_a_budget() -> None:
+    from gerd.events import cuda
+    from gerd.recording.simulate import scenes_of
+
+    scenes = scenes_of(config(actor(velocity=[1.0, 0.0]), steps=3), [0, 1], {})
+    whole = [part.keys for part in cuda.run(scenes, CUDA)]
+    pieces = list(cuda.run(scenes, CUDA, budget=7000))
+    assert len(pieces) > len(whole)
+    for row in range(2):
+        joined = np.concatenate([part.keys for part in pieces if part.row == row])
+        assert np.array_equal(joined, whole[row])
+    with pytest.raises(GerdError, match="device memory"):
+        list(cuda.run(scenes, CUDA, budget=100))
+
+
+def _digest_in_worker(_: int) -> str:
+    return gerd.simulate(gerd.load(ROOT / "configs" / "square.yaml"), 1, backend="cpu").digest
+
+
+@needs_numba
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_cpu_backend_in_loader_workers(method: str) -> None:
+    """The kernels run in a DataLoader's workers, also when the parent has run them before the fork."""
+    expected = _digest_in_worker(0)
+    loader = torch.utils.data.DataLoader(
+        range(2),  # type: ignore[arg-type]
+        batch_size=None,
+        num_workers=2,
+        collate_fn=_digest_in_worker,
+        multiprocessing_context=multiprocessing.get_context(method),
+    )
+    assert list(loader) == [expected] * 2
+
+
+@needs_numba
+def test_kernels_compile_at_first_use_only(tmp_path: Path) -> None:
+    """Importing compiles nothing; machine code is kept in one place, for the next process, also if threads begin.
+
+    Whoever waits at a terminal is told what for.
+    """
+    code = (
+        "import sys, gerd, gerd.events.cpu as b\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "assert 'numba' not in sys.modules\n"
+        f"config = gerd.load({str(ROOT / 'configs' / 'square.yaml')!r})\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    made = list(pool.map(lambda i: gerd.simulate(config, i, backend='cpu').digest, [0] * 4))\n"
+        "assert len(set(made)) == 1\n"
+        "import numba\n"
+        "assert numba.config.CACHE_DIR == ''\n"
+        "stats = b._kernels().simulate_steps.stats\n"
+        "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))\n"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    for hits, misses, told in (("0", "1", b"compiling the kernels, once"), ("1", "0", b"")):
+        terminal, end = os.openpty()
+        command = [sys.executable, "-c", code]
+        run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=end, text=True, check=True)
+        assert run.stdout.split() == [hits, misses]
+        os.write(end, b"\n")
+        said = os.read(terminal, 1000).strip()
+        assert said.startswith(told)
+        assert bool(said) == bool(told)
+        os.close(terminal)
+        os.close(end)
+    (folder,) = (tmp_path / "gerd").iterdir()
+    assert re.fullmatch("numba-[0-9a-f]{16}", folder.name)
+    assert len(list(tmp_path.rglob("numba-*"))) == len(list(tmp_path.rglob("*.nbi"))) == 1

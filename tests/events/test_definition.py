@@ -1,0 +1,91 @@
+"""The torch backend against the slow, obvious definition: the same events, in the same order, with the same flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import oracle
+from support.scenes import actor, moving_actors, simulated, small_configs
+
+import gerd
+from gerd.config.config import Config
+from gerd.recording.recording import Recording
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def listed(recording: Recording) -> list[oracle.Event]:
+    rows = recording.coordinates.tolist()
+    return [(*row, flag) for row, flag in zip(rows, recording.background.tolist(), strict=True)]
+
+
+COMPARED: list[tuple[str, dict[str, Any]]] = [
+    ("bouncing", {"steps": 6}),
+    ("outlines", {"steps": 4}),
+    ("shrinking", {"steps": 8}),
+    ("shrinking", {"steps": 8, "actors.0.scale.velocity.factor": 0.99}),
+    ("square", {}),
+    ("timescale", {"steps": 12, "time_scale": 4.0}),
+    ("timescale", {"steps": 12, "time_scale": 0.35}),
+    ("turning", {"steps": 6}),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), COMPARED)
+def test_configs(name: str, values: dict[str, Any]) -> None:
+    recording = gerd.simulate(gerd.load(CONFIGS / f"{name}.yaml"), index=3, backend="torch", **values)
+    expected = oracle.events(recording.scene)
+    assert len(expected) > 100
+    assert listed(recording) == expected
+
+
+def test_every_config_is_compared() -> None:
+    assert {name for name, _ in COMPARED} == {path.stem for path in CONFIGS.glob("*.yaml")}
+
+
+@settings(max_examples=250)
+@given(small_configs(), st.integers(0, 2**32 - 1))
+def test_any_scene(small: Config, index: int) -> None:
+    recording = gerd.simulate(small, index, backend="torch")
+    assert listed(recording) == oracle.events(recording.scene)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_any_picture(data: st.DataObject) -> None:
+    """The activations themselves, which events show only where they cross a threshold."""
+    width, height = data.draw(st.sampled_from([(9, 8), (20, 13), (5, 17)]))
+    actors = data.draw(st.lists(moving_actors(width, height), min_size=1, max_size=4))
+    upsampling = data.draw(st.sampled_from([1, 2, 3, 8]))
+    recording = simulated(*actors, width=width, height=height, upsampling=upsampling, steps=3)
+    expected = np.stack([oracle.picture(recording.scene, step) for step in range(3)])
+    np.testing.assert_array_equal(np.rint(recording.images() * recording.scene.full_count), expected)
+
+
+@pytest.mark.parametrize(
+    "perturbed",
+    [
+        actor(at=[7.37, 6.11], velocity=[1.3, 0.4], turn=10.5),
+        actor(at=[7.37, 6.11], velocity=[1.3, 0.4], turn=10.0, size=6.1),
+        actor(at=[7.37, 6.11], velocity=[1.32, 0.4], turn=10.0),
+        actor(at=[7.37, 6.11], velocity=[1.3, 0.4], turn=10.0, intensity=0.95),
+        actor("circle", at=[7.37, 6.11], velocity=[1.3, 0.4], turn=10.0),
+    ],
+)
+def test_the_comparison_can_fail(perturbed: dict[str, Any]) -> None:
+    """A scene that is a little different has other events: half a degree, a tenth of a pixel, five per cent."""
+    fields: dict[str, Any] = {"steps": 8, "integrator": {"threshold": 0.1, "warmup": 0, "initial": 0.0}}
+    truth = simulated(actor(at=[7.37, 6.11], velocity=[1.3, 0.4], turn=10.0), **fields)
+    assert listed(truth) == oracle.events(truth.scene)
+    assert listed(truth) != oracle.events(simulated(perturbed, **fields).scene)
+
+
+def test_the_noise_comparison_can_fail() -> None:
+    fields: dict[str, Any] = {"noise": {"background": 0.3, "shape": 0.3, "event": 0.3}}
+    truth, other = (simulated(actor(velocity=[1.0, 0.0]), index=index, **fields) for index in (0, 1))
+    assert listed(truth) == oracle.events(truth.scene) != oracle.events(other.scene)

@@ -1,0 +1,417 @@
+"""Playing: what is sent, when, and to whom; the receivers are other people's programs where there are any."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.scenes import actor, config
+
+import gerd
+from gerd.exchange import live as play
+from gerd.exchange.live import BINARY_DTYPE, Clock, Pipe, send, windows_of
+
+COMMAND = [sys.executable, "-c", "from gerd.cli.app import main; main()", "play"]
+SMALL = """
+seed: 4
+sensor: {width: 30, height: 20}
+steps: 12
+step_us: 2000
+noise: {background: 0.02}
+actors: [{shape: circle, scale: {start: 8}, translation: {velocity: [1, 0.5], acceleration: 0}}]
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    return tmp_path / "small.yaml"
+
+
+def csv(text: str) -> Any:
+    header, *lines = text.splitlines()
+    assert header == "t,x,y,p"
+    return np.array([line.split(",") for line in lines], np.int64).reshape(-1, 4)
+
+
+def rows(events: Any, after: int = 0) -> Any:
+    return np.stack([events["t"] + after, events["x"], events["y"], events["p"]], axis=1).astype(np.int64)
+
+
+# The pace, with a clock of our own
+
+
+class Time:
+    """A clock that moves only when somebody sleeps, or when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.said: list[str] = []
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds > 0
+        self.now += seconds
+
+    def clock(self, speed: float = 1.0) -> Clock:
+        return Clock(speed, self.said.append, now=lambda: self.now, sleep=self.sleep)
+
+
+class Log:
+    """Receives events; each costs some time."""
+
+    at_once: int | None = None
+
+    def __init__(self, time: Time, cost: float = 0.0):
+        self.time, self.cost, self.got = time, cost, []  # type: ignore[var-annotated]
+
+    def send(self, events: Any) -> None:
+        self.got.append((self.time.now - 100.0, events))
+        self.time.now += self.cost
+
+
+def played(recording: gerd.Recording, log: Any, clock: Clock, **options: Any) -> int:
+    return sum(events for _, events in play.play(windows_of(recording, **options), log, clock))
+
+
+@pytest.fixture
+def recording() -> gerd.Recording:
+    return gerd.simulate(gerd.parse(SMALL))
+
+
+@pytest.mark.parametrize("speed", [0.25, 1.0, 2.0])
+def test_events_come_at_their_time(speed: float, recording: gerd.Recording) -> None:
+    time = Time()
+    log = Log(time)
+    assert played(recording, log, time.clock(speed)) == len(recording)
+    assert len(log.got) == recording.steps
+    for when, events in log.got:
+        assert np.allclose(events["t"] / 1e6 / speed, when)
+    assert np.array_equal(np.concatenate([events for _, events in log.got]), recording.events)
+    assert not time.said
+
+
+def test_steps_shorter_than_a_millisecond_are_sent_together_and_none_too_early() -> None:
+    recording = gerd.simulate(gerd.parse(SMALL, overrides=["step_us=30", "steps=100"]))
+    time = Time()
+    log = Log(time)
+    played(recording, log, time.clock())
+    assert len(log.got) == math.ceil(100 / 34)
+    for when, events in log.got:
+        late = when + 33 * 30 / 1e6 - events["t"] / 1e6  # the clock starts with the first piece
+        assert (late > -1e-9).all()
+        assert (late < 0.0011).all()
+
+
+def test_many_events_for_a_receiver_that_takes_few_are_spread_over_the_step(recording: gerd.Recording) -> None:
+    time = Time()
+    log = Log(time)
+    log.at_once = 5
+    played(recording, log, time.clock())
+    assert max(len(events) for _, events in log.got) <= 5
+    pieces = [(when, events["t"][0] / 1e6) for when, events in log.got if len(events)]
+    assert all(0 <= when - t + 1e-9 < 0.002 for when, t in pieces)
+    assert len({when for when, _ in pieces}) > recording.steps
+
+
+def test_a_slow_receiver_is_reported_and_gets_no_burst(recording: gerd.Recording) -> None:
+    """Each step takes 0.3 s instead of 2 ms: the clock is put back each time, and nothing is left out."""
+    time = Time()
+    log = Log(time, cost=0.3)
+    clock = time.clock()
+    assert played(recording, log, clock) == len(recording)
+    gaps = np.diff([when for when, _ in log.got])
+    assert np.allclose(gaps, 0.3)
+    assert len(time.said) == recording.steps - 1
+    assert time.said[0] == "at t = 0.002 s: 0.30 s behind real time; going on from there"
+    assert clock.behind == pytest.approx(11 * 0.298)
+
+
+def test_small_delays_are_made_up_for(recording: gerd.Recording) -> None:
+    time = Time()
+    log = Log(time)
+    clock = time.clock()
+    sent = play.play(windows_of(recording), log, clock)
+    next(sent)
+    time.now += 0.009
+    list(sent)
+    assert log.got[-1][0] == pytest.approx(11 * 0.002)
+    assert (clock.behind, time.said) == (0, [])
+
+
+def test_windows_are_made_no_more_than_two_ahead(recording: gerd.Recording) -> None:
+    made: list[int] = []
+
+    def windows() -> Iterator[gerd.Recording]:
+        for window in windows_of(recording, loop=True):
+            made.append(window.first)
+            yield window
+
+    sent = play.play(windows(), Log(Time()), Time().clock(math.inf))
+    for k in range(5):
+        next(sent)
+        time.sleep(0.02)
+        assert len(made) <= k + 2 + play.WINDOWS_AHEAD
+
+
+def test_an_error_in_the_simulation_arrives(recording: gerd.Recording) -> None:
+    def windows() -> Iterator[gerd.Recording]:
+        yield recording
+        raise gerd.GerdError("broken")
+
+    with pytest.raises(gerd.GerdError, match="broken"):
+        list(play.play(windows(), Log(Time()), Time().clock(math.inf)))
+
+
+# What to play
+
+
+def test_a_loop_goes_on_in_time(recording: gerd.Recording) -> None:
+    first, second, third = (window for window, _ in zip(windows_of(recording, loop=True), range(3), strict=False))
+    assert np.array_equal(first.events, recording.events)
+    for k, window in ((1, second), (2, third)):
+        assert np.array_equal(rows(window.events), rows(recording.events, k * 12 * 2000))
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_a_config_is_simulated_in_windows(loop: bool, recording: gerd.Recording, monkeypatch: Any) -> None:
+    monkeypatch.setattr(play, "WINDOW", 10_000)
+    windows = windows_of(gerd.parse(SMALL), loop=loop)
+    wanted = [recording.events] + [recording.events] * loop
+    for k, events in enumerate(wanted):
+        parts = [next(windows) for _ in range(3)]
+        assert [window.steps for window in parts] == [5, 5, 2]
+        found = np.concatenate([rows(window.events) for window in parts])
+        assert np.array_equal(found, rows(events, k * 12 * 2000))
+    assert loop or next(windows, None) is None
+
+
+def test_an_endless_simulation_goes_on_where_the_recording_ends() -> None:
+    longer = gerd.simulate(gerd.parse(SMALL, overrides=["steps=150"]))
+    windows = windows_of(gerd.parse(SMALL), endless=True)
+    found = np.concatenate([rows(next(windows).events) for _ in range(3)])
+    assert np.array_equal(found, rows(longer.events))
+
+
+# To files and pipes
+
+
+def test_csv_and_binary_files_and_their_truth(small: Path, tmp_path: Path, recording: gerd.Recording) -> None:
+    source = gerd.load(small)
+    sent = send(source, str(tmp_path / "a.csv"), speed=math.inf, truth_to=str(tmp_path / "a.jsonl"))
+    assert (sent.events, sent.steps, sent.behind) == (len(recording), 12, 0)
+    assert np.array_equal(csv((tmp_path / "a.csv").read_text()), rows(recording.events))
+    send(source, str(tmp_path / "a.bin"), format="binary", speed=math.inf)
+    assert (tmp_path / "a.bin").stat().st_size == 13 * len(recording)
+    found = np.frombuffer((tmp_path / "a.bin").read_bytes(), BINARY_DTYPE)
+    assert np.array_equal(rows(found), rows(recording.events))
+    about, *lines = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
+    assert about["width"] == 30
+    assert [line["t"] for line in lines] == list(range(0, 24_000, 2000))
+    assert [line["actors"][0]["x"] for line in lines] == recording.positions[:, 0, 0].tolist()
+    assert [line["first_event"] for line in lines] == np.searchsorted(
+        recording.events["t"], range(0, 24_000, 2000)
+    ).tolist()
+
+
+def test_truth_counts_events_over_windows_and_rounds(small: Path, recording: gerd.Recording, monkeypatch: Any) -> None:
+    monkeypatch.setattr(play, "WINDOW", 10_000)
+    lines: list[str] = []
+    sink = Pipe(os.open(os.devnull, os.O_WRONLY), "csv")
+    sending = play.play(
+        windows_of(gerd.load(small), loop=True), sink, Time().clock(math.inf), lambda data: lines.append(data.decode())
+    )
+    for _, _ in zip(range(6), sending, strict=False):
+        pass
+    os.close(sink.descriptor)
+    found = [json.loads(line) for line in "".join(lines).splitlines()[1:]]
+    assert [line["step"] for line in found] == list(range(24))
+    counts = np.bincount(recording.events["t"] // 2000, minlength=12).tolist() * 2
+    assert [line["events"] for line in found] == counts
+    assert [line["first_event"] for line in found] == [sum(counts[:i]) for i in range(24)]
+
+
+def test_a_dataset_to_standard_output(small: Path, tmp_path: Path) -> None:
+    gerd.generate(gerd.load(small), tmp_path / "data", 2, workers=1)
+    command = [*COMMAND, str(tmp_path / "data"), "--index", "1", "--speed", "inf"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    second = gerd.simulate(gerd.load(small), 1)
+    assert np.array_equal(csv(result.stdout), rows(second.events))
+    assert f"sent {len(second)} events of 12 steps" in result.stderr
+
+
+def test_a_closed_pipe_is_not_an_error(small: Path) -> None:
+    command = [*COMMAND, str(small), "--endless", "--speed", "inf"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "t,x,y,p\n"
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait() == 0
+    assert said.startswith("sent ")
+    assert len(said.splitlines()) == 1
+
+
+def test_ctrl_c_ends_it_and_what_was_sent_is_whole(small: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "events")
+    command = [*COMMAND, str(small), "--endless", "--to", str(tmp_path / "events"), "--truth", str(tmp_path / "truth")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with open(tmp_path / "events") as pipe:
+            lines = [pipe.readline() for _ in range(300)]
+            process.send_signal(signal.SIGINT)
+            lines += pipe.readlines()
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert process.wait() == 0
+    assert said.splitlines()[-1].startswith("sent ")
+    assert "Traceback" not in said
+    got = csv("".join(lines))
+    longer = gerd.simulate(gerd.parse(SMALL, overrides=[f"steps={got[-1, 0] // 2000 + 2}"]))
+    assert np.array_equal(got, rows(longer.events)[: len(got)])
+    for line in (tmp_path / "truth").read_text().splitlines():
+        json.loads(line)
+
+
+# Over UDP
+
+
+def listening(port: int) -> bool:
+    """Whether a program has bound the port, as Linux lists it."""
+    text = Path("/proc/net/udp").read_text() + Path("/proc/net/udp6").read_text()
+    return f":{port:04X} " in text
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+RECEIVER = """
+import sys, time
+import aestream, numpy as np
+
+width, height, port, wanted = map(int, sys.argv[1:])
+total = np.zeros((width, height))
+with aestream.UDPInput((width, height), device="cpu", port=port) as stream:
+    end = time.monotonic() + 30
+    while total.sum() < wanted and time.monotonic() < end:
+        time.sleep(0.01)
+        total += np.asarray(stream.read())
+sys.stdout.buffer.write(total.astype("<i8").tobytes())
+sys.stdout.flush()
+import os; os._exit(0)  # the receiving thread does not end by itself
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/net/udp").exists(), reason="needs Linux to see that the receiver listens")
+def test_aestream_receives_every_event() -> None:
+    """At about 50 000 events per second; AEStream counts events per pixel and drops polarity and time."""
+    chosen = config(
+        actor("square", at=[30, 24], size=20.0), width=64, height=48, steps=400, noise={"background": 0.016}
+    )
+    recording, port = gerd.simulate(chosen), free_port()
+    command = [sys.executable, "-c", RECEIVER, "64", "48", str(port), str(len(recording))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        while not listening(port):
+            assert process.poll() is None
+            time.sleep(0.01)
+        sent = send(recording, f"udp://127.0.0.1:{port}")
+        assert process.stdout is not None
+        counted = np.frombuffer(process.stdout.read(), "<i8").reshape(64, 48)
+    assert sent.events == len(recording) > 15_000
+    wanted = np.zeros((64, 48), np.int64)
+    np.add.at(wanted, (recording.events["x"], recording.events["y"]), 1)
+    assert np.array_equal(counted, wanted)
+
+
+def test_packets_have_the_published_layout() -> None:
+    recording = gerd.simulate(gerd.parse(SMALL, overrides=["noise.background=0.5", "steps=5"]))
+    assert len(recording) > 5 * 128  # more than a packet holds
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.settimeout(10)
+        send(recording, f"udp://localhost:{receiver.getsockname()[1]}")
+        found, got = [], 0
+        while got < len(recording):
+            packet = receiver.recv(65536)
+            assert len(packet) <= 512
+            for low, high in np.frombuffer(packet, "<u2").reshape(-1, 2).tolist():
+                assert high & 0x8000  # no time follows
+                found.append((high & 0x7FFF, low & 0x7FFF, low >> 15))
+            got = len(found)
+    assert np.array_equal(np.array(found), rows(recording.events)[:, 1:])
+
+
+def test_faery_receives_binary_packets(recording: gerd.Recording) -> None:
+    import faery
+
+    port, got = free_port(), []
+    stream = iter(faery.events_stream_from_udp((30, 20), ("127.0.0.1", port)))
+
+    def receive() -> None:
+        while sum(map(len, got)) < len(recording):
+            got.append(next(stream).copy())
+
+    thread = threading.Thread(target=receive, daemon=True)
+    thread.start()
+    while not listening(port):
+        time.sleep(0.01)
+    send(recording, f"udp://127.0.0.1:{port}", format="binary")
+    thread.join(30)
+    found = np.concatenate(got)
+    assert np.array_equal(np.stack([found[name] for name in ("t", "x", "y", "on")], 1), rows(recording.events))
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"speed": 0.0}, "speed 0.0: allowed is a number above 0, or inf"),
+        ({"speed": math.nan}, "speed nan: allowed"),
+        ({"endless": True}, "endless goes with a config and without loop"),
+        ({"to": "-", "truth_to": "-"}, "cannot go to the same place"),
+        ({"format": "aestream"}, "format 'aestream' to .*: allowed are csv, binary; aestream goes with udp://"),
+        ({"format": "json"}, "format 'json'"),
+        ({"to": "udp://127.0.0.1:99999"}, r"allowed is udp://HOST:PORT with a port from 1 to 65535"),
+        ({"to": "udp://"}, r"allowed is udp://HOST:PORT"),
+        ({"to": "udp://nowhere.invalid:3333"}, "there is no such host"),
+        ({"to": "udp://127.0.0.1:3333", "format": "csv"}, "allowed are aestream, binary"),
+        ({"to": "no/such/folder"}, "no/such/folder: cannot be written: No such file"),
+        ({"truth_to": "no/such/folder"}, "no/such/folder: cannot be written: No such file"),
+        ({"to": __file__}, "exists already; give another name"),
+    ],
+)
+def test_mistakes_are_explained(options: dict[str, Any], message: str, recording: gerd.Recording) -> None:
+    with pytest.raises(gerd.GerdError, match=message):
+        send(recording, **{"to": os.devnull, **options})
+
+
+def test_binary_to_a_terminal_is_refused(recording: gerd.Recording) -> None:
+    master, terminal = os.openpty()
+    try:
+        with pytest.raises(gerd.GerdError, match="binary events would go to the terminal"):
+            send(recording, os.ttyname(terminal), format="binary")
+    finally:
+        os.close(master)
+        os.close(terminal)
+
+
+def test_the_port_of_aestream_is_the_default() -> None:
+    with play.opened("udp://127.0.0.1", None) as sink:
+        assert isinstance(sink, play.Udp)
+        assert sink.address[1] == 3333

@@ -1,0 +1,495 @@
+"""The page of `gerd view` in a real browser: Debian's chromium, headless. Skipped where there is none.
+
+What is on the canvas is compared with the recording that `gerd.simulate` makes, pixel by pixel.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from support.family import TEXT
+
+import gerd
+from gerd.page.answers import Editor, Shelf, save_page
+from gerd.page.server import running
+from gerd.pictures.plot import BACKDROP, BOTH, OFF, ON
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+if CHROMIUM is None:
+    pytest.skip("there is no chromium on this machine to show the page in", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright, which drives it, is missing")
+
+SIZE = {"width": 1280, "height": 720}  # a small laptop's
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sandbox = [] if os.getuid() else ["--no-sandbox"]  # chromium does not start as root with it
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=[*sandbox, "--enable-unsafe-swiftshader"])
+        yield opened
+        opened.close()
+
+
+class Window:
+    """A tab with the page in it; `faults` fills with whatever the page should not do."""
+
+    def __init__(self, page: Any, address: str):
+        self.page = page
+        self.faults: list[str] = []
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("request", lambda request: self._look(request.url, address))
+        page.on("console", lambda said: self.faults.append(said.text) if "Security Policy" in said.text else None)
+        page.goto(address)
+        page.wait_for_selector("body[data-digest]")
+        page.evaluate("document.querySelectorAll('details').forEach((section) => (section.open = true))")
+
+    def _look(self, url: str, address: str) -> None:
+        if not url.startswith((address, "data:", "blob:")):
+            self.faults.append(f"asks for {url}")
+
+    @property
+    def digest(self) -> str:
+        return self.page.evaluate("document.body.dataset.digest")
+
+    def until(self, digest: str) -> None:
+        """Waits until the recording of that digest is on the canvas."""
+        self.page.wait_for_selector(f'body[data-digest="{digest}"]')
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until what has changed is drawn."""
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def step(self) -> int:
+        return int(self.page.inner_text("#step").split()[1])
+
+    def scrub(self, step: int) -> None:
+        self.page.locator("#scrub").fill(str(step))
+        self.settle()
+
+    def frame(self, width: int, height: int, number: int = 0) -> np.ndarray:
+        """(height, width): 0 nothing, 1 OFF, 2 ON, 3 both, read from the pixels of a video."""
+        address = self.page.locator(".video canvas").nth(number).evaluate("(canvas) => canvas.toDataURL()")
+        png = base64.b64decode(address.partition(",")[2])
+        picture = np.asarray(Image.open(io.BytesIO(png)).convert("RGBA"))
+        rows, columns, _ = picture.shape
+        zoom = min((columns - 2) // width, (rows - 2) // height)
+        left, top = (columns - width * zoom + 1) // 2, (rows - height * zoom + 1) // 2
+        middles = picture[top + zoom // 2 :: zoom, left + zoom // 2 :: zoom, :3][:height, :width]
+        result = np.full((height, width), 9)
+        for value, colour in enumerate((BACKDROP, OFF, ON, BOTH)):
+            result[(middles == colour).all(-1)] = value
+        return result
+
+
+@pytest.fixture
+def window(browser: Any) -> Iterator[Callable[..., Window]]:
+    """Opens pages; at the end none of them may have failed or asked anybody else for anything."""
+    windows: list[Window] = []
+
+    def opened(address: str, script: str = "") -> Window:
+        page = browser.new_page(viewport=SIZE, accept_downloads=True)
+        page.set_default_timeout(20_000)
+        if script:
+            page.add_init_script(script)
+        windows.append(Window(page, address))
+        return windows[-1]
+
+    yield opened
+    for each in windows:
+        assert each.faults == []
+        each.page.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "family.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def address(file: Path) -> Iterator[str]:
+    with running(Editor.of(file)) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "many"
+    gerd.generate(gerd.parse(TEXT), path, count=1000, workers=1)
+    return path
+
+
+@pytest.fixture(scope="module")
+def shelf(dataset: Path) -> Iterator[str]:
+    with running(Shelf("many", gerd.Recordings(dataset))) as address:
+        yield address
+
+
+def labels(recording: gerd.Recording, step: int) -> np.ndarray:
+    off, on = recording.frames(step, step + 1)[0].numpy().astype(int)
+    return off + 2 * on
+
+
+def shows(window: Window, recording: gerd.Recording, step: int, number: int = 0) -> bool:
+    return np.array_equal(window.frame(recording.width, recording.height, number), labels(recording, step))
+
+
+def recorded(*overrides: str, index: int = 0, **values: Any) -> gerd.Recording:
+    return gerd.simulate(gerd.parse(TEXT, overrides=overrides), index, **{"time_scale": 0.5, **values})
+
+
+def field(path: str) -> str:
+    return f'[id="field-{path}"]'
+
+
+# A config
+
+
+def test_the_video_shows_the_recording_at_every_step(window: Callable[..., Window], address: str) -> None:
+    shown, recording = window(address), recorded()
+    assert shown.digest == recording.digest
+    for step in range(recording.steps):
+        shown.scrub(step)
+        assert shown.step() == step
+        assert shows(shown, recording, step)
+    on, off = labels(recording, 6).ravel().tolist().count(2), labels(recording, 6).ravel().tolist().count(1)
+    assert f"{on} ON" in shown.page.inner_text("figcaption")
+    assert f"{off} OFF" in shown.page.inner_text("figcaption")
+    assert f"{int(recording.events['p'].sum())} ON" in shown.page.inner_text("figcaption .faint")
+
+
+def test_a_slider_changes_the_picture(window: Callable[..., Window], address: str) -> None:
+    shown, before = window(address), recorded()
+    slider = shown.page.locator('input[type=range][data-path="noise.background"]')
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    shown.page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] / 2)
+    shown.page.mouse.down()
+    shown.page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] / 2, steps=5)
+    shown.page.mouse.up()
+    shown.page.wait_for_selector(f'body:not([data-digest="{before.digest}"])')
+    value = float(shown.page.input_value(field("noise.background")))
+    assert 0.2 < value < 0.5  # 0.7³, in the middle of the slider's own steps
+    after = recorded(f"noise.background={value}")
+    shown.until(after.digest)
+    shown.scrub(3)
+    assert shows(shown, after, 3)
+    assert not shows(shown, before, 3)
+    assert f"background: {value}   # a little" in shown.page.input_value("#text")
+
+
+def test_pairs_and_distributions_have_sliders_too(window: Callable[..., Window], address: str) -> None:
+    page = window(address).page
+    paths = page.locator("input[type=range][data-path]").evaluate_all("(all) => all.map((each) => each.dataset.path)")
+    assert {"actors.0.translation.velocity.0", "actors.0.translation.velocity.1"} <= set(paths)
+    assert {"actors.0.scale.start.uniform.0", "actors.0.scale.start.uniform.1"} <= set(paths)
+    page.locator('[data-path="actors.0.translation.velocity.1"]').fill("400")
+    assert page.input_value(field("actors.0.translation.velocity")) == "[1, 4]"
+
+
+def test_every_field_of_the_config_is_in_the_form(window: Callable[..., Window], address: str) -> None:
+    def paths(node: Any, path: str) -> list[str]:
+        parts = node.items() if isinstance(node, dict) else enumerate(node)
+        names = ("sensor", "integrator", "noise", "actors", "translation", "scale", "rotation", "shear")
+        return [
+            name
+            for key, value in parts
+            for name in (paths(value, f"{path}{key}.") if key in names or isinstance(key, int) else [f"{path}{key}"])
+        ]
+
+    shown = window(address)
+    there = shown.page.locator(".field").evaluate_all("(all) => all.map((each) => each.dataset.path)")
+    assert sorted(there) == sorted(paths(gerd.parse(TEXT).resolved(), ""))
+    assert len(there) > 50
+
+
+def test_the_saved_text_gives_the_same_recording(window: Callable[..., Window], address: str, tmp_path: Path) -> None:
+    shown = window(address)
+    shown.page.fill(field("actors.0.rotation.velocity"), "{uniform: [-9, 9]}")
+    shown.page.keyboard.press("Enter")
+    shown.until(recorded("actors.0.rotation.velocity={uniform: [-9, 9]}").digest)
+    shown.page.click("#next")
+    digest = recorded("actors.0.rotation.velocity={uniform: [-9, 9]}", index=1).digest
+    shown.until(digest)
+    shown.page.click("#tab-yaml")
+    with shown.page.expect_download() as download:
+        shown.page.click("#save")
+    download.value.save_as(tmp_path / "saved.yaml")
+    assert download.value.suggested_filename == "family.yaml"
+    assert gerd.simulate(gerd.load(tmp_path / "saved.yaml"), 1, time_scale=0.5).digest == digest
+    assert "# the nearer one" in (tmp_path / "saved.yaml").read_text()
+    assert digest in shown.page.inner_text("#recipe")
+    recipe = shown.page.inner_text("#recipe").replace("family.yaml", str(tmp_path / "saved.yaml"))
+    *_, call, comment = recipe.splitlines()
+    config = gerd.load(tmp_path / "saved.yaml")
+    assert f"# {eval(call, {'gerd': gerd, 'config': config})}" == comment
+
+
+def test_a_bad_value_is_told_at_its_field(window: Callable[..., Window], address: str) -> None:
+    shown, before = window(address), recorded()
+    shown.page.fill(field("noise.event"), "2")
+    shown.page.keyboard.press("Enter")
+    wrong = shown.page.locator('.field.wrong[data-path="noise.event"]')
+    wrong.wait_for()
+    assert "got 2: allowed: less than or equal to 1" in wrong.inner_text()
+    assert shown.page.locator(".field.wrong").count() == 1
+    assert shown.page.locator("#stage.stale").count() == 1
+    assert shown.page.is_visible("#error")
+    assert shown.digest == before.digest
+    shown.page.fill(field("actors.1.scale.start"), "[1, 2")
+    shown.page.keyboard.press("Enter")
+    shown.page.locator('.field.wrong[data-path="actors.1.scale.start"]').wait_for()
+    wrong.locator(".undo").click()
+    shown.page.fill(field("actors.1.scale.start"), "[8, 9]")
+    shown.page.keyboard.press("Enter")
+    shown.until(recorded("actors.1.scale.start=[8, 9]").digest)
+    assert shown.page.locator(".field.wrong").count() == 0
+    assert shown.page.input_value(field("noise.event")) == "0"
+    assert shown.page.is_hidden("#error")
+
+
+def test_the_text_can_be_edited(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    shown.page.click("#tab-yaml")
+    shown.page.fill("#text", TEXT.replace("steps: 7", "steps: ["))
+    shown.page.wait_for_selector("#error:not([hidden])")
+    assert "line" in shown.page.inner_text("#error")
+    text = TEXT.replace("shape: circle", "shape: square") + "upsampling: 4\n"
+    shown.page.fill("#text", text)
+    shown.until(gerd.simulate(gerd.parse(text), time_scale=0.5).digest)
+    shown.page.click("#tab-choose")
+    assert shown.page.input_value(field("upsampling")) == "4"
+    assert "actor 1: square" in shown.page.inner_text("#choose")
+
+
+def test_draws_and_members(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    shown.page.click("#next")
+    shown.until(recorded(index=1).digest)
+    shown.page.click("#previous")
+    shown.until(recorded(index=0).digest)
+    shown.page.fill("#index", "41")
+    shown.page.keyboard.press("Enter")
+    shown.until(recorded(index=41).digest)
+    shown.page.select_option("#member", "1")
+    shown.until(recorded(index=41, time_scale=2).digest)
+    shown.page.click("#on-change [data-draw=next]")
+    shown.page.fill(field("steps"), "8")
+    shown.page.keyboard.press("Enter")
+    shown.until(recorded("steps=8", index=42, time_scale=2).digest)
+    shown.page.click("#on-change [data-draw=same]")
+    shown.page.fill(field("steps"), "9")
+    shown.page.keyboard.press("Enter")
+    shown.until(recorded("steps=9", index=42, time_scale=2).digest)
+
+
+def test_the_keyboard(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+
+    def after(key: str) -> int:
+        shown.page.keyboard.press(key)
+        shown.settle()
+        return shown.step()
+
+    keys = ("ArrowRight", "ArrowRight", "ArrowLeft", "End", "ArrowRight", "Shift+ArrowLeft", "ArrowLeft")
+    assert [after(key) for key in keys] == [1, 2, 1, 6, 6, 0, 0]
+    shown.page.keyboard.press("ArrowDown")
+    shown.until(recorded(index=1).digest)
+    shown.page.click("#forth")
+    shown.page.keyboard.press(" ")  # plays, and does not press the button again
+    shown.page.wait_for_selector("#play.playing")
+    shown.page.keyboard.press(" ")
+    shown.page.wait_for_selector("#play:not(.playing)")
+    shown.page.focus(field("steps"))
+    before = shown.step()
+    assert after("ArrowLeft") == before  # moves in the text
+    shown.page.keyboard.press(" ")
+    assert shown.page.locator("#play.playing").count() == 0
+
+
+def test_it_plays_at_the_speed_that_is_set(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    shown.page.clock.install()  # time stands still but for run_for
+    shown.page.clock.pause_at("2100-01-01")
+    begun = shown.step()
+    for speed, milliseconds, steps in (("2", 2250, 4), ("20", 140, 2), ("1", 3500, 3)):
+        shown.page.select_option("#speed", speed)
+        shown.page.click("#play")
+        shown.page.clock.run_for(milliseconds)
+        shown.page.click("#play")
+        shown.page.clock.run_for(100)
+        begun = (begun + steps) % 7  # it starts anew at the end
+        assert shown.step() == begun
+
+
+def picture_of(window: Window, selector: str) -> np.ndarray:
+    window.settle()
+    return np.asarray(Image.open(io.BytesIO(window.page.locator(selector).screenshot())).convert("RGB")).astype(int)
+
+
+def near(picture: np.ndarray, colour: tuple[int, int, int]) -> int:
+    """How many pixels have that colour."""
+    return int((np.abs(picture - np.array(colour)).max(-1) < 12).sum())
+
+
+def test_the_cloud_shows_the_events_and_can_be_turned(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    shown.scrub(3)
+    at_first = picture_of(shown, ".cloud")
+    assert near(at_first, ON) > 20
+    assert near(at_first, OFF) > 20
+    box = shown.page.locator(".cloud").bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    shown.page.mouse.move(*middle)
+    shown.page.mouse.down()
+    turned = at_first
+    for right, down in ((80, 0), (80, 40)):  # sideways, then upwards
+        shown.page.mouse.move(middle[0] + right, middle[1] + down, steps=3)
+        before, turned = turned, picture_of(shown, ".cloud")
+        assert (np.abs(turned - before).max(-1) > 30).mean() > 0.005
+    shown.page.mouse.up()
+    shown.page.mouse.wheel(0, 400)
+    assert (np.abs(picture_of(shown, ".cloud") - turned).max(-1) > 30).mean() > 0.005
+    shown.page.dblclick(".cloud")
+    assert (np.abs(picture_of(shown, ".cloud") - at_first).max(-1) > 30).mean() < 0.001
+    nothing = recorded("noise.background=0", "actors=[]", "sweep={}")
+    shown.page.click("#tab-yaml")
+    shown.page.fill("#text", "seed: 4\nsensor: {width: 30, height: 20}\nsteps: 7\nactors: []\n")
+    shown.until(nothing.digest)
+    empty = picture_of(shown, ".cloud")
+    assert near(empty, ON) + near(empty, OFF) == 0
+
+
+def test_without_webgl_the_rest_works(window: Callable[..., Window], address: str) -> None:
+    script = """
+      const original = HTMLCanvasElement.prototype.getContext;
+      HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+        return kind === "webgl2" ? null : original.call(this, kind, ...rest);
+      };"""
+    shown, recording = window(address, script), recorded()
+    assert "has no WebGL2" in shown.page.inner_text(".cloud")
+    shown.scrub(4)
+    assert shows(shown, recording, 4)
+
+
+def test_the_curves_have_a_cursor_at_the_step(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    pictures = []
+    for step in (0, 6):
+        shown.scrub(step)
+        pictures.append(picture_of(shown, "#curves"))
+    accent = (31, 95, 139)
+    columns = [np.flatnonzero((np.abs(p - np.array(accent)).max(-1) < 12).sum(0) > 100) for p in pictures]
+    assert len(columns[0]) == len(columns[1]) == 5  # a line in each of the five columns
+    moved = columns[1] - columns[0]
+    assert moved.max() - moved.min() <= 1
+    assert abs(moved.mean() / np.diff(columns[0]).mean() - 6 / 7) < 0.08  # six of seven steps farther right
+
+
+def test_nothing_sticks_out_on_a_small_screen(window: Callable[..., Window], address: str, shelf: str) -> None:
+    for place in (address, shelf):
+        page = window(place).page
+        for size in (SIZE, {"width": 1024, "height": 600}):
+            page.set_viewport_size(size)
+            wide, high = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
+            assert (wide, high) == (size["width"], size["height"])
+            for selector in ("#play", "#speed", "#panes", "#timeline", "#curves", ".video", ".cloud", "#tab-keys"):
+                box = page.locator(selector).bounding_box()
+                assert box["x"] >= 0
+                assert box["x"] + box["width"] <= size["width"]
+                assert box["y"] + box["height"] <= size["height"]
+                assert min(box["width"], box["height"]) >= 12
+
+
+# A dataset
+
+
+def rows(window: Window) -> list[int]:
+    return [int(text) for text in window.page.locator(".row span:first-child").all_inner_texts()]
+
+
+def test_a_large_dataset_is_browsed(window: Callable[..., Window], shelf: str, dataset: Path) -> None:
+    data = gerd.Recordings(dataset)
+    shown = window(shelf)
+    shown.until(data[0].digest)
+    assert "2000 of 2000" in shown.page.inner_text("#rows")
+    assert len(rows(shown)) < 100  # only what is seen is in the page
+    shown.page.locator(".table").evaluate("(table) => (table.scrollTop = table.scrollHeight)")
+    shown.page.wait_for_selector('.row[data-row="1999"]')
+    shown.page.click('.row[data-row="1999"]')
+    shown.until(data[1999].digest)
+    assert shows(shown, data[1999], 0)
+    shown.page.keyboard.press("ArrowUp")
+    shown.until(data[1998].digest)
+
+
+def test_the_table_is_sorted_and_filtered(window: Callable[..., Window], shelf: str, dataset: Path) -> None:
+    data = gerd.Recordings(dataset)
+    counts = np.array([len(recording) for recording in data])
+    shown = window(shelf)
+    shown.page.click(".head button >> text=events")
+    assert rows(shown)[:5] == np.lexsort((np.arange(2000), counts))[:5].tolist()
+    shown.page.click(".head button >> text=events")
+    assert rows(shown)[:5] == np.lexsort((np.arange(2000), -counts))[:5].tolist()
+    most = int(np.sort(counts)[-20])
+    shown.page.fill("#filter", f"time_scale=2 events>={most} index<900")
+    wanted = [i for i in range(2000) if i % 2 and counts[i] >= most and i // 2 < 900]
+    assert sorted(rows(shown)) == wanted
+    assert f"{len(wanted)} of 2000" in shown.page.inner_text("#rows")
+    shown.page.fill("#filter", "speed>3")
+    assert "there is no column speed" in shown.page.inner_text("#rows")
+    assert rows(shown) == []
+
+
+def test_two_members_of_a_family_run_in_lockstep(window: Callable[..., Window], shelf: str, dataset: Path) -> None:
+    data = gerd.Recordings(dataset)
+    shown = window(shelf)
+    shown.page.click('.row[data-row="6"]')
+    shown.until(data[6].digest)
+    shown.page.select_option("#other", "7")
+    shown.page.locator("figure").nth(1).wait_for()
+    for step in (0, 3, 6):
+        shown.scrub(step)
+        assert shows(shown, data[6], step, 0)
+        assert shows(shown, data[7], step, 1)
+    first, second = shown.page.locator("figcaption .what").all_inner_texts()
+    assert (first, second) == ("draw 3, time_scale = 0.5", "draw 3, time_scale = 2")
+    shown.page.click('.row[data-row="9"]', modifiers=["Shift"])
+    shown.page.wait_for_selector('.row.other[data-row="9"]')
+    shown.page.wait_for_selector("figcaption >> text=draw 4")
+    shown.settle()
+    assert shows(shown, data[9], 6, 1)
+    shown.page.select_option("#other", "")
+    shown.page.locator("figure").nth(1).wait_for(state="detached")
+
+
+# One file
+
+
+def test_a_saved_page_works_alone(window: Callable[..., Window], tmp_path: Path) -> None:
+    recordings = [recorded(index=i, time_scale=scale) for i in (0, 1) for scale in (0.5, 2)]
+    save_page(recordings, tmp_path / "mine.html")
+    shown = window((tmp_path / "mine.html").as_uri())
+    assert shown.digest == recordings[0].digest
+    shown.page.click('.row[data-row="2"]')
+    shown.until(recordings[2].digest)
+    shown.page.select_option("#other", "3")
+    shown.page.locator("figure").nth(1).wait_for()
+    shown.scrub(5)
+    assert shows(shown, recordings[2], 5, 0)
+    assert shows(shown, recordings[3], 5, 1)
+    shown.page.click("#tab-yaml")
+    config = gerd.parse(shown.page.input_value("#text"))
+    assert gerd.simulate(config, 1, time_scale=0.5).digest == recordings[2].digest

@@ -1,0 +1,593 @@
+"""`gerd view` without a browser: the bytes of a recording, edits of the text, the server and whom it answers."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.family import TEXT
+from support.scenes import actor, config, simulated
+
+import gerd
+from gerd.config.overrides import edited
+from gerd.page import answers as view
+from gerd.page import server
+from gerd.page.answers import Editor, Shelf
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("config") / "family.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def question(text: str = TEXT, *overrides: str, index: int = 0, member: int = 0) -> dict[str, Any]:
+    return {"text": text, "overrides": list(overrides), "index": index, "member": member}
+
+
+def unpacked(data: bytes) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray]:
+    """Head, offsets, events and truth, read as the module's docstring says."""
+    assert data[:4] == b"GERD"
+    length = int.from_bytes(data[4:8], "little")
+    assert length % 4 == 0
+    head = json.loads(data[8 : 8 + length])
+    at = 8 + length
+    offsets = np.frombuffer(data, "<u4", head["steps"] + 1, at)
+    at += offsets.nbytes
+    events = np.frombuffer(data, "<u4", head["events"], at)
+    at += events.nbytes
+    truth = np.frombuffer(data, "<f4", -1, at).reshape(head["steps"], len(head["actors"]), 3, 6)
+    return head, offsets, events, truth
+
+
+# The bytes of a recording
+
+
+RECORDINGS = {
+    "family": lambda: gerd.simulate(gerd.parse(TEXT), 3, time_scale=2),
+    "nothing": lambda: gerd.simulate(gerd.parse("actors: []\nsteps: 3")),
+    "torus": lambda: simulated(actor("star", border="wrap", velocity=[3, 1]), noise={"background": 0.3}),
+    "window": lambda: list(gerd.simulate_chunks(config(actor(velocity=[1, 0]), steps=9), chunk=4))[1],
+}
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recording_survives_the_way_to_the_page(name: str) -> None:
+    recording = RECORDINGS[name]()
+    head, offsets, packed, truth = unpacked(view.pack(recording, note="here"))
+    step = np.repeat(np.arange(recording.steps), np.diff(offsets.astype(np.int64))) + head["first"]
+    noise, p = packed & 1, packed >> 1 & 1
+    y, x = np.divmod(packed >> 2, head["width"])
+    events = recording.events
+    assert np.array_equal(step * recording.step_us, events["t"])
+    for part, field in ((x, "x"), (y, "y"), (p, "p")):
+        assert np.array_equal(part, events[field])
+    assert np.array_equal(noise, recording.background)
+    assert np.allclose(truth, recording.truth, rtol=1e-6, atol=1e-6)
+    assert (head["digest"], head["index"], head["labels"]) == (
+        recording.digest,
+        recording.identity.index,
+        recording.identity.labels,
+    )
+    assert head["note"] == "here"
+
+
+def test_the_outlines_are_those_of_the_shapes() -> None:
+    recording = simulated(actor("circle"), actor("hole", border="wrap"))
+    first, second = unpacked(view.pack(recording))[0]["actors"]
+    assert first == {"rings": [], "wraps": False}
+    assert second["wraps"]
+    assert [len(ring) for ring in second["rings"]] == [4, 3]
+
+
+def test_too_many_events_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = RECORDINGS["torus"]()
+    monkeypatch.setattr(view, "MOST_EVENTS", len(recording))
+    view.pack(recording)
+    monkeypatch.setattr(view, "MOST_EVENTS", len(recording) - 1)
+    with pytest.raises(gerd.GerdError, match=rf"{len(recording)} events; the page shows at most"):
+        view.pack(recording)
+
+
+# Edits of the text
+
+OVERRIDES = st.sampled_from(
+    [
+        "seed=9",
+        "steps=12",
+        "sensor.width=40",
+        "noise.background=1e-3",
+        "noise.event=0.25",
+        "integrator.threshold=0.4",
+        "integrator.reset=zero",
+        "upsampling=4",
+        "actors.0.shape={text: 'a: b #1'}",
+        "actors.0.shape=square",
+        "actors.0.translation.velocity=[0.5, {uniform: [-1, 1]}]",
+        "actors.0.translation.border=wrap",
+        "actors.0.scale={start: 9}",
+        "actors.0.scale.start=8",
+        "actors.0.rotation.velocity={normal: [0, 2]}",
+        "actors.1.translation.start=[4, 5]",
+        "actors.1.intensity=-0.5",
+        "sweep={}",
+        "sweep.time_scale=[1, 2, 3]",
+        "sweep.noise.background=[0, 0.5]",
+    ]
+)
+
+
+@given(st.lists(OVERRIDES, min_size=1, max_size=4))
+def test_an_edited_text_gives_the_config_of_the_overrides(overrides: list[str]) -> None:
+    text = edited(TEXT, overrides)
+    assert gerd.parse(text).digest == gerd.parse(TEXT, overrides=overrides).digest
+    assert "# A family of two shapes." in text
+    assert "# the nearer one" in text
+
+
+@pytest.mark.parametrize(
+    ("override", "changes"),
+    [
+        ("seed=9", {"seed: 4": "seed: 9"}),
+        ("noise.background=0.5", {"background: 0.01   # a little": "background: 0.5   # a little"}),
+        ("noise.event=0.5", {"0.01   # a little\n": "0.01   # a little\n  event: 0.5\n"}),
+        ("sensor.width=31", {"width: 30": "width: 31"}),
+        ("actors.0.translation.border=wrap", {"acceleration: 0}": "acceleration: 0, border: wrap}"}),
+        ("actors.0.scale.start=8", {"start: {uniform: [6, 12]}": "start: 8"}),
+        (
+            "actors.1.rotation.velocity=3",
+            {"# the nearer one\n": "# the nearer one\n    rotation: {acceleration: 0, velocity: 3}\n"},
+        ),
+    ],
+)
+def test_an_edit_leaves_the_rest_of_the_text_alone(override: str, changes: dict[str, str]) -> None:
+    ((before, after),) = changes.items()
+    assert TEXT.count(before) == 1
+    assert edited(TEXT, [override]) == TEXT.replace(before, after)
+
+
+@pytest.mark.parametrize(
+    ("text", "override"),
+    [
+        ("actors: [{shape: square}]", "steps=5"),
+        ("actors: [{shape: square,}]\nnoise:\n", "noise.event=0.5"),
+        ("actors:\n- shape: square\n  scale:\nnoise: {}\n", "actors.0.scale.start=9"),
+        ("noise: {}\nactors: [{shape: square}]\n", "noise.event=0.5"),
+        (
+            "actors:\n  - shape: square\n    scale: &s {start: 9}\n  - shape: circle\n    scale: *s\n",
+            "actors.0.scale.start=5",
+        ),
+        ("actors:\r\n  - shape: square\r\n    scale: {start: 9}\r\nsteps: 7\r\n", "actors.0.scale.start=5"),
+        ("{actors: [{shape: square}], steps: 8}", "steps=9"),
+        ("actors: [{shape: |\n  square\n}]", "steps=3"),
+        ("sensor: # here\n  width: 40\nactors: [{shape: square}]", "sensor={width: 50}"),
+    ],
+)
+def test_texts_of_other_forms_can_be_edited(text: str, override: str) -> None:
+    try:
+        wanted = gerd.parse(text, overrides=[override])
+    except gerd.ConfigError:
+        with pytest.raises(gerd.ConfigError):
+            gerd.parse(edited(text, [override]))
+    else:
+        assert gerd.parse(edited(text, [override])).digest == wanted.digest
+
+
+# A config to play with
+
+
+def test_the_text_gives_the_recording_that_is_shown(file: Path) -> None:
+    editor = Editor.of(file)
+    asked = question(TEXT, "actors.0.rotation.velocity=5", "noise.event=0.1", index=2, member=1)
+    head = unpacked(editor.recording(asked))[0]
+    again = gerd.simulate(gerd.parse(head["text"]), 2, **head["labels"])
+    assert head["labels"] == {"time_scale": 2}
+    assert head["digest"] == again.digest
+    assert head["digest"] != unpacked(editor.recording(question(index=2, member=1)))[0]["digest"]
+    assert head["members"] == [{"time_scale": 0.5}, {"time_scale": 2}]
+
+
+def test_the_values_are_those_of_the_text_with_the_defaults(file: Path) -> None:
+    values = unpacked(Editor.of(file).recording(question()))[0]["values"]
+    assert values["actors"][0]["shape"] == {"text": "7"}  # and not its polygon
+    assert values["actors"][0]["scale"]["start"] == {"uniform": [6, 12]}
+    assert values["actors"][1]["scale"]["start"] == 20
+    assert values["integrator"] == {"threshold": 0.5, "reset": "subtract", "initial": "uniform", "warmup": 5}
+    assert gerd.config.Config.model_validate(values).digest == gerd.parse(TEXT).digest
+
+
+def test_the_form_gets_the_whole_schema(file: Path) -> None:
+    start = Editor.of(file, ["steps=9"]).start()
+    assert start["schema"] == gerd.Config.model_json_schema()
+    assert "steps: 9\n" in start["text"]
+    assert start["colours"] == {
+        "backdrop": (250, 250, 248),
+        "on": (0, 114, 178),
+        "off": (213, 94, 0),
+        "both": (60, 60, 60),
+    }
+
+
+def test_a_member_that_is_gone_is_the_last_one(file: Path) -> None:
+    head = unpacked(Editor.of(file).recording(question(TEXT, "sweep={}", member=1)))[0]
+    assert (head["member"], head["labels"]) == (0, {})
+
+
+def test_every_bad_value_is_told_with_its_path(file: Path) -> None:
+    asked = question(TEXT, "actors.0.scale.start={uniform: [9, 3]}", "noise.event=2", "steps=many")
+    with pytest.raises(gerd.ConfigError) as error:
+        Editor.of(file).recording(asked)
+    paths = [problem.path for problem in error.value.problems]
+    assert sorted(paths) == ["actors.0.scale.start.uniform", "noise.event", "steps"]
+    with pytest.raises(gerd.ConfigError) as error:
+        Editor.of(file).recording(question(TEXT, "steps=[1", "sensor={a: !tag 1}", "noise.event=2"))
+    assert [problem.path for problem in error.value.problems] == ["steps", "sensor", "noise.event"]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("steps=100000000", "at most 268435456 pixels"),
+        ("sensor={width: 16384, height: 16384}", "at most 268435456 pixels"),
+        ("time_scale=1000", "at most 100 steps of motion"),
+    ],
+)
+def test_what_would_take_too_long_is_refused(
+    file: Path, override: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "MOST_POSES", 100)
+    Editor.of(file).recording(question(TEXT))
+    with pytest.raises(gerd.GerdError, match=message):
+        Editor.of(file).recording(question(TEXT, "sweep={}", override))
+
+
+def test_a_function_runs_only_if_the_user_trusts_the_file_that_names_it(tmp_path: Path) -> None:
+    for module in ("pushes", "others"):
+        (tmp_path / f"{module}.py").write_text(
+            "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\ndef push(t):\n    return 0.1\n"
+        )
+    text = "steps: 3\nactors: [{shape: square, rotation: {acceleration: {function: 'pushes:push'}}}]\n"
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(gerd.TrustError, match="--trust"):
+        server.opened(tmp_path / "c.yaml")
+    assert not list(tmp_path.glob("*.ran"))
+    editor = Editor.of(tmp_path / "c.yaml", trust=True)
+    strangers = [
+        "actors.0.rotation.acceleration={function: 'others:push'}",
+        "sweep={actors.0.rotation.acceleration.function: ['others:push']}",
+    ]
+    for override in strangers:
+        with pytest.raises(gerd.ConfigError, match="only functions that the file itself names are run"):
+            editor.recording(question(text, override))
+    editor.recording(question(text))
+    assert [path.name for path in tmp_path.glob("*.ran")] == ["pushes.ran"]
+
+
+def test_only_pictures_in_the_folder_are_read(tmp_path: Path) -> None:
+    from PIL import Image
+
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for place in (tmp_path, folder):
+        Image.fromarray(np.pad(np.full((4, 4), 255, np.uint8), 2)).save(place / "leaf.png")
+    text = "steps: 3\nactors: [{shape: square}]\n"
+    (folder / "c.yaml").write_text(text)
+    editor = Editor.of(folder / "c.yaml")
+    editor.recording(question(text, "actors.0.shape={mask: leaf.png}"))
+    for name in ("../leaf.png", str(tmp_path / "leaf.png"), "/etc/hostname"):
+        for override in (f"actors.0.shape={{mask: {name}}}", f"sweep={{actors.0.shape: [{{mask: {name}}}]}}"):
+            with pytest.raises(gerd.ConfigError, match="only pictures in the config's folder"):
+                editor.recording(question(text, override))
+    (folder / "c.yaml").write_text("steps: 3\nactors: [{shape: {mask: ../leaf.png}}]\n")
+    Editor.of(folder / "c.yaml").recording(question(text, "actors.0.shape={mask: ../leaf.png}"))
+
+
+# Recordings to choose from
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("view") / "family"
+    gerd.generate(gerd.parse(TEXT), path, count=40, workers=1)
+    return path
+
+
+def table(shelf: Shelf) -> dict[str, list[Any]]:
+    return {column["name"]: column["values"] for column in shelf.start()["columns"]}
+
+
+def test_the_table_tells_what_the_dataset_holds(dataset: Path) -> None:
+    data = gerd.Recordings(dataset)
+    columns = table(Shelf("family", data))
+    assert columns["index"] == [recording.identity.index for recording in data]
+    assert columns["time_scale"] == [0.5, 2] * 40
+    assert columns["events"] == [len(recording) for recording in data]
+    starts = np.array([recording.positions[0, 0, 0] for recording in data])
+    assert np.allclose(columns["0.x"], starts, rtol=1e-4)
+    assert set(columns["0.x'"]) == {0.5, 2.0}
+    assert "1.x" not in columns  # the circle is always in the middle
+    assert columns == table(Shelf("list", list(data)))
+
+
+def test_a_recording_of_the_dataset_is_given_with_its_config(dataset: Path) -> None:
+    shelf = Shelf("family", gerd.Recordings(dataset))
+    head = unpacked(shelf.recording({"position": 7}))[0]
+    assert head["digest"] == gerd.Recordings(dataset)[7].digest
+    assert gerd.simulate(gerd.parse(head["text"]), head["index"], **head["labels"]).digest == head["digest"]
+    with pytest.raises(gerd.GerdError, match="no recording 80"):
+        shelf.recording({"position": 80})
+
+
+def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
+    gerd.generate(gerd.parse(TEXT), tmp_path / "data", count=40, workers=1)
+    (tmp_path / "data" / "shard-000000.safetensors").write_bytes(b"nothing")
+    shelf = Shelf("data", gerd.Recordings(tmp_path / "data"))
+    columns = table(shelf)
+    assert columns["events"][:64] == [None] * 64
+    assert all(columns["events"][64:])
+    assert columns["index"] == [i // 2 for i in range(80)]
+    assert columns["time_scale"] == [0.5, 2] * 40
+    with pytest.raises(gerd.StorageError, match="damaged"):
+        shelf.recording({"position": 3})
+    shelf.recording({"position": 70})
+
+
+# One file
+
+
+def test_a_saved_page_is_one_file_with_everything_in_it(tmp_path: Path) -> None:
+    recordings = [gerd.simulate(gerd.parse(TEXT), 1, time_scale=scale) for scale in (0.5, 2)]
+    view.save_page(recordings, tmp_path / "page.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    html = (tmp_path / "page.html").read_text("utf-8")
+    assert not re.search(r"https?://|//cdn|@import|url\(", html)
+    addresses = re.findall(r"""(?:src|href)\s*=\s*["']?([^"'> ]+)""", html)
+    assert addresses == ["data:,"]
+    saved = json.loads(re.search(r'id="saved">(.*?)</script>', html, re.DOTALL)[1])
+    for recording, packed in zip(recordings, saved["packed"], strict=True):
+        assert unpacked(zlib.decompress(base64.b64decode(packed)))[0]["digest"] == recording.digest
+    imports = json.loads(re.search(r'type="importmap">(.*?)</script>', html, re.DOTALL)[1])["imports"]
+    assert set(imports) == {f"page/{name}" for name in view.page_files() if name.endswith(".js")}
+    for address in imports.values():
+        script = base64.b64decode(address.partition(",")[2]).decode()
+        assert set(re.findall(r'from "([^"]+)"', script)) <= set(imports)
+
+
+def test_text_cannot_break_out_of_a_saved_page(tmp_path: Path) -> None:
+    label = {"text": "</script><script>"}
+    config = gerd.parse("steps: 2\nactors: [{shape: square}]\n", overrides=[f"sweep={{actors.0.shape: [{label}]}}"])
+    view.save_page([gerd.simulate(config, **{"actors.0.shape": label})], tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text("utf-8")
+    assert html.count("</script>") == html.count("<script") == 3
+    assert "\\u003c/script>" in html
+
+
+def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(gerd.GerdError, match="no recording to show"):
+        view.save_page([], tmp_path / "page.html")
+    with pytest.raises(gerd.GerdError, match="cannot be written"):
+        view.save_page([RECORDINGS["nothing"]()], tmp_path / "missing" / "page.html")
+
+
+# The server
+
+
+class Asking:
+    """Plain HTTP to a server at `address`."""
+
+    def __init__(self, address: str):
+        self.port = int(address.rstrip("/").rpartition(":")[2])
+
+    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection(server.LOOPBACK, self.port, timeout=30)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request(method, path, data, {name.title(): value for name, value in headers.items()})
+        response = connection.getresponse()
+        result = response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+        connection.close()
+        return result
+
+
+@pytest.fixture(scope="module")
+def asking(file: Path) -> Iterator[Asking]:
+    with server.running(Editor.of(file)) as address:
+        yield Asking(address)
+
+
+def test_the_page_and_its_files_are_served(asking: Asking) -> None:
+    status, headers, body = asking("GET", "/")
+    assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert b"<title>GERD</title>" in body
+    assert "default-src 'none'" in headers["content-security-policy"]
+    for name, content in view.page_files().items():
+        status, headers, body = asking("GET", f"/page/{name}")
+        assert (status, body) == (200, content)
+        assert re.match("text/(html|css|javascript);", headers["content-type"])
+    named = set(re.findall(r'page/([\w.]+)"', view.page_files()["index.html"].decode()))
+    assert named == {"main.js", "style.css"}
+
+
+def test_the_start_and_a_recording_are_given(asking: Asking) -> None:
+    start = json.loads(asking("GET", "/api/start")[2])
+    assert (start["kind"], start["name"], start["text"]) == ("config", "family.yaml", TEXT)
+    status, headers, body = asking("POST", "/api/recording", question(member=1))
+    assert (status, headers["content-type"]) == (200, "application/octet-stream")
+    assert unpacked(body)[0]["digest"] == gerd.simulate(gerd.parse(TEXT), time_scale=2).digest
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"{", 400, "not JSON"),
+        (b"\xff\xfe", 400, "not JSON"),
+        (b"[" * 100_000, 400, "not JSON"),
+        ([], 422, "has asked for text None"),
+        ({}, 422, "has asked for text None"),
+        ({**question(), "index": "0"}, 422, "index '0'; allowed is a value of the type int"),
+        ({**question(), "index": -1}, 422, "index -1"),
+        ({**question(), "member": True}, 422, "member True"),
+        ({**question(), "overrides": [3]}, 422, "--set 3"),
+        (question(""), 422, "is empty"),
+        (question("a: [", index=0), 422, "is not YAML"),
+        (question(TEXT, "noise.event=2"), 422, "noise.event"),
+    ],
+)
+def test_a_bad_question_is_answered_with_a_message(asking: Asking, body: Any, status: int, message: str) -> None:
+    found, headers, answer = asking("POST", "/api/recording", body)
+    assert (found, headers["content-type"]) == (status, "application/json")
+    assert message in json.loads(answer)["message"]
+
+
+def test_a_config_error_names_field_and_line(asking: Asking) -> None:
+    answer = json.loads(asking("POST", "/api/recording", question(TEXT.replace("0.01", "7")))[2])
+    (problem,) = answer["problems"]
+    assert (problem["path"], problem["line"]) == ("noise.background", 6)
+    assert problem["message"].startswith("got 7: allowed")
+
+
+def test_an_endless_question_is_cut_off(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LONGEST_QUESTION", 1000)
+    assert asking("POST", "/api/recording", b" " * 1001)[0] == 413
+    assert asking("POST", "/api/recording", b" " * 999)[0] == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/page/../view.py",
+        "/page/..%2fview.py",
+        "/page/%2e%2e/view.py",
+        "/page//etc/passwd",
+        "/view.py",
+        "/page/",
+        "/api",
+        "/page/__init__.py",
+    ],
+)
+def test_nothing_else_is_served(asking: Asking, path: str) -> None:
+    assert asking("GET", path)[0] == 404
+
+
+def test_nothing_is_written(asking: Asking, file: Path) -> None:
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in file.parent.rglob("*")}
+    for method in ("PUT", "DELETE", "PATCH", "POST"):
+        for path in ("/", "/page/main.js", "/api/start", "/family.yaml"):
+            assert asking(method, path, b"x")[0] in (404, 405)
+    assert asking("PUT", "/api/recording", question())[0] == 405
+    assert asking("POST", "/api/recording", question(TEXT, "steps=9"))[0] == 200
+    assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in file.parent.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "192.168.0.7", "[::2]", ""]
+)
+def test_a_foreign_name_is_not_answered(asking: Asking, host: str) -> None:
+    for path in ("/", "/page/main.js", "/api/start"):
+        assert asking("GET", path, host=host)[0] == 421
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:8350", "[::1]", "[::1]:8350", "LOCALHOST"]
+)
+def test_this_machine_is_answered_by_its_names(asking: Asking, host: str) -> None:
+    assert asking("GET", "/", host=host)[0] == 200
+
+
+def test_pages_from_elsewhere_cannot_ask(asking: Asking) -> None:
+    own = f"http://127.0.0.1:{asking.port}"
+    assert asking("POST", "/api/recording", question(), origin=own)[0] == 200
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:1", f"https://127.0.0.1:{asking.port}"):
+        status, headers, _ = asking("POST", "/api/recording", question(), origin=origin)
+        assert status == 403
+        assert "access-control-allow-origin" not in headers
+    headers = {"origin": "http://evil.example", "access-control-request-method": "POST"}
+    assert asking("OPTIONS", "/api/recording", **headers)[0] == 403
+
+
+def test_on_another_interface_addresses_are_answered_and_foreign_names_are_not(file: Path) -> None:
+    with server.running(Editor.of(file), host="0.0.0.0") as address:
+        asking = Asking(address)
+        for host in ("192.168.0.7:8350", "[fe80::1]:8350", socket.gethostname(), "localhost"):
+            assert asking("GET", "/", host=host)[0] == 200
+        assert asking("GET", "/", host="evil.example")[0] == 421
+
+
+def test_only_this_machine_can_reach_it_unless_told() -> None:
+    with server.listening(server.LOOPBACK, 0) as bound:
+        assert bound.getsockname()[0] == "127.0.0.1"
+        port = bound.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+        for name in {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}:
+            if not str(name).startswith("127."):
+                with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+                    socket.create_connection((str(name), port), timeout=5)
+
+
+def test_a_port_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    with server.listening(server.LOOPBACK, 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(gerd.GerdError, match=rf"port {port} at 127.0.0.1: cannot be used: .*--port"):
+            server.listening(server.LOOPBACK, port)
+        monkeypatch.setattr(server, "USUAL_PORT", port)
+        with server.listening(server.LOOPBACK, None) as next_one:
+            assert port < next_one.getsockname()[1] < port + server.PORTS_TRIED
+        monkeypatch.setattr(server, "PORTS_TRIED", 1)
+        with pytest.raises(gerd.GerdError, match=rf"ports {port} to {port}"):
+            server.listening(server.LOOPBACK, None)
+
+
+# The command
+
+
+def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) -> None:
+    command = [sys.executable, "-c", "from gerd.cli.app import main; main()", "view", str(file), "--port", "0"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout
+        told = process.stdout.readline()
+        port = int(re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C to stop\)", told)[1])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)  # kept open, as a browser would
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 200
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out, error) == (0, "stopped\n", "")
+
+
+def test_mistakes_are_told_before_anything_is_served(file: Path, dataset: Path, tmp_path: Path) -> None:
+    def refused(source: Path, **options: Any) -> str:
+        with pytest.raises(gerd.GerdError) as error:
+            server.serve(source, port=0, browser=False, **options)
+        return str(error.value)
+
+    assert "cannot be read" in refused(tmp_path / "nothing.yaml")
+    assert "is not a GERD dataset" in refused(tmp_path)
+    assert "--set goes with a config" in refused(dataset, overrides=["steps=3"])
+    assert "--set steps=0: steps" in refused(file, overrides=["steps=0"])
+    assert "is no address of this machine" in refused(file, host="nowhere.invalid")
+
+
+def test_without_the_extra_the_command_says_what_to_install(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "find_spec", lambda name: None)
+    with pytest.raises(gerd.GerdError, match=r"pip install 'gerd\[view\]'"):
+        server.serve(file)

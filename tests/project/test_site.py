@@ -1,0 +1,224 @@
+"""The site: it builds without a warning, every link and anchor leads somewhere, and nothing comes from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from support.pictures import LARGEST_DIFFERENCE, difference
+
+import gerd
+
+pytestmark = pytest.mark.xdist_group("site")  # built once, by one process at a time
+
+ROOT = Path(__file__).parents[2]
+for package in ("mkdocs", "material", "mkdocstrings"):
+    pytest.importorskip(package, reason=f"the site needs {package}: pip install '.[docs]'")
+
+LOADS = {"src", "srcset", "poster", "data"}  # attributes whose address a browser loads by itself
+NOT_LOADED = {"canonical", "prev", "next", "alternate"}  # kinds of <link> that it does not load
+STYLE_ADDRESS = re.compile(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""")
+
+
+class Page(HTMLParser):
+    """What a page loads, what it links to, and the names in it that can be linked to."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.loads: list[str] = []
+        self.links: list[str] = []
+        self.names: set[str] = {""}
+        self._style = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attributes}
+        self.names |= {given[name] for name in ("id", "name") if name in given}
+        self.loads += [given[name] for name in LOADS & set(given) if given[name]]
+        self.loads += addresses(given.get("style", ""))
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        elif "href" in given and given.get("rel") not in NOT_LOADED:
+            self.loads.append(given["href"])
+        self._style = tag == "style"
+
+    def handle_data(self, data: str) -> None:
+        if self._style:
+            self.loads += addresses(data)
+
+
+def addresses(style: str) -> list[str]:
+    return [one or other for one, other in STYLE_ADDRESS.findall(style)]
+
+
+def faults(folder: Path) -> list[str]:
+    """What is wrong with a site: something that it loads from elsewhere or does not have, or a link to nowhere."""
+    pages = {path: Page(path.read_text("utf-8")) for path in sorted(folder.rglob("*.html"))}
+    loads = [(path, address) for path, page in pages.items() for address in page.loads]
+    for path in folder.rglob("*.css"):
+        loads += [(path, address) for address in addresses(path.read_text("utf-8"))]
+    found = []
+    for path, address in loads:
+        there = urlsplit(address)
+        if there.scheme == "data":
+            continue
+        if there.scheme or there.netloc:
+            found.append(f"{path.name} loads {address}")
+        elif there.path and not target(folder, path, there.path).is_file():
+            found.append(f"{path.name} loads {address}, which is not there")
+    for path, page in pages.items():
+        for address in page.links:
+            there = urlsplit(address)
+            if there.scheme == "https":
+                continue
+            linked = target(folder, path, there.path)
+            if there.scheme or there.netloc or not linked.is_file():
+                found.append(f"{path.name} links to {address}, which is not there")
+            elif linked in pages and unquote(there.fragment) not in pages[linked].names:
+                found.append(f"{path.name} links to {address}, and there is no such place on that page")
+    return found
+
+
+def target(folder: Path, page: Path, address: str) -> Path:
+    """The file that an address on a page means; one that begins with / counts from the site's folder."""
+    if not address:
+        return page
+    file = Path(os.path.normpath((folder if address.startswith("/") else page.parent) / unquote(address).lstrip("/")))
+    return file / "index.html" if file.is_dir() else file
+
+
+def build(source: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(source / "mkdocs.yml")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # the theme's advertisement for its successor
+    return subprocess.run([*command, "--site-dir", str(folder)], capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT, folder)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return folder
+
+
+def test_everything_is_there_and_nothing_comes_from_elsewhere(site: Path) -> None:
+    documents = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    assert {path.stem for path in site.glob("*.html")} == documents | {"configs", "examples", "404"}
+    assert faults(site) == []
+    assert not list(site.rglob("*.py*"))
+
+
+def test_the_api_page_has_all_that_the_package_offers(site: Path) -> None:
+    names = Page((site / "api.html").read_text("utf-8")).names
+    for name in gerd.__all__:
+        assert any(place == f"gerd.{name}" or place.startswith(f"gerd.{name}.") for place in names), name
+    assert {"gerd.Recording.height", "gerd.Recording.T_velocity", "gerd.plot.events"} <= names
+    text = (site / "api.html").read_text("utf-8")
+    assert "Per event: noise that no moving edge caused." in text  # from the comment beside the field
+    assert re.search(r"<li>\s*(<p>)?<code>stride</code>: from window to window", text)
+
+
+def test_the_examples_are_on_the_site(site: Path) -> None:
+    for folder, kind in (("configs", "yaml"), ("examples", "py")):
+        names = Page((site / f"{folder}.html").read_text("utf-8")).names
+        for path in (ROOT / folder).rglob(f"*.{kind}"):
+            assert re.sub(r"\W", "-", path.relative_to(ROOT / folder).as_posix()) in names
+
+
+SOUND = {"index.html": "<h1 id=top>A</h1><a href='#top'></a><a href='b.html'></a>", "b.html": "<a href='./'></a>"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("b.html", "<script src='https://cdn.example/x.js'></script>", "loads https://cdn.example/x.js"),
+        ("b.html", "<script src='//cdn.example/x.js'></script>", "loads //cdn.example/x.js"),
+        ("b.html", "<link rel=preconnect href='https://fonts.example'>", "loads https://fonts.example"),
+        ("b.html", "<link rel=stylesheet href='https://fonts.example/a'>", "loads https://fonts.example/a"),
+        ("b.html", "<style>@import 'https://fonts.example/a'</style>", "loads https://fonts.example/a"),
+        ("b.html", "<p style='background: url(http://x.example/a)'>", "loads http://x.example/a"),
+        ("a.css", "@font-face { src: url('https://fonts.example/a.woff2') }", "loads https://fonts.example/a.woff2"),
+        ("b.html", "<img src='missing.png'>", "missing.png, which is not there"),
+        ("b.html", "<a href='c.html'></a>", "c.html, which is not there"),
+        ("b.html", "<a href='index.html#bottom'></a>", "no such place on that page"),
+        ("b.html", "<a href='#bottom'></a>", "no such place on that page"),
+        ("b.html", "<a href='file:///b.html'></a>", "which is not there"),
+    ],
+)
+def test_faults_are_found(name: str, text: str, message: str, tmp_path: Path) -> None:
+    for file, content in SOUND.items():
+        (tmp_path / file).write_text(content)
+    assert faults(tmp_path) == []
+    (tmp_path / name).write_text(text)
+    (fault,) = faults(tmp_path)
+    assert message in fault
+
+
+def test_broken_documents_do_not_build(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    for name in ("gerd", "configs", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "docs" / "api.md").write_text("# API\n")  # which takes most of the time
+    (tmp_path / "docs" / "new.md").write_text("# A page that the navigation does not have\n")
+    with (tmp_path / "docs" / "index.md").open("a") as file:
+        file.write("\n[page](nowhere.md), [place](how.md#nowhere), [file](../examples/nowhere.py)\n")
+    done = build(tmp_path, tmp_path / "out")
+    assert done.returncode != 0
+    assert done.stderr.count("WARNING") == 4, done.stderr
+    for message in ("nowhere.md", "how.md#nowhere", "examples.md#nowhere-py", "- new.md"):
+        assert message in done.stderr
+
+
+def test_in_a_browser_nothing_is_asked_for_elsewhere(site: Path) -> None:
+    """From the files, without a server."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("there is no chromium on this machine to show the site in")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="the package playwright, which drives it, is missing"
+    )
+    sandbox = [] if os.getuid() else ["--no-sandbox"]  # chromium does not start as root with it
+    wrong: list[str] = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=sandbox)
+        page = browser.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if elsewhere(request.url) else None)
+        for path in sorted(site.glob("[!4]*.html")):
+            page.goto(path.as_uri())
+            assert page.inner_text("h1")
+        browser.close()
+    assert wrong == []
+
+
+def elsewhere(address: str) -> bool:
+    return not address.startswith(("file:", "data:", "blob:", "about:"))
+
+
+@pytest.fixture(scope="module")
+def drawings() -> Any:
+    spec = importlib.util.spec_from_file_location("drawings", ROOT / "docs" / "drawings.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["axes", "tutorial"])
+def test_the_drawings_are_up_to_date(name: str, drawings: Any, tmp_path: Path) -> None:
+    kept = ROOT / "docs" / f"{name}.png"
+    assert difference(drawings.draw(name, tmp_path), kept) < LARGEST_DIFFERENCE, "run python docs/drawings.py"
+    assert kept.stat().st_size < 60_000
+    assert set(drawings.DRAWINGS) == {"axes", "tutorial"}

@@ -1,0 +1,212 @@
+"""Folders and object stores: the same bytes everywhere, whole files only, and errors that name the file.
+
+The object stores are fsspec's own in memory and, where s3fs and moto are installed, an S3 server on this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gerd
+from gerd.storage import places as module
+from gerd.storage.places import Bucket, Folder, MissingError, Store, store_at
+from gerd.storage.recordings import MANIFEST, shard_name
+
+SMALL = """
+seed: 8
+sensor: {width: 12, height: 9}
+steps: 3
+noise: {background: 0.01}
+actors:
+  - shape: square
+    translation: {start: uniform, velocity: {uniform: [-1, 1]}, acceleration: 0}
+    scale: {start: 4, acceleration: 0}
+sweep: {time_scale: [0.5, 2]}
+"""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """A bucket of an S3 server on this machine."""
+    server = pytest.importorskip("moto.server")
+    s3fs = pytest.importorskip("s3fs")
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    account = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**account, "AWS_ENDPOINT_URL": f"http://{host}:{port}"}.items():
+            patch.setenv(name, value)
+        s3fs.S3FileSystem().mkdir("bucket")
+        yield "s3://bucket"
+    running.stop()
+
+
+@pytest.fixture(params=["folder", "file", "memory", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a dataset can be, as a user writes it."""
+    if request.param == "s3":
+        return f"{request.getfixturevalue('s3')}/some/{uuid.uuid4()}"
+    pytest.importorskip("fsspec")
+    places = {
+        "folder": f"{tmp_path}/data",
+        "file": f"file://{tmp_path}/data",
+        "memory": f"memory://{uuid.uuid4()}/data",
+    }
+    return places[request.param]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store") / "local"
+    gerd.generate(gerd.parse(SMALL), folder, 70, workers=1)
+    return folder
+
+
+def content(store: Store) -> dict[str, bytes]:
+    return {name: store.read(name) for name in store.names()}
+
+
+def test_the_place_does_not_show(place: str, local: Path) -> None:
+    """Made whole, made in parts, continued, read in any order, verified."""
+    config, wanted = gerd.parse(SMALL), content(Folder(local))
+    data = gerd.generate(config, place, 70, workers=1)
+    assert content(data.store) == wanted
+    assert [fault for _, found in gerd.verify(place) for fault in found] == []
+    expected = gerd.Recordings(local)
+    for position in (139, 0, 64, 63, 5):
+        assert data[position].digest == expected[position].digest
+        assert data.window(position, 1, 3).events.tolist() == expected.window(position, 1, 3).events.tolist()
+    assert pickle.loads(pickle.dumps(data))[70].digest == expected[70].digest
+    data.store.remove(shard_name(1))
+    data.store.write(shard_name(2), b"half")
+    found = [str(fault) for _, faults in gerd.verify(place) for fault in faults]
+    assert any(line.startswith(f"{data.store.at(shard_name(1))}: is missing") for line in found)
+    for part in ((2, 2), (1, 2)):
+        gerd.generate(config, place, 70, workers=1, part=part)
+    assert content(data.store) == wanted
+
+
+def test_parts_in_any_place(place: str, local: Path) -> None:
+    config = gerd.parse(SMALL)
+    complete = [gerd.generate(config, place, 70, workers=1, part=(i, 3)).manifest["complete"] for i in (3, 1, 2)]
+    assert complete == [False, False, True]
+    assert content(store_at(place)) == content(Folder(local))
+
+
+def test_a_different_dataset_is_refused_in_any_place(place: str) -> None:
+    config = gerd.parse(SMALL)
+    gerd.generate(config, place, 1, workers=1)
+    with pytest.raises(gerd.StorageError, match="count is 1 there and 2 here"):
+        gerd.generate(config, place, 2, workers=1)
+    store = store_at(place)
+    store.remove(MANIFEST)
+    with pytest.raises(gerd.StorageError, match="holds files that are not a GERD dataset"):
+        gerd.generate(config, place, 1, workers=1)
+
+
+def test_what_is_missing_is_named_in_any_place(place: str) -> None:
+    store = store_at(place)
+    assert store.names() == set()
+    assert not store.exists()
+    for read in (store.read, store.open):
+        with pytest.raises(MissingError) as error:
+            read("file")
+        assert str(error.value) == f"{store.at('file')}: is missing"
+    with pytest.raises(gerd.StorageError, match="there is no such dataset"):
+        gerd.Recordings(place)
+    store.remove("file")
+    store.tidy()
+
+
+def test_ranges_are_read_whole(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Across the pieces in which an object store is read, and more of them than are kept."""
+    monkeypatch.setattr(module, "BLOCK", 100)
+    store, data = store_at(place), bytes(range(256)) * 8
+    with store.claimed(alone=True):
+        store.write("file", data)
+    file = store.open("file")
+    assert (file.size, file.name) == (len(data), store.at("file"))
+    for start, stop in ((0, 0), (0, 1), (99, 101), (100, 200), (0, len(data)), (1999, 2048), (2048, 2048), (150, 1500)):
+        assert file.read(start, stop) == data[start:stop], (start, stop)
+    with pytest.raises(gerd.StorageError, match="ends too early"):
+        file.read(2000, 2100)
+    file = store.open("file")
+    if isinstance(store, Folder):
+        os.truncate(store.at("file"), 5)
+    else:
+        store.write("file", b"short")
+    with pytest.raises(gerd.StorageError, match=r"file: (is damaged: it ends too early|cannot be read)"):
+        file.read(1000, 2048)
+
+
+@pytest.mark.parametrize("place", ["s3:/", "s3://", "memory:///", "ftp://host/data", "http://host/data", "S3://b/c"])
+def test_other_places_are_refused(place: str) -> None:
+    if "://" not in place:
+        assert isinstance(store_at(place), Folder)
+        return
+    with pytest.raises(gerd.StorageError, match="allowed are a folder, file://…, s3://…"):
+        store_at(place)
+
+
+def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "adlfs", None)
+    pytest.importorskip("fsspec")
+    with pytest.raises(gerd.StorageError, match=r"pip install 'gerd\[cluster\]' adlfs"):
+        gerd.Recordings("az://bucket/data")
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(gerd.StorageError, match=r"pip install 'gerd\[cluster\]' fsspec"):
+        gerd.Recordings("memory://data")
+
+
+def test_what_a_store_says_reaches_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever error of its own the driver has."""
+    memory = pytest.importorskip("fsspec.implementations.memory")
+    store = Bucket(f"memory://{uuid.uuid4()}")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise RuntimeError("access denied\nand more")
+
+    for operation, call in (
+        ("pipe_file", lambda: store.write("file", b"")),
+        ("cat_file", lambda: store.read("file")),
+        ("ls", store.names),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(memory.MemoryFileSystem, operation, refuse)
+            with pytest.raises(gerd.StorageError, match=r"^memory://.*: cannot be \w+: access denied$"):
+                call()
+
+
+def test_a_store_in_memory_is_not_shared_with_workers(local: Path) -> None:
+    pytest.importorskip("fsspec")
+    data = gerd.generate(gerd.parse(SMALL), f"memory://{uuid.uuid4()}", 70, workers=4)
+    assert content(data.store) == content(Folder(local))
+
+
+def test_an_object_store_on_the_command_line(s3: str, tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    gerd_ = [sys.executable, "-c", "from gerd.cli.app import main; main()"]
+    place = f"{s3}/{uuid.uuid4()}"
+    for words, expected in (
+        (["generate", "small.yaml", place, "-n", "70", "--workers", "2"], f"{place}: 140 recordings in 3 shards"),
+        (["info", place], f"dataset     {place}, complete"),
+        (["verify", place], f"{place}: 140 recordings, all sound"),
+    ):
+        result = subprocess.run([*gerd_, *words], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
+        assert result.stdout.startswith(expected), result.stderr
+    missing = subprocess.run(
+        [*gerd_, "generate", "small.yaml", "s3://nowhere/x"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("error: s3://nowhere/x/manifest.json: cannot be written: ")
+    assert missing.stderr.count("\n") == 1

@@ -1,0 +1,218 @@
+"""Generation on a Ray cluster: the same bytes as on one machine, no more work under way than needed, clear failures."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gerd
+from gerd.storage import ray_workers as engine
+from gerd.storage.recordings import SHARD_SIZE
+
+ray = pytest.importorskip("ray")
+
+from support.ray_cluster import CONFIG, content, running  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("ray")
+FAMILY = CONFIG + "sweep: {time_scale: [0.5, 1, 2], noise.event: [0, 0.5]}\n"
+# Turning does not move the outline of a circle, but it moves that of an ellipse: a few recordings cannot be drawn.
+FAILING = CONFIG.replace("square", "circle").replace(
+    "scale: {start: 4, acceleration: 0}",
+    f"scale: {{start: {{choice: {[[4, 8]] * 40 + [[5, 5]]}}}, acceleration: 0}}\n"
+    "    rotation: {velocity: {boundary: 1}, acceleration: 0}",
+)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with running(2) as started:
+        yield started
+
+
+def generate(folder: Path | str, cluster: Any, text: str = CONFIG, count: int = 330, **options: Any) -> gerd.Recordings:
+    return gerd.generate(gerd.parse(text), folder, count, engine="ray", address=cluster.address, **options)
+
+
+def test_the_engine_does_not_show(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with a relative folder, members of a sweep, and when it is continued."""
+    monkeypatch.chdir(tmp_path)
+    made: list[int] = []
+    config = gerd.parse(FAMILY)
+    gerd.generate(config, "local", 60, workers=1)
+    generate("ray", cluster, FAMILY, 60, progress=made.append)
+    assert content(tmp_path / "ray") == content(tmp_path / "local")
+    assert sum(made) == 360
+    manifest = tmp_path / "ray" / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b'"complete": true', b'"complete": false'))
+    (tmp_path / "ray" / "shard-000001.safetensors").unlink()
+    (tmp_path / "ray" / "shard-000003.safetensors").write_bytes(b"half")
+    generate("ray", cluster, FAMILY, 60)
+    assert content(tmp_path / "ray") == content(tmp_path / "local")
+    assert not ray.is_initialized()
+
+
+def test_ranges_grow_and_few_are_under_way(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """These shards are small, so that a range of one would be over at once; two workers need no more than four."""
+    under_way, sizes, result, wait = [], [], engine._result, ray.wait
+
+    def waited(references: list[Any], **options: Any) -> Any:
+        under_way.append(len(references))
+        return wait(references, **options)
+
+    def returned(*arguments: Any) -> Any:
+        sizes.append(len(arguments[-1]))
+        return result(*arguments)
+
+    monkeypatch.setattr(ray, "wait", waited)
+    monkeypatch.setattr(engine, "_result", returned)
+    generate(tmp_path / "data", cluster, count=64 * SHARD_SIZE)
+    assert max(under_way) == 4
+    assert sum(sizes) == 64
+    assert sizes[0] == 1
+    assert 4 < max(sizes) <= 16
+    assert sizes[-1] <= 2  # the last ranges are short, so that both workers end together
+    assert not [fault for _, found in gerd.verify(tmp_path / "data") for fault in found]
+
+
+def test_a_failure_names_the_recording_and_the_command_fails(cluster: Any, tmp_path: Path) -> None:
+    with pytest.raises(gerd.GerdError, match="does not move the outline") as there:
+        generate(tmp_path / "ray", cluster, FAILING)
+    index = int(str(there.value).removeprefix("recording ").partition(":")[0])
+    gerd.simulate(gerd.parse(FAILING), index - 1)
+    with pytest.raises(gerd.ConfigError, match="does not move the outline"):
+        gerd.simulate(gerd.parse(FAILING), index)
+    assert there.value.exit_code == 2
+    assert not gerd.Recordings(tmp_path / "ray").manifest["complete"]
+    with pytest.raises(gerd.GerdError, match=r"^recording \d+: "):
+        gerd.generate(gerd.parse(FAILING), tmp_path / "local", 330, workers=2)
+
+
+@pytest.mark.long
+def test_a_bug_in_a_worker_comes_with_its_traceback_and_the_recording(cluster: Any, tmp_path: Path) -> None:
+    """Code of the user that spoils the program itself."""
+    (tmp_path / "spoils.py").write_text(
+        "from gerd import simulation\n"
+        "real = simulation.run\n"
+        "def run(scenes, **options):\n"
+        "    assert 77 not in scenes.indices, 'seventy-seven'\n"
+        "    return real(scenes, **options)\n"
+        "def push(t):\n"
+        "    simulation.run = run\n"
+        "    return 0\n"
+    )
+    text = CONFIG.replace("acceleration: 0}\n    scale", 'acceleration: {function: "spoils:push"}}\n    scale')
+    program = (
+        "import sys, gerd; text, folder, address = sys.argv[1:]\n"
+        "config = gerd.parse(text, directory=folder, trust=True)\n"
+        "gerd.generate(config, f'{folder}/data', 330, engine='ray', address=address)"
+    )
+    command = [sys.executable, "-c", program, text, str(tmp_path), cluster.address]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "AssertionError: seventy-seven" in result.stderr
+    assert "while making recording 77" in result.stderr
+
+
+def test_workers_have_gpus_if_the_cluster_has() -> None:
+    assert engine.choose_device({"CPU": 8.0, "GPU": 2.0}, None) == ("GPU", "cuda")
+    assert engine.choose_device({"CPU": 8.0}, None) == ("CPU", "cpu")
+    assert engine.choose_device({"CPU": 8.0, "GPU": 2.0}, "cpu") == ("CPU", "cpu")
+    for resources, device, message in (
+        ({"CPU": 8.0}, "cuda", "the cluster has no GPU"),
+        ({}, None, "the cluster has no CPU"),
+        ({"CPU": 8.0}, "cuda:1", "allowed are cpu and cuda"),
+    ):
+        with pytest.raises(gerd.GerdError, match=message):
+            engine.choose_device(resources, device)
+
+
+@pytest.mark.long
+def test_workers_are_sent_to_the_gpus(cluster: Any, tmp_path: Path) -> None:
+    """Where there is no GPU a node pretends to have one; what its worker says about it reaches the user."""
+    import torch
+
+    node = cluster.add_node(num_cpus=0, num_gpus=1, object_store_memory=80 * 2**20)
+    cluster.wait_for_nodes()
+    try:
+        if torch.cuda.is_available():
+            generate(tmp_path / "data", cluster, FAMILY, 60)
+        else:
+            with pytest.raises(gerd.GerdError, match=r"recordings? 0.*device 'cuda': cannot be used"):
+                generate(tmp_path / "data", cluster, FAMILY, 60)
+            generate(tmp_path / "data", cluster, FAMILY, 60, device="cpu")
+        gerd.generate(gerd.parse(FAMILY), tmp_path / "local", 60, workers=1)
+        assert content(tmp_path / "data") == content(tmp_path / "local")
+    finally:
+        cluster.remove_node(node)
+
+
+def test_a_cluster_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    for wrong in (address, "nonsense"):
+        with pytest.raises(gerd.GerdError, match=f"there is no cluster at {wrong} .*ray start --head"):
+            gerd.generate(gerd.parse(CONFIG), tmp_path / "data", 1, engine="ray", address=wrong)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(gerd.GerdError, match=r"pip install 'gerd\[cluster\]'"):
+        gerd.generate(gerd.parse(CONFIG), tmp_path / "data", 1, engine="ray")
+    assert not (tmp_path / "data").exists()
+
+
+def test_what_a_cluster_cannot_do_is_refused(cluster: Any, tmp_path: Path) -> None:
+    with pytest.raises(gerd.GerdError, match="lives in the memory of one process"):
+        generate("memory://cluster", cluster)
+    config = gerd.parse(CONFIG)
+    for options, message in (
+        ({"engine": "rya"}, "engine 'rya': allowed are local and ray"),
+        ({"address": "here:1"}, "address here:1: goes with the engine ray"),
+    ):
+        with pytest.raises(gerd.GerdError, match=message):
+            gerd.generate(config, tmp_path / "data", 1, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.long
+def test_a_folder_that_the_nodes_do_not_share_is_named(cluster: Any, tmp_path: Path) -> None:
+    """The driver has a file system of its own mounted where the workers see an empty folder, or none."""
+    mount = f"mount -t tmpfs tmpfs {tmp_path}"
+    if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True).returncode:
+        pytest.skip("a file system cannot be mounted here")
+    program = (
+        "import sys, gerd; text, folder, address = sys.argv[1:]\n"
+        "try: gerd.generate(gerd.parse(text), folder, 10, engine='ray', address=address)\n"
+        "except gerd.GerdError as error: print(error)"
+    )
+    made = [sys.executable, "-c", program, CONFIG, str(tmp_path / "data"), cluster.address]
+    result = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh", *made], capture_output=True, text=True
+    )
+    assert "does not see" in result.stdout, result.stderr
+    assert "all machines must share the folder" in result.stdout
+
+
+def test_a_caller_that_is_connected_stays_connected(cluster: Any, tmp_path: Path) -> None:
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        gerd.generate(gerd.parse(CONFIG), tmp_path / "data", 10, engine="ray")
+        assert ray.is_initialized()
+    finally:
+        ray.shutdown()
+
+
+def test_nothing_of_a_cluster_is_needed_on_one_machine(tmp_path: Path) -> None:
+    """Neither Ray nor fsspec is imported for a dataset in a folder."""
+    program = (
+        "import sys, gerd; gerd.generate(gerd.parse(sys.argv[1]), 'data', 70, workers=1); gerd.Recordings('data')[69]\n"
+        "print(*sorted({'ray', 'fsspec'} & sys.modules.keys()))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, CONFIG], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == ""
+    assert (tmp_path / "data" / "manifest.json").exists()

@@ -1,0 +1,217 @@
+"""The networks: integrators against closed forms and SciPy, covariance of the channels, heat maps and shapes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+
+from gerd.errors import GerdError
+from gerd.studies.networks import (
+    TIME_CONSTANTS,
+    Layers,
+    ScaleChannels,
+    VelocityChannels,
+    fused,
+    gaussian_derivatives,
+    integrate,
+    integrate_loop,
+    moving_trace,
+    place_of,
+)
+
+TINY = Layers((2, 4, 3, 1), (3, 3, 3), (2, 1, 1))
+
+
+def noise(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@given(mu=st.floats(0.3, 50), steps=st.integers(1, 40), trace=st.booleans())
+def test_the_fast_integrator_is_the_loop_and_both_are_the_filter_of_scipy(mu: float, steps: int, trace: bool) -> None:
+    x = noise(2, steps, 3)
+    alpha = math.exp(-1 / mu)
+    known = lfilter([1.0 if trace else 1 - alpha], [1.0, -alpha], x.numpy(), axis=1)
+    loop = integrate_loop(x, mu, trace)
+    fast = integrate(x[:, None], torch.tensor([mu], dtype=torch.float64), trace)[:, 0]
+    bound = steps * 4 * np.finfo(np.float64).eps * float(x.abs().max()) * steps
+    assert np.abs(loop.numpy() - known).max() <= bound
+    assert np.abs(fast.numpy() - known).max() <= bound
+
+
+def test_channels_are_integrated_each_with_its_own_time_constant() -> None:
+    mus = torch.tensor([1.25, 5.0, 20.0]).double()
+    x = noise(2, 3, 11, 4, 5)
+    together = integrate(x, mus)
+    for k, mu in enumerate(mus.tolist()):
+        torch.testing.assert_close(together[:, k], integrate_loop(x[:, k], mu), rtol=0, atol=1e-13)
+    shared = integrate(x[:, :1], mus, trace=True)
+    for k, mu in enumerate(mus.tolist()):
+        torch.testing.assert_close(shared[:, k], integrate_loop(x[:, 0], mu, trace=True), rtol=0, atol=1e-13)
+
+
+def test_the_two_gains() -> None:
+    """A constant input ends at 1 with unit gain; an impulse decays by α per step in the trace."""
+    ones, impulse = torch.ones(1, 200, 1).double(), torch.zeros(1, 20, 1).double()
+    impulse[:, 0] = 1
+    alpha = math.exp(-1 / 5)
+    assert integrate_loop(ones, 5.0)[0, -1].item() == pytest.approx(1)
+    known = torch.tensor([alpha**t for t in range(20)]).double()
+    torch.testing.assert_close(integrate_loop(impulse, 5.0, trace=True)[0, :, 0], known)
+
+
+def test_gradients_flow_through_the_fast_integrator() -> None:
+    x = noise(1, 1, 6, 2).requires_grad_()
+    assert torch.autograd.gradcheck(lambda v: integrate(v, torch.tensor([2.0, 4.0]).double()), (x,))
+
+
+def test_gaussian_derivatives() -> None:
+    """Norm 1, with the symmetries of derivatives, and in the proportions of the Hermite polynomials."""
+    kernels = gaussian_derivatives(9, (1.5,)).double()
+    assert kernels.shape == (6, 9, 9)
+    torch.testing.assert_close(kernels.flatten(1).norm(dim=1), torch.ones(6).double())
+    bell, by_x, by_y, by_xx, by_xy, by_yy = kernels
+    for odd in (by_x, by_xy):
+        torch.testing.assert_close(odd, -odd.flip(1))
+    torch.testing.assert_close(by_y, by_x.T)
+    torch.testing.assert_close(by_yy, by_xx.T)
+    x = torch.arange(9).double() - 4
+    torch.testing.assert_close((by_x / bell)[4], (by_x / bell)[4, 3] * -x, atol=1e-6, rtol=1e-5)
+    zero = (x * x / 1.5**2 - 1)[:4] * (by_xx / bell)[4, 4] / -1
+    torch.testing.assert_close((by_xx / bell)[4, :4], zero, atol=1e-5, rtol=1e-5)
+
+
+def test_the_place_of_a_heat_map() -> None:
+    heat = torch.zeros(4, 8)
+    heat[1, 6] = 1.0
+    assert place_of(heat, width=80, height=40).tolist() == [65.0, 15.0]
+    assert place_of(torch.full((4, 8), 1 / 32), width=80, height=40).tolist() == [40.0, 20.0]
+
+
+def test_fusion_is_a_weighted_sum_of_the_channels_distributions() -> None:
+    logits = noise(2, 3, 4, 5, 6, seed=3)
+    reading = fused(logits, 60, 50, "evidence")
+    joint = torch.softmax(logits.permute(0, 2, 1, 3, 4).flatten(2), dim=-1).unflatten(2, (3, 5, 6))
+    torch.testing.assert_close(reading.place, place_of(joint.sum(2), 60, 50))
+    torch.testing.assert_close(reading.weights, joint.sum((-1, -2)).permute(0, 2, 1))
+    each = torch.softmax(logits.flatten(-2), dim=-1).unflatten(-1, (5, 6))
+    torch.testing.assert_close(reading.places, place_of(each, 60, 50))
+    uniform = fused(logits, 60, 50, "uniform")
+    torch.testing.assert_close(uniform.place, place_of(each.mean(1), 60, 50))
+    assert (uniform.weights == 1 / 3).all()
+
+
+def test_the_network_has_the_layers_of_the_paper() -> None:
+    network = ScaleChannels()
+    assert [tuple(weight.shape) for weight in network.weights] == [
+        (12, 2, 7, 7),
+        (36, 12, 7, 7),
+        (16, 36, 9, 9),
+        (16, 16, 9, 9),
+        (1, 16, 9, 9),
+    ]
+    assert TIME_CONSTANTS == (1.25, 2.5, 5.0, 10.0, 20.0)
+    bank = gaussian_derivatives(7)
+    for number in (0, 1):  # every receptive field is one of the bank, up to its sign and size
+        fields = network.weights[number].detach().flatten(2)
+        alike = (torch.nn.functional.normalize(fields, dim=-1) @ bank.flatten(1).T).abs().amax(-1)
+        torch.testing.assert_close(alike, torch.ones_like(alike))
+    frames = torch.rand(2, 7, 2, 32, 24) < 0.05
+    reading = ScaleChannels(layers=TINY).read(frames)
+    assert reading.place.shape == (2, 7, 2)
+    assert reading.places.shape == (2, 5, 7, 2)
+    torch.testing.assert_close(reading.weights.sum(1), torch.ones(2, 7))
+    assert (reading.place >= 0).all()
+    assert (reading.place <= torch.tensor([24, 32])).all()
+
+
+def test_a_single_channel_is_that_channel_of_the_larger_network() -> None:
+    frames = torch.rand(2, 9, 2, 16, 16) < 0.1
+    many, one = ScaleChannels(layers=TINY, seed=4), ScaleChannels([5.0], layers=TINY, seed=4)
+    torch.testing.assert_close(one(frames), many.read(frames).places[:, 2])
+
+
+def test_weights_depend_on_the_seed_alone() -> None:
+    torch.manual_seed(1)
+    first = ScaleChannels(layers=TINY, seed=7).weights[2]
+    torch.manual_seed(2)
+    assert torch.equal(first, ScaleChannels(layers=TINY, seed=7).weights[2])
+    assert not torch.equal(first, ScaleChannels(layers=TINY, seed=8).weights[2])
+
+
+def covariance_gap(mu: float) -> tuple[float, float]:
+    """How far s·f(s·t) at μ / s, and at μ, is from f(t) at μ: of logits, in units of their spread."""
+    s, steps = 2, int(4 * mu)
+    network = ScaleChannels([mu, mu / s], layers=TINY, seed=1).double()
+    for bias in network.biases:  # so that the amplitude matters in every layer
+        bias.data = torch.linspace(-0.3, 0.3, len(bias)).double()
+
+    def frames(t: torch.Tensor) -> torch.Tensor:
+        wave = torch.sin(4 * t / mu)[:, None, None, None] + torch.linspace(0, 3, 2 * 8 * 8).reshape(2, 8, 8)
+        return (torch.sin(wave) + 1.2).double()[None] / mu
+
+    with torch.no_grad():
+        slow = network.logits(frames(torch.arange(steps) + 0.5))[0, 0, s - 1 :: s]  # the end of each pair of steps
+        fast = network.logits(s * frames((torch.arange(steps // s) + 0.5) * s))[0]
+    matched, unmatched = ((fast[k] - slow).abs().max() / slow.std() for k in (1, 0))
+    return float(matched), float(unmatched)
+
+
+def test_the_channel_with_mu_over_s_sees_at_scale_s_what_mu_sees_at_1() -> None:
+    """The difference is that of the grid of steps: it halves with the step. Without the match it stays."""
+    coarse, fine = covariance_gap(40.0), covariance_gap(80.0)
+    assert fine[0] == pytest.approx(coarse[0] / 2, rel=0.2)
+    assert coarse[0] < 0.1
+    assert fine[1] > 10 * fine[0]
+
+
+@given(velocity=st.tuples(st.integers(-3, 3), st.integers(-3, 3)))
+def test_a_moving_trace_of_what_moves_with_it_stays_sharp(velocity: tuple[int, int]) -> None:
+    """A dot that moves by the channel's velocity leaves one dot with the sum of a geometric series."""
+    right, down = velocity
+    x = torch.zeros(1, 5, 41, 41, 1)
+    for step in range(5):
+        x[0, step, 20 + down * step, 20 + right * step, 0] = 1
+    trace = moving_trace(x, 5.0, velocity)[0, ..., 0]
+    alpha = math.exp(-1 / 5)
+    for step in range(5):
+        assert trace[step, 20 + down * step, 20 + right * step].item() == pytest.approx(
+            sum(alpha**k for k in range(step + 1)), rel=1e-6
+        )
+        assert int((trace[step] > 0).sum()) == 1
+
+
+def test_velocity_channels_are_covariant_under_a_boost() -> None:
+    """What a channel at rest says of a scene, the channel with the boost's velocity says of the boosted one, moved."""
+    layers = Layers((2, 4, 3, 1), (3, 3, 3), (1, 1, 1))
+    network = VelocityChannels([(0, 0), (2, 1)], mu=3.0, layers=layers, seed=2)
+    still = torch.zeros(1, 6, 2, 48, 48)
+    still[:, :, :, 10:16, 12:17] = (torch.rand(1, 6, 2, 6, 5, generator=torch.Generator().manual_seed(0)) < 0.5).float()
+    boosted = torch.stack([still[:, t].roll((t, 2 * t), (-2, -1)) for t in range(6)], dim=1)
+    with torch.no_grad():
+        a, b = network.logits(still)[0, 0], network.logits(boosted)[0, 1]
+    for t in range(6):
+        torch.testing.assert_close(b[t, 4:40, 4:40].roll((-t, -2 * t), (0, 1))[2:20, 2:20], a[t, 6:24, 6:24])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ScaleChannels([]), "allowed are positive time constants"),
+        (lambda: ScaleChannels([-1.0]), "allowed are positive time constants"),
+        (lambda: ScaleChannels(fusion="best"), "allowed: evidence, uniform"),  # type: ignore[arg-type]
+        (lambda: Layers((2, 3), (3, 3), (1, 1)), "one kernel and one pool for each layer"),
+        (lambda: Layers((2, 3, 1), (3, 4), (1, 1)), "odd sizes"),
+        (lambda: VelocityChannels([(0.5, 0)]), "whole pixels per step"),  # type: ignore[list-item]
+        (lambda: ScaleChannels(layers=TINY)(torch.zeros(2, 3, 16, 16)), "allowed: (batch, steps, 2, height, width)"),
+    ],
+)
+def test_mistakes_are_named(make: object, message: str) -> None:
+    with pytest.raises(GerdError) as caught:
+        make()  # type: ignore[operator]
+    assert message in str(caught.value)

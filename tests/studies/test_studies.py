@@ -1,0 +1,530 @@
+"""The studies at their smallest size: computed without the drawing packages, continued after a kill, drawn again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+from gerd.cli.app import app
+from gerd.config.sweep import with_values
+from gerd.errors import GerdError
+from gerd.measures.measure import Curve, effect_size, summary
+from gerd.studies import covariance, noise, sparse, symmetry, timescale, timescale_report
+from gerd.studies.lab import drawing, folder
+from gerd.studies.lab.comparison import LARGE, Comparison, each_seed
+from gerd.studies.lab.running import STUDIES, run_study
+from gerd.studies.lab.training import (
+    TINY,
+    Clock,
+    Data,
+    Order,
+    OutOfTimeError,
+    Size,
+    _batches,
+    anchored_loss,
+    errors,
+    place_loss,
+    recordings,
+    train,
+)
+from gerd.studies.networks import ScaleChannels
+
+HEAVY = ("matplotlib", "typer", "rich", "scipy.stats", "safetensors", "PIL", "contourpy")
+BARE = """
+import runpy, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name in {heavy!r}:
+            raise ImportError("not on this machine: " + name)
+sys.meta_path.insert(0, Refuse())
+for study in {studies!r}:
+    sys.argv = [study, "--size", "smoke", "--out", {out!r} + "/" + study]
+    runpy.run_module("gerd.studies." + study, run_name="__main__", alter_sys=True)
+"""
+SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layers=TINY, first_step=20)
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All studies, each computed by a bare command in a process that cannot import what only reports need."""
+    base = tmp_path_factory.getbasetemp()
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "studies"
+    log = out / "log"
+    try:
+        out.mkdir()  # by one of pytest-xdist's workers; the others wait for it
+    except FileExistsError:
+        while not log.exists():
+            time.sleep(0.2)
+    else:
+        program = BARE.format(heavy=HEAVY, studies=STUDIES, out=str(out))
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        (out / "part").write_text(f"{run.stderr}\nexit code {run.returncode}")
+        (out / "part").rename(log)
+    text = log.read_text()
+    assert text.endswith("exit code 0"), text
+    assert text.count("draw the report with") == len(STUDIES)
+    return out
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_report_is_drawn_from_what_was_computed(study: str, computed: Path) -> None:
+    out = computed / study
+    before = (out / "results.json").read_bytes()
+    result = CliRunner().invoke(app, ["study", study, "--from", str(out)])
+    assert result.exit_code == 0, result.output
+    text = (out / "report.md").read_text("utf-8")
+    assert text.startswith("# ")
+    assert "## Conclusions" in text
+    figures = re.findall(r"!\[\w+\]\((\w+)\.png\)", text)
+    assert figures
+    for name in figures:
+        with Image.open(out / f"{name}.png") as picture:
+            assert picture.convert("L").getextrema()[0] < 128  # something is drawn
+        assert "</svg>" in (out / f"{name}.svg").read_text("utf-8")
+    assert len((out / "summary.csv").read_text("utf-8").splitlines()) > 9
+    if study in ("timescale", "sparse", "covariance"):
+        check_cells(out / "channels.csv")
+    assert {"config.yaml", "settings.json", "runs"} <= {file.name for file in out.iterdir()}
+    assert (out / "results.json").read_bytes() == before
+    assert str(out.parent) not in text.replace(f"--out {out}", "")
+
+
+def check_cells(file: Path) -> None:
+    """Every number of every covariance matrix has its sample size and its interval."""
+    with open(file, newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) % (5 * 9) == 0
+    assert rows
+    for row in rows:
+        number = {name: float(value) for name, value in row.items() if name != "model"}
+        assert number["n"] >= 5
+        assert number["median_interval_low_px"] <= number["median_px"] <= number["median_interval_high_px"]
+        assert number["share_interval_low"] <= number["mean_share"] <= number["share_interval_high"]
+    assert any(float(row["median_interval_low_px"]) < float(row["median_interval_high_px"]) for row in rows)
+
+
+def test_the_seeds_of_a_number_in_one_line() -> None:
+    assert drawing.over_seeds([(1.0, (0.5, 1.5)), (2.0, (1.25, 4.0))]) == "1.50 (0.50 to 4.00)"
+    assert drawing.over_seeds([(1.0, (0.5, 1.5))]) == "1.00 (0.50 to 1.50)"
+
+
+def test_mixed_noise_is_that_of_the_noisy_training() -> None:
+    clean = noise.stimuli(32)
+    trained = with_values(clean, {f"noise.{name}": level for name, level in noise.LEVELS.items()})
+    for multiple, expected in ((0.0, clean), (1.0, trained)):
+        found = recordings(clean, 3, 2, "cpu", noise.mixed(multiple))
+        wanted = recordings(expected, 3, 2, "cpu")
+        assert torch.equal(found.frames, wanted.frames)
+        assert torch.equal(found.places, wanted.places)
+
+
+def test_drawing_again_gives_the_same_files_elsewhere(computed: Path, tmp_path: Path) -> None:
+    for folder_ in (tmp_path / "a", tmp_path / "b"):
+        run_study("noise", folder_, computed / "noise", "full", {}, device="cpu", seed=0, minutes=None)
+    names = {file.name for file in (tmp_path / "a").iterdir()}
+    assert names == {"report.md", "noise.png", "noise.svg", "summary.csv"}
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def test_results_have_every_number_and_what_made_them(computed: Path) -> None:
+    results = folder.read_results(computed / "timescale", "timescale")
+    assert set(results["made"]["versions"]) == {"gerd", "torch", "numpy", "python"}
+    assert "gerd.studies.timescale" in results["made"]["command"]
+    assert results["settings"]["seed"] == 0
+    assert set(results["runs"]) == set(timescale.MODELS)
+    run = results["runs"][timescale.MULTI]["0"]
+    for scale in timescale.SCALES:
+        count = 5 if scale == 1 else 6
+        assert len(run["errors"][f"{scale:g}"]) == count
+        assert np.shape(run["channels"][f"{scale:g}"]) == (5, count)
+        np.testing.assert_allclose(np.sum(run["weights"][f"{scale:g}"], axis=0), 1, atol=1e-3)
+
+
+def test_training_reduces_the_loss(computed: Path) -> None:
+    results = folder.read_results(computed / "timescale", "timescale")
+    for model, runs in results["runs"].items():
+        losses = runs["0"]["losses"]
+        assert losses[-1] < 0.98 * losses[0], model
+
+
+def test_a_network_learns_the_place_of_a_square() -> None:
+    """Twelve recordings and a minute fraction of the training: already nearer than before, and than chance."""
+    config = timescale.stimuli(32)
+    data = recordings(config, 0, 12, "cpu")
+    order = Order(Size(side=32, training=12, tests=4, epochs=20, batch=4, seeds=1, layers=TINY), say=lambda _: None)
+    network = ScaleChannels([2.5], layers=TINY, seed=0)
+    before = errors(network, data, 20).fused.mean()
+    file = Path("unused.pt")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gerd.studies.lab.training._save", lambda state, file: None)
+        train(network, data, place_loss(order.recipe), order, 0, file, "test")
+    after = errors(network, data, 20).fused.mean()
+    assert after < 0.6 * before
+
+
+def trained(file: Path, order: Order) -> dict[str, torch.Tensor]:
+    network = ScaleChannels([1.25, 5.0], layers=TINY, seed=0)
+    data = recordings(timescale.stimuli(32), 0, 12, "cpu")
+    train(network, data, anchored_loss(order.recipe, 1), order, 0, file, "test")
+    return network.state_dict()
+
+
+class Once(Clock):
+    """A clock that lets one epoch pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "epochs", 0)
+
+    def check(self) -> None:
+        object.__setattr__(self, "epochs", self.epochs + 1)  # type: ignore[attr-defined]
+        if self.epochs > 1:  # type: ignore[attr-defined]
+            raise OutOfTimeError("the time is over")
+
+
+def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path: Path) -> None:
+    said: list[str] = []
+    whole = trained(tmp_path / "whole.pt", Order(SMALLEST, say=said.append))
+    assert [line.split(",")[0] for line in said] == [f"test: epoch {k}/3" for k in (1, 2, 3)]
+    for _ in range(2):
+        with pytest.raises(OutOfTimeError):
+            trained(tmp_path / "parts.pt", Order(SMALLEST, clock=Once(), say=said.append))
+    parts = trained(tmp_path / "parts.pt", Order(SMALLEST, say=said.append))
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    again = trained(tmp_path / "whole.pt", Order(SMALLEST, say=lambda line: pytest.fail(line)))
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.pt").write_bytes(b"not weights")
+    with pytest.raises(GerdError, match=r"x\.pt: cannot be read; delete it"):
+        trained(tmp_path / "x.pt", Order(SMALLEST))
+
+
+def test_a_study_continues_where_it_was(computed: Path, tmp_path: Path) -> None:
+    """A finished run is not trained again; one that is missing is, to the same numbers."""
+    out = tmp_path / "covariance"
+    subprocess.run(["cp", "-r", str(computed / "covariance"), str(out)], check=True)
+    for file in ("results.json", "runs/at-rest-only-0.json"):
+        (out / file).unlink()
+    said: list[str] = []
+    order = folder.order(covariance.SIZES, "smoke", {}, say=said.append)
+    results = covariance.compute(out, order)
+    assert said == []  # weights were there, errors were not
+    known = folder.read_results(computed / "covariance", "covariance")
+    assert results["runs"] == known["runs"]
+
+
+CHANCE = asdict(summary([8.0, 9.0, 10.0]))
+
+
+def invented(multi: float, best: float = 3.0) -> dict[str, Any]:
+    """Results in which the network with five time constants has this error, at every scale, and others have more."""
+    rng = np.random.default_rng(0)
+
+    def run(error: float, channels: int) -> dict[str, Any]:
+        keys = [f"{scale:g}" for scale in timescale.SCALES]
+        return {
+            "losses": [1.0],
+            "seconds": 1.0,
+            "errors": {key: (error + rng.normal(0, 0.3, 30)).tolist() for key in keys},
+            "channels": {key: (error + rng.random((channels, 30))).tolist() for key in keys},
+            "weights": {key: np.full((channels, 30), 1 / channels).tolist() for key in keys},
+        }
+
+    models = {timescale.MULTI: multi, timescale.ANCHORED: 3.0, timescale.UNIFORM: 6.0}
+    models |= {single: best if single == timescale.SINGLES[0] else 5.0 for single in timescale.SINGLES}
+    runs = {
+        model: {str(seed): run(error, 1 if model in timescale.SINGLES else 5) for seed in range(2)}
+        for model, error in models.items()
+    }
+    settings = {"seed": 0, "seeds": 2, "kept": 0.25, "side": 32, "training": 10, "tests": 30, "epochs": 1}
+    made = {"date": "2026-01-01", "command": "gerd", "device": "x", "seconds": 1, "versions": {}}
+    return {"study": "timescale", "made": made, "settings": settings, "chance": CHANCE, "runs": runs}
+
+
+def test_conclusions_follow_from_the_numbers() -> None:
+    """Invented results of three kinds: better than all, better than the middle only, and worse than all."""
+    every, some, none = (" ".join(timescale_report.conclusions(invented(error))) for error in (2.0, 3.6, 8.0))
+    assert "paper's result holds, in every seed: " in every
+    assert "better than every single one at 8 of 8 unseen scales. So the gain is not" in every
+    assert "μ = 1.25, surely better at 8 and surely worse at 0 of 8" in every
+    assert "against uniform channels, surely better at 8 and surely worse at 0 of 8" in every
+    assert "paper's result holds, in every seed: " in some
+    assert "better than every single one at 0 of 8 unseen scales. From" in some
+    assert "μ = 1.25, surely better at 0 and surely worse at 8 of 8" in some
+    assert "paper's result does not hold at every scale: " in none
+    assert "d > 0.8 at 0 of 8 unseen scales" in none
+    one = invented(2.0)
+    one["runs"] = {model: {"0": one["runs"][model]["0"]} for model in timescale.SIZES["quick"].models}
+    said = " ".join(timescale_report.conclusions(one))
+    assert "paper's result holds: against μ = 5 alone, " in said
+    assert "have d > 0.8 at 8 of 8 unseen scales. The smallest d is " in said
+    assert "of μ = 1.25 and 5 at 8 of 8 unseen scales. From" in said  # not said of time constants that were not trained
+    assert "over 9 scales × 1 seed: " in said
+    mixed = invented(2.0)
+    mixed["runs"][timescale.MULTI]["1"]["errors"]["4"] = [6.0 + k / 100 for k in range(30)]  # one seed fails at s = 4
+    said = " ".join(timescale_report.conclusions(mixed))
+    assert "paper's result holds on average, and not in every seed: " in said
+    assert "d > 0.8 at 8 of 8 unseen scales in the mean of the seeds, and at 7 in every seed" in said
+
+
+def test_a_report_of_fewer_networks(tmp_path: Path) -> None:
+    """The middle time constant is the best single one, and the only one: it is said once."""
+    results = invented(2.0)
+    results["runs"] = {model: results["runs"][model] for model in (timescale.MULTI, timescale.BASELINE)}
+    text = drawing.write_report(timescale.report, results, tmp_path).read_text("utf-8")
+    assert "## Time constants alone" in text
+    assert "the best at the unseen scales is μ = 5, as above." in text
+    assert text.count("| s | n × seeds |") == 1
+    assert "with five time constants and " in text
+    assert "anchored variant" not in text.lower()
+
+
+def test_noise_is_said_to_double_an_error_only_where_it_surely_does() -> None:
+    """In two seeds; at the third level one of them falls back, so that only the last level counts."""
+    base = np.random.default_rng(0).normal(1, 0.05, (2, 50))
+    factors = [(1, 1), (3, 3), (3, 1.5), (3, 3)]
+    errors = tuple(base * np.array(pair)[:, None] for pair in factors)
+    assert noise.doubled(Curve((0.0, 0.1, 0.2, 0.3), errors)) == 0.3
+    assert noise.doubled(Curve((0.0, 0.1), errors[:2])) == 0.1
+    assert noise.doubled(Curve((0.0, 0.1, 0.2), errors[:3])) is None
+    assert noise.doubled(Curve((0.0, 0.1), (base, 2.0 * base))) is None  # twice, and not surely more
+
+
+def test_the_ratio_of_a_study_is_that_of_its_seeds(computed: Path) -> None:
+    results = folder.read_results(computed / "covariance", "covariance")
+    run = results["runs"][covariance.MULTI]["0"]
+    twice = {"0": run, "1": {**run, "errors": {boost: [5.0] * 6 for boost in run["errors"]}}}
+    results["runs"] = {covariance.MULTI: twice, covariance.BASELINE: twice}
+    (ratio, _), (flat, _) = (curve.ratio() for curve in each_seed(covariance.curve_of(results, covariance.MULTI)))
+    assert flat == 1
+    assert f"by a factor of {(ratio + 1) / 2:.2f} (1.00 to " in covariance.conclusions(results)[2]
+
+
+def test_no_p_where_the_seeds_do_not_agree() -> None:
+    a = np.random.default_rng(1).normal(5, 1, 40)
+    less, more = effect_size(a, a - 1), effect_size(a, a + 1)
+    assert Comparison(2.0, a[None], a[None], (less, more)).p is None
+    assert Comparison(2.0, a[None], a[None], (less, less)).p == less.p
+    both = [Comparison(2.0, a[None], a[None], effects) for effects in ((less, more), (less, less))]
+    assert [line.split("|")[-2].strip() for line in drawing.versus("s", "a", "b", both).splitlines()[2:]] == [
+        "–",
+        f"{less.p:.1g}",
+    ]
+
+
+def test_better_and_worse_are_said_only_where_every_seed_is_sure() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.normal(5, 1, 40)
+    alike, less = effect_size(a, a + rng.normal(0, 1, 40)), effect_size(a, a - 1 + rng.normal(0, 0.1, 40))
+    assert alike.difference_interval[0] < 0 < alike.difference_interval[1]
+    verdicts = {
+        (True, False): (less, less),
+        (False, False): (less, alike),
+        (False, True): (effect_size(a - 1, a + rng.normal(0, 0.1, 40)),),
+    }
+    for (better, worse), effects in verdicts.items():
+        found = Comparison(2.0, a[None], a[None], effects)
+        assert (found.better, found.worse) == (better, worse)
+
+
+def test_every_epoch_has_all_recordings_in_an_order_of_its_own() -> None:
+    numbers = torch.arange(10)
+    data = Data(numbers, numbers)
+    orders = [
+        torch.cat([batch.frames for batch in _batches(data, 4, seed, epoch)])
+        for seed, epoch in ((0, 0), (0, 1), (1, 0))
+    ]
+    assert all(torch.equal(order.sort().values, numbers) for order in orders)
+    assert len({tuple(order.tolist()) for order in orders}) == 3
+
+
+def test_the_matched_channel_is_mu_over_s() -> None:
+    expected = {0.25: 20, 0.5: 10, 1.0: 5, 2.0: 2.5, 4.0: 1.25}
+    for scale, mu in expected.items():
+        assert timescale.TIME_CONSTANTS[timescale.matched_channel(scale)] == mu
+
+
+def test_the_test_recordings_are_none_of_the_training_and_the_same_at_every_scale() -> None:
+    size = timescale.SIZES["full"]
+    assert (size.training, timescale.held_out(size), size.tests) == (1400, 300, 400)
+    config = timescale.stimuli(32)
+    first = recordings(config, 30, 3, "cpu")
+    faster = recordings(config, 30, 3, "cpu", timescale.time_scale(2.0))
+    torch.testing.assert_close(faster.places[:, 5], first.places[:, 10])
+    speed = first.places[:, 1] - first.places[:, 0]
+    assert (speed.abs() == 1).all()
+
+
+@pytest.mark.parametrize("study", [covariance, noise, sparse, symmetry, timescale])
+def test_every_study_has_the_three_sizes(study: Any) -> None:
+    assert list(study.SIZES) == ["full", "quick", "smoke"]
+    assert study.stimuli(64, seed=3).seed == 3
+
+
+def test_a_user_measures_a_network_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mean of events respects translation, and does not respect background noise."""
+    (tmp_path / "mine.py").write_text(
+        """
+import torch
+class Mean(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = torch.nn.Parameter(torch.tensor(0.0))
+    def forward(self, frames):
+        heat = frames.cumsum(1).sum(2) + 1e-9
+        x, y = torch.arange(heat.shape[-1]) + 0.5, torch.arange(heat.shape[-2]) + 0.5
+        total = heat.sum((-1, -2))
+        place = torch.stack([(heat.sum(-2) * x).sum(-1) / total, (heat.sum(-1) * y).sum(-1) / total], dim=-1)
+        return self.gain * place
+def build():
+    return Mean()
+def nothing():
+    return None
+"""
+    )
+    torch.save({"state_dict": {"gain": torch.tensor(1.0)}}, tmp_path / "mine.pt")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["study", "--smoke", "--model", "mine:build", "--checkpoint", "mine.pt", "--out", "own"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    results = json.loads(Path("own/results.json").read_text())
+    assert results["model"] == "mine:build"
+    assert all(symmetry.respected(results, "translation")[amount] for amount in ("0.25", "0.5", "1"))
+    assert not symmetry.respected(results, "background")["0.03"]
+    assert "translation" in Path("own/report.md").read_text()
+    weights = np.median(results["kinds"]["translation"]["0"]["errors"])
+    assert weights < results["chance"]["median"]  # the checkpoint was used: with a gain of 0 it would be far away
+    torch.save({"gain": torch.tensor(0.5)}, tmp_path / "mine.pt")
+    other = CliRunner().invoke(app, arguments)
+    assert "own: was begun with checkpoint_sha256" in str(other.exception)
+    torch.save({"other": torch.tensor(0.5)}, tmp_path / "mine.pt")
+    other = CliRunner().invoke(app, arguments)
+    assert "mine.pt: cannot be loaded: " in str(other.exception)
+    assert 'Missing key(s) in state_dict: "gain"' in str(other.exception)
+    other = CliRunner().invoke(app, ["study", "--from", "own", "--model", "mine:build"])
+    assert "--model: goes with computing, and --from computes nothing" in str(other.exception)
+
+    (tmp_path / "constant.py").write_text(
+        "import torch\n"
+        "class Nowhere(torch.nn.Module):\n"
+        "    def forward(self, frames):\n"
+        "        return torch.full((*frames.shape[:2], 2), 99.0)\n"
+        "build = Nowhere\n"
+        "def scalar():\n"
+        "    return lambda frames: frames.sum()\n"
+    )
+    result = CliRunner().invoke(app, ["study", "--smoke", "--model", "constant:build", "--out", "constant"])
+    assert result.exit_code == 0, result.output
+    assert "is not surely below that of always saying the mean place" in Path("constant/report.md").read_text("utf-8")
+    published = Path(__file__).parents[2] / "docs" / "studies" / "symmetry" / "report.md"
+    assert "is not surely below" not in published.read_text("utf-8")
+    result = CliRunner().invoke(app, ["study", "--smoke", "--model", "constant:scalar", "--out", "scalar"])
+    assert "a tensor with one row for each" in str(result.exception)
+
+    torus = "sensor: {width: 32, height: 32}\nsteps: 18\nactors: [{shape: square, translation: {border: wrap}}]\n"
+    (tmp_path / "torus.yaml").write_text(torus)
+    result = CliRunner().invoke(app, ["study", *arguments[1:4], "--config", "torus.yaml", "--out", "torus"])
+    assert result.exit_code == 0, result.output
+    report = Path("torus/report.md").read_text()
+    assert "translation" not in report
+    assert "Not tested: time_scale; the recordings are too short for it." in report
+
+    for wrong, message in {
+        "mine": "allowed is module:function",
+        "mine:nobody": "cannot be made: AttributeError",
+        "nowhere:build": "cannot be made: ModuleNotFoundError",
+        "mine:nothing": "allowed: a module or a function of frames",
+    }.items():
+        with pytest.raises(GerdError, match=message):
+            symmetry.load_model(wrong, None, "cpu")
+    (tmp_path / "bad.pt").write_bytes(b"x")
+    for file in ("bad.pt", "missing.pt"):
+        with pytest.raises(GerdError, match=f"--checkpoint {file}: cannot be loaded"):
+            symmetry.load_model("mine:build", file, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["study"], "allowed: timescale, sparse, covariance, noise, symmetry"),
+        (["study", "colours"], "study colours: allowed:"),
+        (["study", "noise", "--from", "nowhere"], "allowed is the folder of a finished study"),
+        (["study", "noise", "--model", "a:b"], "goes with the study symmetry"),
+        (["study", "--checkpoint", "a.pt"], "goes with --model"),
+        (["study", "noise", "--smoke", "--device", "nonsense"], "device 'nonsense': cannot be used"),
+        (["study", "noise", "--smoke", "--minutes", "0"], "the same command continues"),
+        (["study", "noise", "--smoke", "--minutes", "nan"], "minutes nan: allowed is a number, 0 or more"),
+        (["study", "noise", "--smoke", "--quick"], "allowed is one of them"),
+        (["study", "symmetry", "--smoke", "--seeds", "2"], "symmetry is of one network"),
+        (["study", "--from", "nowhere"], "allowed is the folder of a finished study"),
+    ],
+)
+def test_mistakes_on_the_command_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, GerdError), result.output
+    assert message in str(result.exception)
+
+
+def test_a_folder_belongs_to_one_study_with_one_setting(computed: Path, tmp_path: Path) -> None:
+    config = timescale.stimuli(32)
+    folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=1), config)
+    folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=1), config)
+    with pytest.raises(GerdError, match="was begun with seed = 1, and this is 2; give another folder with --out"):
+        folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=2), config)
+    with pytest.raises(GerdError, match="is of the study 'noise', and not of 'symmetry'"):
+        folder.read_results(computed / "noise", "symmetry")
+    drawn = run_study(None, tmp_path / "drawn", computed / "noise", "full", {}, device="cpu", seed=0, minutes=None)
+    assert "noise" in drawn.read_text("utf-8")
+    (tmp_path / "results.json").write_text("{broken")
+    with pytest.raises(GerdError, match=r"results\.json: cannot be read"):
+        folder.read_results(tmp_path, "timescale")
+
+
+def test_what_made_the_numbers_stays_when_nothing_is_computed_anew(tmp_path: Path) -> None:
+    config = timescale.stimuli(32)
+    order = Order(SMALLEST, seed=1)
+    first = folder.Folder(tmp_path, "timescale", order, config)
+    first.keep("one", {"errors": [1.0]})
+    made = first.finish({"runs": 1}, 5.0)
+    made["made"]["device"] = "a large machine"
+    folder.write_json(made, tmp_path / "results.json")
+    assert folder.Folder(tmp_path, "timescale", order, config).finish({"runs": 1}, 5.0) == made
+    again = folder.Folder(tmp_path, "timescale", order, config)
+    again.keep("two", {"errors": [2.0]})
+    assert again.finish({"runs": 2}, 6.0)["made"]["device"] != "a large machine"
+
+
+@pytest.mark.long
+def test_the_quick_study_finds_what_the_paper_found(tmp_path: Path) -> None:
+    """Ten minutes on two cores: five time constants against the middle one, at scales that were not in the training.
+
+    The full study says the same in the mean of its seeds: d > 0.8 at all eight.
+    """
+    report = run_study("timescale", tmp_path, None, "quick", {}, device="cpu", seed=0, minutes=None)
+    assert report.exists()
+    results = folder.read_results(tmp_path, "timescale")
+    found = timescale.compared(results, timescale.BASELINE, timescale.MULTI)
+    unseen = [each for each in found if each.amount != timescale.TRAINED]
+    assert len(unseen) == 8
+    assert all(each.better and each.d[1] > LARGE for each in unseen)
+    assert "The paper's result holds" in report.read_text("utf-8")

@@ -1,0 +1,1 @@
+"""What several tests share: small scenes, the oracle, processes, a Ray cluster."""
