@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import gerd
-from gerd.events.keys import Events
+from gerd.events.parts import Events
 from gerd.recording.simulate import run, scenes_of
 from gerd.storage.recordings import SHARD_SIZE
 

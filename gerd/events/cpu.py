@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events import noise, rasterise
-from gerd.events.keys import Events, chunks
+from gerd.events.parts import Events, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import BLOCK, Scenes
 

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from gerd.events import noise, rasterise
-from gerd.events.keys import Events, Steps, chunks
+from gerd.events.keys import Keys
+from gerd.events.parts import Events, Steps, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import BLOCK, Scenes
 
@@ -26,7 +27,7 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
     for steps in stages(scenes, device, chunk):
         for row in range(len(scenes)):
             step, y, x, p = place = steps.events[row].nonzero(as_tuple=True)
-            keys = (((step + int(steps.numbers[0])) * scenes.height + y) * scenes.width + x) * 2 + p
+            keys = Keys(scenes.height, scenes.width).encoded(step + int(steps.numbers[0]), y, x, p)
             shown = range(int(steps.numbers[0]), int(steps.numbers[-1]) + 1)
             yield Events(row, shown, keys.cpu().numpy(), (~steps.kept[row][place]).cpu().numpy())
 

@@ -1,45 +1,69 @@
-"""What every backend gives, events of a recording as keys, in which pieces; and what the definition gives before."""
+"""The codec of event keys: an event is the number ((step · height + y) · width + x) · 2 + p.
+
+Keys of a recording ascend, so events are sorted by (step, y, x, p). Every function takes and gives plain arithmetic on
+integers, numpy arrays or PyTorch tensors alike. No other module takes a key apart; only the compiled kernels write
+keys themselves, in their rule `key`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
 
 
-class Events(NamedTuple):
-    """Events of one recording in some steps; the parts of a recording come in order of time."""
+@dataclass(frozen=True)
+class Keys:
+    """The keys of events on a sensor of this size."""
 
-    row: int  # the recording's place in the batch
-    steps: range
-    keys: NDArray[np.int64]  # ((step · height + y) · width + x) · 2 + p, ascending
-    background: NDArray[np.bool_]  # noise that no moving edge caused
+    height: int  # pixels
+    width: int
+
+    @property
+    def per_step(self) -> int:
+        """How many different keys a step has."""
+        return 2 * self.height * self.width
+
+    def encoded(self, step: Any, y: Any, x: Any, p: Any) -> Any:
+        """The key of each event."""
+        return ((step * self.height + y) * self.width + x) * 2 + p
+
+    def decoded(self, keys: Any) -> tuple[Any, Any, Any, Any]:
+        """step, y, x and p of each event."""
+        pixel = keys >> 1
+        row = pixel // self.width
+        step = row // self.height
+        return step, row - step * self.height, pixel - row * self.width, keys & 1
+
+    def steps(self, keys: Any) -> Any:
+        """The step of each event."""
+        return keys // self.per_step
+
+    def bounds(self, keys: NDArray[Any], steps: ArrayLike) -> NDArray[np.int64]:
+        """How many events come before each of `steps`: those of step i are keys[bounds[i] : bounds[i + 1]]."""
+        return np.searchsorted(keys, np.asarray(steps, np.int64) * self.per_step)
+
+    def moved(self, keys: Any, steps: int) -> Any:
+        """The same events `steps` later."""
+        return keys + steps * self.per_step if steps else keys
+
+    def places(self, keys: Any) -> Any:
+        """Where each event lies in frames (steps, 2, height, width) that are laid out flat."""
+        pixel, area = keys >> 1, self.height * self.width
+        return (pixel // area + (keys & 1)) * area + pixel
+
+    def fit_int32(self, steps: int) -> bool:
+        """Whether every key of a recording of so many steps fits into 32 bits."""
+        return steps * self.per_step <= 2**31
 
 
-class Steps(NamedTuple):
-    """What becomes of some consecutive steps; tensors are (recordings, steps, height, width)."""
-
-    numbers: NDArray[np.int64]
-    coverage: Tensor  # activations: sub-pixels times intensity
-    seen: Tensor  # activations after shape noise
-    change: Tensor  # of what is seen since one step ago
-    state: Tensor  # of the integrators, with the change, before the reset
-    fired: Tensor  # (…, 2): by the integrators, OFF and ON
-    kept: Tensor  # (…, 2): after event noise
-    events: Tensor  # (…, 2): with background noise
+def polarities(keys: Any) -> Any:
+    """p of each event: 1 ON, 0 OFF."""
+    return keys & 1
 
 
-def chunks(first: int, steps: int, chunk: int) -> Iterator[range]:
-    """The steps from `first`, in the warm-up, up to `steps`, cut at every multiple of `chunk` but 0.
-
-    So the recorded steps of each piece are a window that does not depend on the warm-up.
-    """
-    while first < steps:
-        stop = min((first // chunk + 1) * chunk or chunk, steps)
-        yield range(first, stop)
-        first = stop
+def in_both_polarities(keys: NDArray[Any]) -> bool:
+    """Whether some pixel has an ON and an OFF event in the same step."""
+    return bool((np.diff(keys >> 1) == 0).any())

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events.keys import Steps
+from gerd.events.parts import Steps
 from gerd.scene.scenes import Scenes
 
 Counts = NDArray[np.int32]

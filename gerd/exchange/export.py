@@ -15,7 +15,6 @@ A file appears when it is whole; the same call again goes on where an interrupte
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -25,14 +24,14 @@ import numpy as np
 
 from gerd.errors import GerdError, StorageError
 from gerd.exchange import truth_lines
-from gerd.exchange.formats import FORMATS, check_installed, format_named, write_events, written_whole
+from gerd.exchange.formats import FORMATS, check_installed, format_named, write_events
 from gerd.recording.recording import Recording
 from gerd.storage.recordings import UNFINISHED, Recordings
+from gerd.storage.whole import is_temporary, write_whole, written_whole
 
 FRAMES = "frames"
 INDEX = "export.json"
 PICTURES_AT_ONCE = 64  # steps rendered together
-_LEFTOVER = re.compile(r"\.(export\.json|\d{6,}[\w.]*)\.\d+\.tmp")  # of a run that was killed
 _SAME = ("config_digest", "gerd_version", "recordings", "format", "levels")  # what an export continues only if equal
 
 
@@ -80,7 +79,7 @@ def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.iterdir():
-            if _LEFTOVER.fullmatch(file.name):
+            if is_temporary(file.name):
                 shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
         found = sorted(file.name for file in folder.iterdir())
     except FileExistsError:
@@ -101,8 +100,7 @@ def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int])
 
 
 def _write_index(folder: Path, about: dict[str, Any]) -> None:
-    with written_whole(folder / INDEX) as temporary:
-        temporary.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write_whole(folder / INDEX, (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _index(file: Path) -> dict[str, Any]:
@@ -127,8 +125,7 @@ def _export(recording: Recording, folder: Path, name: str, format: str, levels: 
             write_events(main, recording.events, width=recording.width, height=recording.height, format=format)
     if not label.exists():
         about = truth_lines.header(recording, file=main.name, steps=recording.steps, digest=recording.digest)
-        with written_whole(label) as temporary:
-            temporary.write_text("".join([about, *truth_lines.lines(recording)]), "utf-8")
+        write_whole(label, "".join([about, *truth_lines.lines(recording)]).encode())
     identity = recording.identity
     return {
         "file": main.name,

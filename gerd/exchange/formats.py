@@ -11,11 +11,8 @@ time, what the format cannot hold is refused before anything is written, and the
 
 from __future__ import annotations
 
-import contextlib
 import io
-import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -27,6 +24,7 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError
 from gerd.recording.recording import EVENT_DTYPE
+from gerd.storage.whole import written_whole
 
 Events = NDArray[Any]  # structured, with the fields of EVENT_DTYPE
 
@@ -94,27 +92,6 @@ def _checked(path: Path, events: Events, width: int, height: int, name: str, cho
 
 def _same(found: Events, wanted: Events) -> bool:
     return len(found) == len(wanted) and all(np.array_equal(found[field], wanted[field]) for field in "xytp")
-
-
-@contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` for a file or folder, which gets its own name when all of it is there."""
-    if not path.parent.is_dir():
-        raise StorageError(f"{path}: cannot be written: there is no folder {path.parent}")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        if temporary.is_file():
-            with open(temporary, "rb") as file:
-                os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _package(name: str) -> Any:

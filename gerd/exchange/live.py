@@ -294,7 +294,6 @@ def play(
     """
     events_before = 0
     for number, window in enumerate(_ahead(windows)):
-        frame = 2 * window.height * window.width
         events = window.events
         lines = truth_lines.lines(window, events_before)
         if record is not None and number == 0:
@@ -304,7 +303,7 @@ def play(
             together = max(1, math.ceil(TICK * clock.speed / window.step_us))
         for begin in range(0, window.steps, together):
             end = min(begin + together, window.steps)
-            low, high = np.searchsorted(window.keys, [begin * frame, end * frame])
+            low, high = window.codec.bounds(window.keys, [begin, end])
             t = (window.first + end - 1) * window.step_us
             _send(events[low:high], t, (end - begin) * window.step_us, sink, clock)
             if record is not None:

@@ -54,8 +54,7 @@ def header(recording: Recording, **more: Any) -> str:
 
 def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:
     """A line for each step. `first_event` is the number of events that came before the recording, if it is a window."""
-    frame = 2 * recording.height * recording.width
-    bounds = np.searchsorted(recording.keys, np.arange(recording.steps + 1) * frame).tolist()
+    bounds = recording.codec.bounds(recording.keys, np.arange(recording.steps + 1)).tolist()
     boxes = recording.boxes()
     for step, (low, high) in enumerate(pairwise(bounds)):
         yield _line(recording, step, boxes[step].tolist(), low, high, first_event)

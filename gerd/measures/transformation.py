@@ -265,15 +265,15 @@ def frames_of(scenes: Scenes, device: str = "cpu") -> Tensor:
 
     import torch
 
+    from gerd.events.keys import Keys
     from gerd.recording.simulate import run
 
     if device.startswith("cuda") and find_spec("triton"):
         from gerd.events import cuda
 
         return cuda.frames(scenes, device)
-    area = scenes.height * scenes.width
+    codec = Keys(scenes.height, scenes.width)
     result = np.zeros((len(scenes), scenes.steps, 2, scenes.height, scenes.width), np.bool_)
     for part in run(scenes, device=device):
-        pixel = part.keys >> 1
-        result[part.row].reshape(-1)[(pixel // area + (part.keys & 1)) * area + pixel] = True
+        result[part.row].reshape(-1)[codec.places(part.keys)] = True
     return torch.from_numpy(result).to(device)

@@ -41,8 +41,8 @@ from gerd.geometry.trajectory import PARAMETERS
 from gerd.pictures import plot
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
-from gerd.storage.places import write_atomically
 from gerd.storage.recordings import Recordings, shard_positions
+from gerd.storage.whole import write_whole
 
 MOST_PIXELS = 2**28  # of all steps together, warm-up included: the page is to answer at once
 MOST_POSES = 1_000_000  # actors · steps of the trajectory's own time
@@ -299,7 +299,7 @@ def save_page(recordings: Sequence[Recording], path: str | Path) -> None:
     shelf = Shelf(Path(path).stem, recordings)
     packed = (zlib.compress(shelf.recording({"position": i}), 9) for i in range(len(recordings)))
     saved = {**shelf.start(), "packed": [base64.b64encode(data).decode() for data in packed]}
-    write_atomically(Path(path), _in_one_file(page_files(), saved).encode())
+    write_whole(Path(path), _in_one_file(page_files(), saved).encode())
 
 
 def _in_one_file(page: Mapping[str, bytes], saved: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.errors import GerdError
+from gerd.events.keys import in_both_polarities
 from gerd.geometry.trajectory import PARAMETERS
 from gerd.recording.recording import Recording
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
@@ -62,10 +63,8 @@ def shade(colour: Colour) -> tuple[float, float, float]:
 
 def labels(recording: Recording, step: int, block: int = 1) -> NDArray[np.uint8]:
     """(height, width): 0 nothing, 1 OFF, 2 ON, 3 both, at one step; or the same of each `block`×`block` pixels."""
-    size = 2 * recording.height * recording.width
-    low, high = np.searchsorted(recording.keys, [step * size, (step + 1) * size])
-    place, p = np.divmod(np.asarray(recording.keys[low:high], np.int64) - step * size, 2)
-    y, x = np.divmod(place, recording.width)
+    low, high = recording.codec.bounds(recording.keys, [step, step + 1])
+    _, y, x, p = recording.codec.decoded(recording.keys[low:high])
     result = np.zeros((-(-recording.height // block), -(-recording.width // block)), np.uint8)
     np.bitwise_or.at(result, (y // block, x // block), (1 << p).astype(np.uint8))
     return result
@@ -133,11 +132,10 @@ def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0) -> Any:
 
         ax = pyplot.figure().add_subplot(projection="3d")
     every = -(-len(recording) // MOST_POINTS) or 1
-    size = recording.height * recording.width
-    place, p = np.divmod(np.asarray(recording.keys[::every], np.int64), 2)
-    step, (y, x) = recording.first + place // size, np.divmod(place % size, recording.width)
+    step, y, x, p = recording.codec.decoded(recording.keys[::every])
     area = float(np.clip(30_000 / max(1, len(step)), 0.6, 14))
     colours = np.array([shade(OFF), shade(ON)])[p]
+    step += recording.first
     ax.scatter(step, x + 0.5, y + 0.5, c=colours, s=area, marker="s", linewidths=0, depthshade=False, rasterized=True)
     first, last = recording.first, recording.first + recording.steps - 1
     ax.set(xlim=(first - 0.5, last + 0.5), ylim=(0, recording.width), zlim=(recording.height, 0))
@@ -154,8 +152,7 @@ def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0) -> Any:
 def rate(recording: Recording, ax: Axes | None = None) -> Axes:
     """The number of events at each step, by polarity, and how many of both are background noise."""
     ax = _axes(ax)
-    place, p = np.divmod(np.asarray(recording.keys, np.int64), 2)
-    step = place // (recording.height * recording.width)
+    step, _, _, p = recording.codec.decoded(recording.keys)
     edges = recording.first + np.arange(recording.steps + 1) - 0.5
     for polarity, name, colour in ((1, "ON", ON), (0, "OFF", OFF)):
         counts = np.bincount(step[p == polarity], minlength=recording.steps)
@@ -229,7 +226,7 @@ def polarity_handles(*recordings: Recording) -> list[Artist]:
     from matplotlib.lines import Line2D
 
     named = [("ON (brighter)", ON), ("OFF (darker)", OFF)]
-    if any((np.diff(recording.keys >> 1) == 0).any() for recording in recordings):
+    if any(in_both_polarities(recording.keys) for recording in recordings):
         named.append(("both", BOTH))
     return [Line2D([], [], linestyle="", marker="s", color=shade(colour), label=name) for name, colour in named]
 

@@ -7,9 +7,7 @@ written whole or not at all.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 import struct
 import subprocess
 from base64 import b64encode
@@ -23,9 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.errors import GerdError, shorten
+from gerd.events.keys import polarities
 from gerd.pictures import figure, plot
 from gerd.pictures.plot import BACKDROP, BOTH, BOX, OFF, ON, OUTLINE, PATH
 from gerd.recording.recording import Recording
+from gerd.storage.whole import written_whole
 
 Page = NDArray[np.uint8]  # (height, width): places in PALETTE
 Progress = Callable[[int], None]
@@ -75,7 +75,7 @@ def render(
         return
     import matplotlib
 
-    with _whole(path) as draft, matplotlib.rc_context(figure.STYLE):
+    with written_whole(path) as draft, matplotlib.rc_context(figure.STYLE):
         figure.save(figure.KINDS[kind](part, **options), draft, path.suffix.lower()[1:])
 
 
@@ -122,7 +122,7 @@ def video(
     is_gif = path.suffix.lower() == ".gif"
     layout = _Layout(recording, zoom, overlay, side_by_side, smallest=1 if is_gif else 2)
     pages = _counted(layout.pages(range(recording.steps)), progress)
-    with _whole(path) as draft:
+    with written_whole(path) as draft:
         if not is_gif:
             _write_mp4(draft, layout.size, pages, fps)
             return
@@ -303,27 +303,13 @@ def _write_mp4(path: Path, size: tuple[int, int], pages: Iterator[Page], fps: fl
         raise OSError(said.splitlines()[-1] if said else f"ffmpeg stopped with code {packer.returncode}")
 
 
-@contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A file to write to, beside `path`, which takes its place at the end: a file that is there is whole."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield draft
-        os.replace(draft, path)
-    except OSError as error:
-        raise GerdError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-
-
 def html(recording: Recording) -> str:
     """A recording as a notebook shows it: a small moving picture, and beside it the facts."""
     side = max(recording.width, recording.height)
     layout = _Layout(recording, max(1, min(32, THUMBNAIL_SIDE // side)), block=-(-side // THUMBNAIL_SIDE))
     steps = range(0, recording.steps, -(-recording.steps // THUMBNAIL_PAGES) or 1)
     data = b64encode(b"".join(_gif(layout.size, layout.pages(steps), 20.0))).decode()
-    on, noise = int((recording.keys & 1).sum()), int(recording.background.sum())
+    on, noise = int(polarities(recording.keys).sum()), int(recording.background.sum())
     identity = recording.identity
     facts = {
         "index": identity.index,

@@ -1,6 +1,6 @@
 """A recording: the events of one scene, their ground truth, and what they were made from.
 
-Events are sorted by (step, y, x, p) and held as keys ((step · height + y) · width + x) · 2 + p. Frames are
+Events are sorted by (step, y, x, p) and held as the keys of `events.keys`. Frames are
 (steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON. Ground truth is per step and actor, float64,
 lengths in pixels, angles in radians, derivatives per step.
 """
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gerd.config.config import TRANSFORMATIONS, Config
 from gerd.config.sweep import relatives, with_values
 from gerd.errors import counted
+from gerd.events.keys import Keys, polarities
 from gerd.events.rasterise import COPIES
 from gerd.geometry import shapes, trajectory
 from gerd.scene.draw import draw
@@ -57,7 +58,7 @@ class Recording:
     height: int
     steps: int
     step_us: int
-    keys: NDArray[np.int64]  # ((step · height + y) · width + x) · 2 + p of each event, ascending
+    keys: NDArray[np.int64]  # of each event, ascending
     background: NDArray[np.bool_]  # per event: noise that no moving edge caused
     truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
     first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
@@ -69,7 +70,7 @@ class Recording:
     def __repr__(self) -> str:
         labels = ", ".join(f"{path}={value}" for path, value in self.identity.labels.items())
         window = f" from step {self.first}" if self.first else ""
-        on = int((self.keys & 1).sum())
+        on = int(polarities(self.keys).sum())
         return (
             f"<Recording {self.identity.index}{f' ({labels})' if labels else ''}: {self.width}×{self.height}, "
             f"{self.steps} steps{window}, {counted(self.actors, 'actor')}, {len(self)} events "
@@ -89,9 +90,14 @@ class Recording:
         return self.truth.shape[1]
 
     @property
+    def codec(self) -> Keys:
+        """What the keys mean."""
+        return Keys(self.height, self.width)
+
+    @property
     def has_small_keys(self) -> bool:
         """Whether every key that the recording could have fits into int32."""
-        return self.steps * 2 * self.height * self.width <= 2**31
+        return self.codec.fit_int32(self.steps)
 
     @property
     def coordinates(self) -> NDArray[np.int64]:
@@ -100,12 +106,9 @@ class Recording:
 
     def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
         keys: NDArray[Any] = self.keys.astype(np.int32 if self.has_small_keys else np.int64, copy=False)
-        place = keys >> 1
-        row = place // self.width
-        step = row // self.height
         result = np.empty((len(self), 4), kind)
-        result[:, 0], result[:, 1] = step, row - step * self.height
-        result[:, 2], result[:, 3] = place - row * self.width, keys & 1
+        for i, part in enumerate(self.codec.decoded(keys)):
+            result[:, i] = part
         return result
 
     @property
@@ -119,12 +122,12 @@ class Recording:
     def window(self, start: int = 0, stop: int | None = None) -> Recording:
         """The steps from `start` up to `stop`, counted as in a slice, as a recording of their own."""
         start, stop, _ = slice(start, stop).indices(self.steps)
-        stop, size = max(start, stop), 2 * self.height * self.width
-        low, high = np.searchsorted(self.keys, [start * size, stop * size])
+        stop = max(start, stop)
+        low, high = self.codec.bounds(self.keys, [start, stop])
         return replace(
             self,
             steps=stop - start,
-            keys=self.keys[low:high] - start * size,
+            keys=self.codec.moved(self.keys[low:high], -start),
             background=self.background[low:high],
             truth=self.truth[start:stop],
             first=self.first + start,
@@ -133,8 +136,7 @@ class Recording:
     @property
     def places(self) -> NDArray[np.int64]:
         """Where each event is in the flattened frames."""
-        pixel, area = self.keys >> 1, self.height * self.width
-        return (pixel // area + (self.keys & 1)) * area + pixel
+        return self.codec.places(self.keys)
 
     def frames(self, start: int = 0, stop: int | None = None) -> torch.Tensor:
         """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice."""

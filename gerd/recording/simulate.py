@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from gerd.config.config import Config
 from gerd.config.sweep import relatives, with_values
 from gerd.errors import GerdError
-from gerd.events.keys import Events
+from gerd.events.keys import Keys
+from gerd.events.parts import Events
 from gerd.recording.recording import FORMAT_VERSION, Identity, Recording
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
@@ -111,7 +112,7 @@ def _recording(config: Config, identity: Identity, scenes: Scenes, parts: list[E
         height=scenes.height,
         steps=parts[-1].steps.stop - first,
         step_us=scenes.step_us,
-        keys=keys - first * (2 * scenes.height * scenes.width) if first else keys,
+        keys=Keys(scenes.height, scenes.width).moved(keys, -first),
         background=np.concatenate([part.background for part in parts]),
         truth=np.moveaxis(truth, 0, 1),
         first=first,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,11 +18,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gerd.errors import StorageError
+from gerd.storage.whole import is_temporary, write_whole
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
 BLOCK, BLOCKS = 2**20, 4  # bytes fetched at once from an object store, and how many such pieces of a file are kept
-TRIES = 5  # to write a file whose temporary one another run took for a leftover
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
 
 class MissingError(StorageError):
@@ -82,30 +80,6 @@ def store_at(place: str | Path) -> Store:
     return Bucket(str(place).rstrip("/"))
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """All of the file or none of it, on the disk when this returns."""
-    for last in (False,) * (TRIES - 1) + (True,):
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # its own, whichever machine writes
-        try:
-            with open(temporary, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-            return
-        except OSError as error:
-            if last or not isinstance(error, FileNotFoundError) or not path.parent.is_dir():
-                raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-
-
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
     try:
@@ -133,7 +107,7 @@ class Folder:
 
     def names(self) -> set[str]:
         try:
-            return {name for name in os.listdir(self.path) if not _TEMPORARY.fullmatch(name)}
+            return {name for name in os.listdir(self.path) if not is_temporary(name)}
         except FileNotFoundError:
             return set()
         except OSError as error:
@@ -150,7 +124,7 @@ class Folder:
             return _LocalFile(self.path / name)
 
     def write(self, name: str, data: bytes) -> None:
-        write_atomically(self.path / name, data)
+        write_whole(self.path / name, data)
 
     def remove(self, name: str) -> None:
         try:
@@ -161,7 +135,7 @@ class Folder:
     def tidy(self) -> None:
         with suppress(OSError):
             for name in os.listdir(self.path):
-                if _TEMPORARY.fullmatch(name):
+                if is_temporary(name):
                     (self.path / name).unlink(missing_ok=True)
 
     @contextmanager

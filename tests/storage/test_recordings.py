@@ -18,9 +18,10 @@ from safetensors import safe_open
 
 import gerd
 from gerd.recording.recording import Recording
-from gerd.storage.places import Folder, write_atomically
+from gerd.storage.places import Folder
 from gerd.storage.recordings import CONFIG, MANIFEST, RESOLVED, SHARD_SIZE, json_bytes, shard_name
 from gerd.storage.shard import Shard, shard_bytes
+from gerd.storage.whole import write_whole
 
 FAMILY = """
 seed: 3
@@ -249,14 +250,14 @@ print(resident() - before)
 def test_a_file_is_written_whole_or_not_at_all(
     problem: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_atomically(tmp_path / "file", b"old")
+    write_whole(tmp_path / "file", b"old")
 
     def fail(*_: Any) -> None:
         raise problem
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises((gerd.StorageError, KeyboardInterrupt)):
-        write_atomically(tmp_path / "file", b"new")
+        write_whole(tmp_path / "file", b"new")
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {"file": b"old"}
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import re
 import shlex
@@ -29,6 +28,7 @@ from gerd.config.config import Config
 from gerd.errors import GerdError, shorten
 from gerd.measures.statistics import Summary
 from gerd.recording.simulate import check_device
+from gerd.storage.whole import write_whole
 from gerd.studies.lab.training import Clock, Order, Size
 from gerd.version import __version__
 
@@ -134,9 +134,7 @@ def chance_of(results: Results) -> Summary:
 
 def write_json(data: Any, file: Path) -> None:
     """Whole or not at all."""
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps(data, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(part, file)
+    write_whole(file, (json.dumps(data, ensure_ascii=False) + "\n").encode())
 
 
 def _read(file: Path) -> Results:

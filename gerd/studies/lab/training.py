@@ -7,7 +7,6 @@ that are taken in any order). Nothing here needs more than PyTorch, so that a ba
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.measures.transformation import Transformation, frames_of
 from gerd.recording.simulate import scenes_of
+from gerd.storage.whole import written_whole
 from gerd.studies.networks import Channels, Layers, Reading
 
 NOTHING = Transformation("nothing", 0.0)
@@ -213,10 +213,8 @@ def _loss_of(network: Channels, batch: Data, loss: Loss, recipe: Recipe) -> Tens
 
 
 def _save(state: dict[str, Any], file: Path) -> None:
-    """Whole or not at all, whenever the program is killed."""
-    part = file.with_suffix(".part")
-    torch.save(state, part)
-    os.replace(part, file)
+    with written_whole(file) as temporary:
+        torch.save(state, temporary)
 
 
 @dataclass(frozen=True)
