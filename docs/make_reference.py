@@ -17,7 +17,8 @@ from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
 import gerd
-from gerd.config.config import Actor, Config
+from gerd.config.actor import Actor
+from gerd.config.config import Config
 from gerd.config.expression import ALLOWED
 
 PAGE = Path(__file__).with_name("config.md")

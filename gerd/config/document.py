@@ -138,7 +138,7 @@ def parse_yaml(text: str, source: str = "config") -> Document:
         line = text[: error.position].count("\n") + 1
         message = f"the character {chr(error.character)!a} is not allowed"
     except (ValueError, OverflowError):
-        line, message = loader.line + 1, "an escape stands for no character"  # such as "\\UFFFFFFFF"
+        line, message = loader.line + 1, "invalid escape"  # such as "\\UFFFFFFFF"
     else:
         builder = _Builder(source)
         return Document(None if node is None else builder.build(node, (), ()), source, builder.lines)

@@ -1,8 +1,8 @@
-"""Changes of a config's text: `path=value` written into the YAML itself, so that comments and layout stay.
+"""`path=value`: one field of a config set to another value, in the data or in the text itself.
 
-Text and overrides, as `gerd.parse` takes them, in; text that gives the same config out. What an override means is
-`loading`'s to say: each edit is parsed again and compared with that, and where it cannot be made in place (it lies
-below an alias, say) the whole text is written anew, without its comments.
+A `Document` and an override in, a `Document` out (`overridden`); or text and overrides in, text that gives the same
+config out (`edited`), with comments and layout kept. Each edit is parsed again and compared with what the override
+means. Where it cannot be made in place (it lies below an alias, say), the whole text is written anew, without comments.
 """
 
 from __future__ import annotations
@@ -10,19 +10,62 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
-from gerd.config.document import dump_yaml, parse_yaml
-from gerd.config.load import _override
-from gerd.errors import ConfigError
+from gerd.config.actor import TRANSFORMATIONS
+from gerd.config.document import DEEPEST, Document, dump_yaml, parse_yaml
+from gerd.errors import ConfigError, Problem, shorten
+
+
+def overridden(document: Document, override: str) -> Document:
+    """The document with one `path=value` applied; the value is YAML."""
+    path, equals, value = override.partition("=")
+    source = f"--set {override}"
+    if not equals or not path.strip() or path.count(".") > DEEPEST:
+        raise ConfigError([Problem(source, None, "", None, "allowed: path=value, such as noise.background=0.01")])
+    parts = path.strip().split(".")
+    if parts[0] == "sweep" and len(parts) > 1:
+        parts = ["sweep", ".".join(parts[1:])]  # a swept path is one key
+    data = document.data
+    if parts[0] == "actors" and len(parts) > 3:  # a transformation that the text does not name is at rest
+        actor = ".".join(parts[:2])
+        if parts[2] in TRANSFORMATIONS and _at_rest(data, parts):
+            data = _set(data, parts[:3], {"acceleration": 0}, source, actor)
+    data = _set(data, parts, parse_yaml(value, source).data, source, path)
+    return replace(document, data=data, overrides={**document.overrides, tuple(parts): source})
+
+
+def _at_rest(data: Any, parts: list[str]) -> bool:
+    """Whether the text has the actor but not the transformation of a path actors.N.transformation.…"""
+    actors = data.get("actors") if isinstance(data, dict) else None
+    if not isinstance(actors, list) or not parts[1].isdecimal() or int(parts[1]) >= len(actors):
+        return False
+    actor = actors[int(parts[1])]
+    return isinstance(actor, dict) and actor.get(parts[2]) is None
+
+
+def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any:
+    if not parts:
+        return value
+    key, rest = parts[0], parts[1:]
+    if isinstance(node, list):
+        if key in map(str, range(len(node))):
+            return [_set(item, rest, value, source, path) if str(i) == key else item for i, item in enumerate(node)]
+        message = f"there is no item {key}; allowed: 0 to {len(node) - 1}" if node else "the list is empty"
+        raise ConfigError([Problem(source, None, path, None, message)])
+    if node is None or isinstance(node, dict):
+        node = node or {}
+        return {**node, key: _set(node.get(key), rest, value, source, path)}
+    raise ConfigError([Problem(source, None, path, None, f"there is nothing below {shorten(node)} to set")])
 
 
 def edited(text: str, overrides: Sequence[str], source: str = "config") -> str:
-    """`text` with each of the overrides in it; ConfigError for one that can be understood by nobody."""
+    """`text` with each of the overrides in it; ConfigError for one that cannot be parsed."""
     for override in overrides:
-        document = _override(parse_yaml(text, source), override)
+        document = overridden(parse_yaml(text, source), override)
         *_, path = document.overrides
         text = _in_place(text, path, document.data) or dump_yaml(document.data)
     return text

@@ -9,14 +9,44 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pydantic import ValidationError
 
+from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
 from gerd.config.document import Document
 from gerd.config.problems import explain
+
+KEPT_MEMBERS = 1024  # whose configs are not checked again
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One member of a family: the family's config with some fields set."""
+
+    family: Config  # as the user gave it, sweep and all
+    labels: Mapping[str, Any]  # path → value of the fields that are set
+    member: int | None = None  # its number, if it is one that the sweep makes
+
+    @cached_property
+    def config(self) -> Config:
+        """The config of this member, which has no sweep."""
+        return with_values(self.family, self.labels, "sweep" if self.member is not None else "values")
+
+    @cached_property
+    def without_motion(self) -> Member:
+        """The same member without accelerations, which alone can name code that a stranger wrote."""
+        paths = (f"actors.{i}.{name}.acceleration" for i in range(len(self.config.actors)) for name in TRANSFORMATIONS)
+        return Member(self.config, dict.fromkeys(paths, 0.0))
+
+
+@lru_cache(maxsize=KEPT_MEMBERS)
+def member(family: Config, number: int) -> Member:
+    """One member of a config's family; without a sweep, number 0 is the only one."""
+    return Member(family, labels(family, number), number)
 
 
 def member_count(config: Config) -> int:
@@ -34,6 +64,8 @@ def labels(config: Config, member: int) -> dict[str, Any]:
 
 def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep") -> Config:
     """`config` with the fields at the given paths replaced and no sweep of its own; checked anew."""
+    if not values and not config.sweep:
+        return config
     try:
         return config.with_values(values)
     except ValidationError as error:
@@ -41,11 +73,11 @@ def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep"
 
 
 @lru_cache(maxsize=16)
-def relatives(config: Config) -> list[Config]:
+def relatives(family: Config) -> list[Config]:
     """One config for each way in which the sweep changes the shapes at t = 0, which natural positions depend on."""
-    forms = {path: values for path, values in config.sweep.items() if path.startswith(("actors", "sensor"))}
+    forms = {path: values for path, values in family.sweep.items() if path.startswith(("actors", "sensor"))}
     moving = (".velocity", ".acceleration", ".speed_limit", ".intensity")
     forms = {path: values for path, values in forms.items() if not any(part in path for part in moving)}
-    if not forms or not any(actor.translation.start == "uniform" for actor in config.actors):
+    if not forms or not any(actor.translation.start == "uniform" for actor in family.actors):
         return []
-    return [with_values(config, dict(zip(forms, row, strict=True))) for row in itertools.product(*forms.values())]
+    return [with_values(family, dict(zip(forms, row, strict=True))) for row in itertools.product(*forms.values())]

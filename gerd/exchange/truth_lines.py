@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from gerd.config.sweep import with_values
 from gerd.geometry.trajectory import PARAMETERS
 from gerd.recording.recording import Recording
 
@@ -35,7 +34,7 @@ MEANING = {
 def header(recording: Recording, **more: Any) -> str:
     """The first line: what the recording is, and what the other lines mean."""
     identity = recording.identity
-    config = with_values(recording.config, identity.labels)
+    config = recording.config
     about = {
         "gerd": identity.gerd_version,
         "config_digest": identity.config_digest,

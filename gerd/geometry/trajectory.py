@@ -29,9 +29,11 @@ from gerd.geometry import exactmath
 Array = NDArray[np.float64]
 
 PARAMETERS = ("x", "y", "scale_x", "scale_y", "rotation", "shear")
-X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(6)
+COUNT = len(PARAMETERS)
+X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(COUNT)
+ORDERS = 3  # the parameter itself, its velocity, its acceleration
 WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
-_ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base", "boost")
+_ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,6 @@ class Trajectory:
     high: Array  # (…, 6)
     wrap: NDArray[np.bool_]  # (…, 6) fold as a torus instead of a mirror
     base: Array  # (…, 6) 0: the path is the parameter; otherwise the parameter is base · exp(path)
-    boost: Array  # (…, 6) velocity that no speed limit sees
     rate: float = 1.0  # own time per step: the time scale
     knots: Knots | None = None  # where the sums of the accelerations have got to
 
@@ -82,11 +83,11 @@ class Trajectory:
     def joined(cls, motions: Sequence[Trajectory], rows: int, rate: float) -> Trajectory:
         """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
         if not motions:
-            return cls.at_rest(np.zeros((rows, 0, 6))).scaled(rate)
+            return cls.at_rest(np.zeros((rows, 0, COUNT))).scaled(rate)
         arrays: Any = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
 
         def push(first: int, count: int) -> Array:
-            none = np.zeros((rows, 6, count))
+            none = np.zeros((rows, COUNT, count))
             return np.stack([none if each.push is None else each.push(first, count) for each in motions], axis=1)
 
         still = all(motion.push is None for motion in motions)
@@ -99,17 +100,11 @@ class Trajectory:
         """No motion: the parameters `start` (…, 6), folded at borders and limits."""
         none, unlimited = np.zeros_like(start), np.full_like(start, np.inf)
         low, high, wrap = (np.broadcast_to(given, start.shape) for given in (low, high, wrap))
-        return cls(start, none, None, unlimited, low, high, wrap, none, none)
+        return cls(start, none, None, unlimited, low, high, wrap, none)
 
     def scaled(self, factor: float) -> Trajectory:
         """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
         return replace(self, rate=self.rate * factor)
-
-    def boosted(self, velocity: Sequence[float]) -> Trajectory:
-        """A Galilean boost: the free path moves by `velocity` (x, y; pixels per step) more in each step."""
-        boost = np.zeros(6)
-        boost[:2] = np.asarray(velocity, np.float64) / self.rate
-        return replace(self, boost=self.boost + boost)
 
     def resumed(self, begin: float, end: float) -> Trajectory:
         """The same motion, its sums carried on to `begin`: times up to `end` (in steps) need not start at 0 again."""
@@ -119,14 +114,14 @@ class Trajectory:
     def parameters(self, times: ArrayLike) -> Array:
         """(…, times, 3, 6): each parameter with its velocity and acceleration per step, at `times` in steps."""
         t = np.asarray(times, np.float64) * self.rate
-        result = np.empty((*self.start.shape[:-1], len(t), 3, 6))
+        result = np.empty((*self.start.shape[:-1], len(t), ORDERS, COUNT))
         for part, here in self._pieces(t):
             result[..., part, :, :] = here._parameters(t[part])
         return result
 
     def _parameters(self, t: Array) -> Array:
-        result = np.empty((*self.start.shape[:-1], len(t), 3, 6))
-        for i in range(6):
+        result = np.empty((*self.start.shape[:-1], len(t), ORDERS, COUNT))
+        for i in range(COUNT):
             low, high, wrap = self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None]
             u, speed, push = self._free(i, t)
             flip = _flipped(u, speed, push, low, high, wrap)
@@ -149,16 +144,16 @@ class Trajectory:
         t = np.asarray(times, np.float64) * self.rate
         pieces = list(self._pieces(t))
         if device is None:
-            return affine([self._value(i, t, pieces) for i in range(6)])
+            return affine([self._value(i, t, pieces) for i in range(COUNT)])
         import torch
 
         def there(array: NDArray[Any]) -> torch.Tensor:
             return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device)
 
-        clock, velocity = there(t), self.velocity + self.boost
+        clock, velocity = there(t), self.velocity
         start, speed, low, high, wrap = (there(part) for part in (self.start, velocity, self.low, self.high, self.wrap))
         values: list[Any] = []
-        for i in range(6):
+        for i in range(COUNT):
             if self.base[..., i].any() or any(here._pushed(i) for _, here in pieces):
                 values.append(there(self._value(i, t, pieces)))
                 continue
@@ -173,8 +168,7 @@ class Trajectory:
 
     def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
         """Parameter i at own times `t`."""
-        resting = not (self.velocity[..., i].any() or self.boost[..., i].any())
-        resting = resting and not any(here._pushed(i) for _, here in pieces)
+        resting = not (self.velocity[..., i].any() or any(here._pushed(i) for _, here in pieces))
         paths = [here._free(i, t[part])[0] for part, here in pieces if not resting]
         u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
         u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
@@ -262,7 +256,7 @@ class Trajectory:
 
     def _free(self, i: int, t: Array) -> tuple[Array, Array, Array]:
         """Parameter i and its velocity and acceleration, each (…, t), at own times `t` before any border."""
-        velocity = (self.velocity[..., i] + self.boost[..., i])[..., None]
+        velocity = self.velocity[..., i, None]
         u = self.start[..., i, None] + velocity * t
         knots = self.knots
         if knots is None or not self._pushed(i):
@@ -361,7 +355,7 @@ def _matrix(entries: Sequence[Array], shape: tuple[int, ...]) -> Array:
 
 def matrix(parameters: Array) -> Array:
     """T (…, 3, 3) from parameters (…, 3, 6)."""
-    return _matrix(affine([parameters[..., 0, i] for i in range(6)]), parameters.shape[:-2])
+    return _matrix(affine([parameters[..., 0, i] for i in range(COUNT)]), parameters.shape[:-2])
 
 
 def derivatives(parameters: Array) -> tuple[Array, Array]:

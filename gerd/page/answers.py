@@ -58,7 +58,7 @@ def pack(recording: Recording, **more: Any) -> bytes:
     if len(recording) > MOST_EVENTS:
         raise _too_large(f"{len(recording)} events", MOST_EVENTS, "events")
     step, place = np.divmod(recording.keys, 2 * recording.width * recording.height)
-    actors = with_values(recording.config, recording.identity.labels).actors
+    actors = recording.config.actors
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
         "index": recording.identity.index,

@@ -1,5 +1,7 @@
 """A recording: the events of one scene, their ground truth, and what they were made from.
 
+A member of a family, an index, keys of events and the parameters of the actors in; views of them out.
+
 Events are sorted by (step, y, x, p) and held as the keys of `events.keys`. Frames are
 (steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON. Ground truth is per step and actor, float64,
 lengths in pixels, angles in radians, derivatives per step.
@@ -15,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import TRANSFORMATIONS, Config
-from gerd.config.sweep import relatives, with_values
+from gerd.config.config import Config
+from gerd.config.sweep import Member
 from gerd.errors import counted
 from gerd.events.keys import Keys, polarities
-from gerd.events.rasterise import COPIES
-from gerd.geometry import shapes, trajectory
+from gerd.geometry import trajectory
+from gerd.recording import derived
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.version import __version__
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1  # of recordings on disk
-CIRCLE_POINTS = 128  # of a circle's outline
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])  # as Tonic has it
 
 
@@ -53,7 +55,7 @@ class Recording:
     """The events of one scene, the ground truth behind them, and what they were made from."""
 
     identity: Identity
-    config: Config  # as the user gave it, sweep and all
+    member: Member  # of the family that the config describes
     width: int  # pixels
     height: int
     steps: int
@@ -62,6 +64,38 @@ class Recording:
     background: NDArray[np.bool_]  # per event: noise that no moving edge caused
     truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
     first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
+
+    @classmethod
+    def of(
+        cls,
+        member: Member,
+        index: int,
+        truth: Array,
+        keys: NDArray[np.int64] | None = None,
+        background: NDArray[np.bool_] | None = None,
+        *,
+        first: int = 0,
+        made_by: str = __version__,
+    ) -> Recording:
+        """Recording `index` of a member, from its ground truth and its events (none: no events)."""
+        config, family = member.config, member.family
+        return cls(
+            identity=Identity(family.digest, config.seed, index, dict(member.labels), made_by, FORMAT_VERSION),
+            member=member,
+            width=config.sensor.width,
+            height=config.sensor.height,
+            steps=len(truth),
+            step_us=config.step_us,
+            keys=np.empty(0, np.int64) if keys is None else keys,
+            background=np.empty(0, np.bool_) if background is None else background,
+            truth=truth,
+            first=first,
+        )
+
+    @property
+    def config(self) -> Config:
+        """The config of this recording: the swept fields have the values of its member."""
+        return self.member.config
 
     def __len__(self) -> int:
         """The number of events."""
@@ -207,90 +241,52 @@ class Recording:
     @cached_property
     def scene(self) -> Scenes:
         """What was drawn: a batch of one. Its trajectory gives T at any real time."""
-        config = with_values(self.config, self.identity.labels)
-        return draw(config, [self.identity.index], relatives(self.config))
+        return draw(self.member, [self.identity.index])
 
     @cached_property
-    def _stage(self) -> Scenes:
-        """Outlines and intensities, without the motion: none of the code is run that a stranger's config may name."""
-        config = with_values(self.config, self.identity.labels)
-        still = {f"actors.{i}.{name}.acceleration": 0.0 for i in range(self.actors) for name in TRANSFORMATIONS}
-        return draw(with_values(config, still), [self.identity.index])
-
-    def _still(self, steps: NDArray[np.int64]) -> Scenes:
-        """The scene at these steps, each as a recording at rest."""
-        return replace(
-            self._stage,
-            indices=np.zeros(len(steps), np.int64),
-            intensity=np.repeat(self._stage.intensity, len(steps), axis=0),
-            trajectory=trajectory.Trajectory.at_rest(self.truth[steps, :, 0]),
-        )
-
-    def boxes(self) -> Array:
-        """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""
-        result = np.empty((self.steps, self.actors, 4))
-        for actor, given in enumerate(with_values(self.config, self.identity.labels).actors):
-            low, high = shapes.outline(given.rings).extent(self.T[:, actor, :2, :2])
-            result[:, actor] = np.concatenate([self.positions[:, actor] + low, self.positions[:, actor] + high], axis=1)
-        return result
-
-    def outlines(self, step: int) -> list[list[Array]]:
-        """For each actor, the closed rings (points, 2) of its outline in pixels, hidden or not.
-
-        A circle is a ring of `CIRCLE_POINTS`. An actor on a torus has all of its copies that reach into the frame.
-        """
-        result = []
-        for T, (unit, wraps) in zip(self.T[step], self._unit_outlines, strict=True):
-            rings = [ring @ T[:2, :2].T + T[:2, 2] for ring in unit]
-            if wraps:
-                shifts = [(right * self.width, down * self.height) for down, right in COPIES]
-                rings = [ring + shift for shift in shifts for ring in rings if self._touched(ring + shift)]
-            result.append(rings)
-        return result
-
-    @cached_property
-    def _unit_outlines(self) -> list[tuple[tuple[Array, ...], bool]]:
-        """For each actor, the rings of its outline in its unit frame, and whether it is on a torus."""
-        turn = np.linspace(0, 2 * np.pi, CIRCLE_POINTS, endpoint=False)
-        circle = shapes.RADIUS * np.stack([np.cos(turn), np.sin(turn)], axis=1)
-        actors = with_values(self.config, self.identity.labels).actors
-        return [(shapes.outline(a.rings).rings or (circle,), a.translation.border == "wrap") for a in actors]
-
-    def _touched(self, points: Array) -> bool:
-        """Whether the box of some points reaches into the frame."""
-        return bool((points.max(axis=0) > 0).all() and (points.min(axis=0) < (self.width, self.height)).all())
+    def shown(self) -> Scenes:
+        """Outlines and intensities; none of the code is run that a stranger's config may name."""
+        return draw(self.member.without_motion, [self.identity.index])
 
     @property
     def intensities(self) -> Array:
         """(actors,): the brightness of each actor; the background has 0."""
-        return self._stage.intensity[0] / INTENSITY_ONE
+        return self.shown.intensity[0] / INTENSITY_ONE
+
+    def boxes(self) -> Array:
+        """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""
+        return derived.boxes(self)
+
+    def outlines(self, step: int) -> list[list[Array]]:
+        """For each actor, the closed rings (points, 2) of its outline in pixels, hidden or not.
+
+        A circle is a ring of 128 points. An actor on a torus has all of its copies that reach into the frame.
+        """
+        return derived.outlines(self, step)
 
     def images(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(steps, height, width): the brightness of each pixel before any noise, 1 for a covered pixel."""
-        return self._brightness(np.arange(self.steps)[start:stop])
+        return derived.images(self, np.arange(self.steps)[start:stop])
 
     def coverage(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(steps, actors, height, width): the share of each pixel in which each actor is visible."""
-        steps = np.arange(self.steps)[start:stop]
-        result = np.empty((len(steps), self.actors, self.height, self.width), np.float32)
-        for actor in range(self.actors):
-            result[:, actor] = self._brightness(steps, actor)
-        return result
+        return derived.coverage(self, np.arange(self.steps)[start:stop])
 
-    def _brightness(self, steps: NDArray[np.int64], only: int | None = None) -> NDArray[np.float32]:
-        """(steps, height, width), with one actor bright if `only` names it, in pieces that do not need much memory."""
-        from gerd.events import definition
+    def masks(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
+        """(steps, actors, height, width): whether an actor is visible in at least half of the pixel."""
+        return self.coverage(start, stop) >= derived.VISIBLE
 
-        result = np.empty((len(steps), self.height, self.width), np.float32)
-        some = max(1, 2**20 // (self.height * self.width))
-        for i in range(0, len(steps), some):
-            scene = self._still(steps[i : i + some])
-            if only is not None:
-                scene = replace(scene, intensity=np.zeros_like(scene.intensity))
-                scene.intensity[:, only] = INTENSITY_ONE
-            counts = definition.activation(scene, np.zeros(1, np.int64))[:, 0]
-            result[i : i + some] = counts.numpy() / scene.full_count
-        return result
+    def visibility(self) -> Array:
+        """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
+        return derived.visibility(self)
+
+    def flow(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+        """(steps, 2, height, width): velocity (x, y) in pixels per step of what is visible in each pixel, 0 elsewhere.
+
+        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that covers at least half of the pixel. On a
+        torus it is the copy of the actor that covers most of the pixel.
+        """
+        return derived.flow(self, np.arange(self.steps)[start:stop])
 
     def stages(self, start: int = 0, stop: int | None = None) -> Stages:
         """What led to the events of some steps: picture, coverage, difference, integrator state and so on.
@@ -301,50 +297,3 @@ class Recording:
 
         start, stop, _ = slice(start, stop).indices(self.steps)
         return stages_of(self.scene, self.first + start, self.first + max(start, stop))
-
-    def masks(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
-        """(steps, actors, height, width): whether an actor is visible in at least half of the pixel."""
-        return self.coverage(start, stop) >= 0.5
-
-    def visibility(self) -> Array:
-        """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
-        seen = np.stack([self.coverage(i, i + 1)[0].sum(axis=(1, 2), dtype=np.float64) for i in range(self.steps)])
-        areas = np.array([outline.area for outline in self._stage.outlines])
-        size = areas * np.abs(np.linalg.det(self.T[:, :, :2, :2]))
-        return np.clip(seen / np.where(size > 0, size, 1.0), 0.0, 1.0)
-
-    def flow(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
-        """(steps, 2, height, width): velocity (x, y) in pixels per step of what is visible in each pixel, 0 elsewhere.
-
-        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that covers at least half of the pixel. On a
-        torus it is the copy of the actor that covers most of the pixel.
-        """
-        masks = self.masks(start, stop)
-        x, y = np.meshgrid(np.arange(self.width) + 0.5, np.arange(self.height) + 0.5)
-        result = np.zeros((len(masks), 2, self.height, self.width), np.float32)
-        for i, step in enumerate(np.arange(self.steps)[start:stop]):
-            for actor in range(self.actors):
-                map_ = self.T_velocity[step, actor] @ np.linalg.inv(self.T[step, actor])
-                right, down = self._shift(step, actor) if self._stage.wraps[actor] else (0, 0)
-                along_x, along_y, drift = map_[:2, :, None, None].swapaxes(0, 1)
-                speed = along_x * (x - right) + along_y * (y - down) + drift
-                result[i] = np.where(masks[i, actor], speed, result[i])
-        return result
-
-    def _shift(self, step: int, actor: int) -> NDArray[np.int64]:
-        """(2, height, width): how far right and down the copy on the torus lies that covers most of each pixel."""
-        from gerd.events import definition
-
-        places = np.array([(right * self.width, down * self.height) for down, right in COPIES])
-        start = np.repeat(self.truth[step, actor, :1][None], len(places), axis=0)
-        start[:, 0, :2] += places
-        copies = replace(
-            self._stage,
-            indices=np.zeros(len(places), np.int64),
-            outlines=self._stage.outlines[actor : actor + 1],
-            wraps=(False,),
-            intensity=np.full((len(places), 1), INTENSITY_ONE, np.int32),
-            trajectory=trajectory.Trajectory.at_rest(start),
-        )
-        counts = definition.activation(copies, np.zeros(1, np.int64))[:, 0]
-        return np.moveaxis(places[counts.numpy().argmax(axis=0)], -1, 0)

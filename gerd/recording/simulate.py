@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import relatives, with_values
+from gerd.config.sweep import Member
 from gerd.errors import GerdError
 from gerd.events.keys import Keys
 from gerd.events.parts import Events
-from gerd.recording.recording import FORMAT_VERSION, Identity, Recording
+from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
-from gerd.version import __version__
 
 Array = NDArray[np.float64]
 
@@ -56,15 +55,24 @@ def simulate_batch(
     """Several recordings at once, each with the same bits as alone."""
     if len(indices) == 0:
         return []
-    scenes = scenes_of(config, indices, values or {})
+    return simulate_member(Member(config, values or {}), indices, device=device, backend=backend, chunk=chunk)
+
+
+def simulate_member(
+    member: Member,
+    indices: Sequence[int],
+    *,
+    device: str = "cpu",
+    backend: str | None = None,
+    chunk: int | None = None,
+) -> list[Recording]:
+    """Several recordings of one member of a family."""
+    scenes = draw(member, indices)
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)
     truth = scenes.trajectory.parameters(np.arange(scenes.steps))
-    return [
-        _recording(config, _identity(config, index, values or {}), scenes, parts[i], truth[i])
-        for i, index in enumerate(indices)
-    ]
+    return [_recording(member, int(index), scenes, parts[i], truth[i]) for i, index in enumerate(indices)]
 
 
 def simulate_chunks(
@@ -82,49 +90,32 @@ def simulate_chunks(
     The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
     its configured steps, up to step 2³² - 1.
     """
-    scenes = scenes_of(config, [index], values)
+    member = Member(config, values)
+    scenes = draw(member, [index])
     if endless:
         scenes = replace(scenes, steps=MOST_STEPS)
-    return _windows(
-        config, _identity(config, index, values), scenes, run(scenes, device=device, backend=backend, chunk=chunk)
-    )
+    return _windows(member, index, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
 
 
-def _windows(config: Config, identity: Identity, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
+def _windows(member: Member, index: int, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
     for part in parts:
         steps = np.arange(part.steps.start, part.steps.stop)
         scenes = scenes.resumed(steps)
-        yield _recording(config, identity, scenes, [part], scenes.trajectory.parameters(steps)[0])
+        yield _recording(member, index, scenes, [part], scenes.trajectory.parameters(steps)[0])
 
 
-def _identity(config: Config, index: int, values: Mapping[str, Any]) -> Identity:
-    return Identity(config.digest, config.seed, int(index), dict(values), __version__, FORMAT_VERSION)
-
-
-def _recording(config: Config, identity: Identity, scenes: Scenes, parts: list[Events], truth: Array) -> Recording:
+def _recording(member: Member, index: int, scenes: Scenes, parts: list[Events], truth: Array) -> Recording:
     """From the events of consecutive steps, and the parameters (actors, steps, 3, 6) at these steps."""
     first = parts[0].steps.start
     keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
-    return Recording(
-        identity=identity,
-        config=config,
-        width=scenes.width,
-        height=scenes.height,
-        steps=parts[-1].steps.stop - first,
-        step_us=scenes.step_us,
-        keys=Keys(scenes.height, scenes.width).moved(keys, -first),
-        background=np.concatenate([part.background for part in parts]),
-        truth=np.moveaxis(truth, 0, 1),
-        first=first,
-    )
+    keys = Keys(scenes.height, scenes.width).moved(keys, -first)
+    background = np.concatenate([part.background for part in parts])
+    return Recording.of(member, index, np.moveaxis(truth, 0, 1), keys, background, first=first)
 
 
 def scenes_of(config: Config, indices: Sequence[int] | NDArray[np.int64], values: Mapping[str, Any]) -> Scenes:
     """What the recordings `indices` draw, with some fields set."""
-    for index in indices:
-        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
-            raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
-    return draw(with_values(config, values, "values"), indices, relatives(config))
+    return draw(Member(config, values), indices)
 
 
 def run(

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import BRIGHTEST, DIMMEST, Config
+from gerd.config.actor import BRIGHTEST, DIMMEST
+from gerd.config.sweep import Member, relatives
+from gerd.errors import GerdError
 from gerd.geometry import shapes
 from gerd.geometry.trajectory import Trajectory
 from gerd.scene.motion import motion
@@ -15,8 +17,12 @@ from gerd.scene.sampling import INTENSITY, Source
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 
 
-def draw(config: Config, indices: Sequence[int] | NDArray[np.int64], family: Sequence[Config] = ()) -> Scenes:
-    """The scenes of the recordings `indices`, in one batch; `family` holds the members of the sweep, if any."""
+def draw(member: Member, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
+    """The scenes of the recordings `indices` of one member of a family, in one batch."""
+    config, family = member.config, relatives(member.family)
+    for index in indices:
+        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
+            raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
     rows = np.asarray(indices, np.int64)
     sources = [Source(config.seed, rows, i) for i in range(len(config.actors))]
     outlines = tuple(shapes.outline(actor.rings) for actor in config.actors)

@@ -6,29 +6,36 @@ is drawn beyond a border or limit is its mirror image (on a torus: its copy) ins
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.machinery
-import importlib.util
 import math
-import sys
-from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import Actor, Config
+from gerd.config.actor import Actor
+from gerd.config.config import Config
 from gerd.config.expression import evaluate
 from gerd.config.values import FACTORS, Boundary, Expression, Factor, Function, Profile, Uniform
-from gerd.errors import TrustError
 from gerd.geometry import exactmath
 from gerd.geometry.shapes import RADIUS, Outline
 from gerd.geometry.shapes import outline as shape_outline
-from gerd.geometry.trajectory import ROTATION, SCALE_X, SCALE_Y, SHEAR, Trajectory, X, Y, derivatives, matrix, slowed
+from gerd.geometry.trajectory import (
+    COUNT,
+    ORDERS,
+    ROTATION,
+    SCALE_X,
+    SCALE_Y,
+    SHEAR,
+    Trajectory,
+    X,
+    Y,
+    derivatives,
+    matrix,
+    slowed,
+)
 from gerd.scene.sampling import START, VELOCITY, Source
+from gerd.scene.trust import trusted_function
 
 Array = NDArray[np.float64]
 
@@ -37,6 +44,7 @@ NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
 MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
 LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
+SLOWEST = 1e-9  # motion of an outline along its normal, relative to the speed of its points, that is not rounding
 
 
 def motion(config: Config, source: Source, outline: Outline, family: Sequence[Config]) -> Trajectory:
@@ -46,7 +54,7 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
     that is natural for all of them is used, so that the members share their positions.
     """
     actor = config.actors[source.actor]
-    start = np.zeros((len(source.rows), 6))
+    start = np.zeros((len(source.rows), COUNT))
     start[:, SCALE_X:] = _form(config, source)
     relatives = [member for member in family if source.actor < len(member.actors)] or [config]
     start[:, X:SCALE_X] = _position(config, source, relatives)
@@ -64,7 +72,7 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
         high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST) / base[:, sizes])
         start[:, sizes] = 0.0
     limit = _speed_limit(actor, start)
-    velocity = slowed(velocity, limit)
+    velocity = slowed(velocity, limit) + 0.0  # 0 has no sign
     parts = (actor.translation, actor.scale, actor.rotation, actor.shear)
 
     def push(first: int, count: int) -> Array:
@@ -73,7 +81,7 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
     still = all(part.acceleration == 0.0 for part in parts)
     if not still:
         _check_warmup(config)
-    return Trajectory(start, velocity, None if still else push, limit, low, high, wrap, base, np.zeros_like(start))
+    return Trajectory(start, velocity, None if still else push, limit, low, high, wrap, base)
 
 
 def _check_warmup(config: Config) -> None:
@@ -110,7 +118,7 @@ def _position(config: Config, source: Source, relatives: Sequence[Config]) -> Ar
         return source.pair(start, START, X)
     low, high = np.zeros((len(source.rows), 2)), np.full((len(source.rows), 2), np.inf)
     for member in relatives:
-        parameters = np.zeros((len(source.rows), 3, 6))
+        parameters = np.zeros((len(source.rows), ORDERS, COUNT))
         parameters[:, 0, SCALE_X:] = _form(member, source)
         relative = member.actors[source.actor]
         smallest, largest = shape_outline(relative.rings).extent(matrix(parameters)[:, :2, :2])
@@ -155,21 +163,25 @@ def _velocity(config: Config, source: Source, outline: Outline, start: Array) ->
 
 def _boundary_speed(outline: Outline, start: Array, moving: list[int]) -> Array:
     """(rows,): mean distance along the normal that the outline moves per unit of the parameters `moving`."""
-    parameters = np.zeros((len(start), 3, 6))
+    parameters = np.zeros((len(start), ORDERS, COUNT))
     parameters[:, 0] = start
     parameters[:, 1, moving] = 1.0
     at, speed = matrix(parameters)[:, None, :2, :2], derivatives(parameters)[0][:, None, :2, :2]
     ends, tangent = _sides(outline)
     along_x, along_y = _mapped(at, tangent)
     length = np.sqrt(along_x * along_x + along_y * along_y)
-    moved = [_mapped(speed, end) for end in ends]
-    # the part along the normal, at both ends of each side, times the side's length
-    a, b = (np.abs(x * along_y - y * along_x) for x, y in moved)
-    same = (moved[0][0] * along_y - moved[0][1] * along_x) * (moved[1][0] * along_y - moved[1][1] * along_x) >= 0
+    # the part along the normal at both ends of each side, times the side's length
+    moved = (x * along_y - y * along_x for x, y in (_mapped(speed, end) for end in ends))
+    swept = _mean_size(*moved)
+    result = np.cumsum(swept, axis=1)[:, -1] / np.cumsum(length, axis=1)[:, -1]
+    return np.where(result > SLOWEST * np.abs(speed).max(axis=(1, 2, 3)), result, 0.0)
+
+
+def _mean_size(first: Array, last: Array) -> Array:
+    """The mean of |x| while x runs evenly from `first` to `last`: two triangles where it passes 0."""
+    a, b = np.abs(first), np.abs(last)
     total = a + b
-    mean = np.where(same, total / 2, (a * a + b * b) / (2 * np.where(total > 0, total, 1.0)))
-    result = np.cumsum(mean, axis=1)[:, -1] / np.cumsum(length, axis=1)[:, -1]
-    return np.where(result > 1e-9 * np.abs(speed).max(axis=(1, 2, 3)), result, 0.0)
+    return np.where(first * last >= 0, total / 2, (a * a + b * b) / (2 * np.where(total > 0, total, 1.0)))
 
 
 def _sides(outline: Outline) -> tuple[tuple[Array, Array], Array]:
@@ -204,7 +216,7 @@ def _bounds(config: Config, actor: Actor, start: Array) -> tuple[Array, Array]:
 def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> Array:
     """(rows, 6, steps): what holds on [k, k + 1) for each k of `steps`."""
     actor = config.actors[source.actor]
-    push = np.zeros((len(source.rows), 6, len(steps)))
+    push = np.zeros((len(source.rows), COUNT, len(steps)))
     position, size = actor.translation.acceleration, actor.scale.acceleration
     position_x, position_y = position if isinstance(position, tuple) else (position, position)
     size_x, size_y = size if isinstance(size, tuple) else (size, None)
@@ -243,7 +255,7 @@ def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps:
                 raise config.error(path, str(error), value.expression) from None
             return _usable(config, numbers, t, path, value.expression)
         case Function():
-            function = _trusted_function(config, value, path)
+            function = trusted_function(config, value, path)
             try:
                 numbers = np.array([float(function(time)) for time in t.tolist()])
             except Exception as error:  # whatever a user's function may raise
@@ -260,44 +272,6 @@ def _usable(config: Config, numbers: Array, t: Array, path: str, value: str) -> 
         message = f"is {numbers[bad][0]:g} at t = {t[bad][0]:g}; allowed: numbers within ±{LARGEST:g}"
         raise config.error(path, message, value)
     return numbers
-
-
-def _trusted_function(config: Config, value: Function, path: str) -> Callable[[float], float]:
-    """The function itself, imported only if the user has said that the config may run code."""
-    if value._callable is not None:
-        return value._callable
-    if config._trusted is None:
-        message = "runs this Python function; allow that with --trust or trust=True"
-        raise TrustError(str(config.error(path, message, value.function)))
-    module, _, name = value.function.partition(":")
-    try:
-        found: Any = _module(module, config._trusted)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except Exception as error:  # whatever a user's module may raise
-        message = f"cannot be imported: {type(error).__name__}: {error}"
-        raise config.error(path, message, value.function) from error
-    if not callable(found):
-        raise config.error(path, "is not a function of t", value.function)
-    return found
-
-
-@cache
-def _module(name: str, folder: str) -> Any:
-    """A module by its name: the one in `folder` if there is one, whatever has been imported under that name before."""
-    sys.path.insert(0, folder)
-    try:
-        file = Path(folder, *name.split(".")).with_suffix(".py")
-        if "." in name or not file.exists():
-            return importlib.import_module(name)
-        unique = f"_trusted_{hashlib.sha256(folder.encode()).hexdigest()[:16]}_{name}"
-        loader = importlib.machinery.SourceFileLoader(unique, str(file))
-        spec: Any = importlib.util.spec_from_file_location(loader.name, file, loader=loader)
-        module = sys.modules[loader.name] = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
-        return module
-    finally:
-        sys.path.remove(folder)
 
 
 def _speed_limit(actor: Actor, start: Array) -> Array:

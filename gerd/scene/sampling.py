@@ -19,7 +19,9 @@ from gerd.scene import philox
 
 Array = NDArray[np.float64]
 
-INTENSITY, START, VELOCITY = range(3)  # what a slot is for
+USES = 3
+INTENSITY, START, VELOCITY = range(USES)  # what a draw is for
+SLOTS = 8  # of each use, one for each parameter; two are free
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Source:
 
     def each_step(self, value: Any, parameter: int, steps: NDArray[np.int64]) -> Array:
         """(rows, steps) numbers, drawn anew for each step."""
-        element = self.actor * 8 + parameter
+        element = self.actor * SLOTS + parameter
 
         def draw() -> philox.Words:
             return philox.words(self.seed, element, steps, self.rows[:, None], philox.ACCELERATION)
@@ -57,7 +59,7 @@ class Source:
         return _sampled(value, draw, (len(self.rows), len(steps)))
 
     def _words(self, what: int, parameter: int) -> philox.Words:
-        slot = (self.actor * 3 + what) * 8 + parameter
+        slot = (self.actor * USES + what) * SLOTS + parameter
         return philox.words(self.seed, slot, 0, self.rows, philox.SCENE)
 
 

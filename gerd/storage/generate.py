@@ -21,7 +21,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from gerd.config.config import TRANSFORMATIONS, Config
+from gerd.config.actor import TRANSFORMATIONS
+from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten

@@ -31,7 +31,7 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
     context = multiprocessing.get_context("spawn")
     counter = context.Value("q", 0)
     alive, hold = context.Pipe(duplex=False)  # workers see its end when this process lets go of it or dies
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (counter, alive, job.config._trusted))
+    pool = ProcessPoolExecutor(workers, context, _start_worker, (counter, alive, job.config.origin.trust))
     seen = 0
     try:
         with _starting_workers():

@@ -58,7 +58,7 @@ def finish_on_ray(
         slots = int(ray.cluster_resources().get(resource, 0))
         while waiting and len(flying) < (workers or 2 * max(1, slots)):
             some = [waiting.popleft() for _ in range(min(size, len(waiting)))]
-            flying[task.remote(packed, job.config._trusted, some)] = some
+            flying[task.remote(packed, job.config.origin.trust, some)] = some
         done, _ = ray.wait(list(flying), num_returns=1, timeout=PATIENCE)
         if not done and not ray.cluster_resources().get(resource, 0):
             raise GerdError(f"{job.store}: the cluster has no {resource} left; {CONTINUES}")

@@ -213,8 +213,7 @@ def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -
     """
     data = Recordings(path)
     try:
-        config: Config | None = data.config
-        data.config._trusted = str(Path.cwd()) if trust else None
+        config: Config | None = data.config.trusted(str(Path.cwd()) if trust else None)
         faults = _manifest_faults(data, data.config)
     except StorageError as error:
         config, faults = None, [_fault(data.store.at(RESOLVED), error)]

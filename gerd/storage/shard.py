@@ -30,8 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
+from gerd.config.sweep import Member, member, member_count
 from gerd.errors import StorageError, shorten
-from gerd.recording.recording import FORMAT_VERSION, Identity, Recording
+from gerd.recording.recording import FORMAT_VERSION, Recording
 from gerd.storage.places import File
 
 LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
@@ -184,20 +185,21 @@ class Shard:
         if not ordered:
             raise self._changed(row)
         truth = self._rows("truth", first + start * actors, first + stop * actors)
-        return Recording(
-            identity=Identity(
-                self.config_digest, self.seed, int(self.index[row]), self.labels[row], self.gerd_version, FORMAT_VERSION
-            ),
-            config=config,
-            width=width,
-            height=height,
-            steps=stop - start,
-            step_us=self.step_us[row],
-            keys=keys,
-            background=bits[low % 8 : low % 8 + high - low].astype(np.bool_),
-            truth=truth.reshape(stop - start, actors, 3, 6),
-            first=start,
-        )
+        truth = truth.reshape(stop - start, actors, 3, 6)
+        background = bits[low % 8 : low % 8 + high - low].astype(np.bool_)
+        index, made_by = int(self.index[row]), self.gerd_version
+        return Recording.of(self._member(row, config), index, truth, keys, background, first=start, made_by=made_by)
+
+    def _member(self, row: int, family: Config) -> Member:
+        """The member of the family that a row holds; StorageError if the config describes another one."""
+        number = int(self.member[row])
+        if 0 <= number < member_count(family):
+            named = member(family, number)
+            config = named.config
+            shape = [config.steps, config.sensor.height, config.sensor.width, len(config.actors)]
+            if (named.labels, shape, config.step_us) == (self.labels[row], self.shape[row].tolist(), self.step_us[row]):
+                return named
+        raise StorageError(f"{self.path}: is damaged: row {row} is not a recording of the dataset's config")
 
     def _key(self, place: int) -> int:
         return int(self._rows("keys", place, place + 1)[0])

@@ -20,11 +20,12 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Sampler, get_worker_info
 
+from gerd.config.sweep import member
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.storage.recordings import UNFINISHED, Recordings
 from gerd.training.batch import Window, collate, gather
 from gerd.training.items import Form, Item, Label, check_whole
-from gerd.training.split import Header, Positions, drawn_windows, holds, member, shares
+from gerd.training.split import Header, Positions, drawn_windows, holds, shares
 
 Transform = Callable[[Any], Any] | None
 REST = ("overlap", "drop")
@@ -150,8 +151,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         config = self.recordings.config
         for position in self.served.tolist():
             index, number = divmod(position, self._members)
-            of_family = member(config, number)
-            yield Header(number, of_family.labels, of_family.config, index, self.recordings)
+            yield Header(member(config, number), index, self.recordings)
 
     def where(self, predicate: Callable[[Header], Any]) -> Dataset:
         """The recordings for which `predicate` is true.

@@ -6,40 +6,46 @@ so it is the same in every process and whatever was asked for before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config import sweep
 from gerd.config.config import Config
+from gerd.config.sweep import Member
 from gerd.errors import GerdError
-from gerd.recording.recording import FORMAT_VERSION, Identity, Recording
+from gerd.recording.recording import Recording
 from gerd.scene import philox
-from gerd.scene.scenes import INTENSITY_ONE
 from gerd.storage.recordings import Recordings
 
 Positions = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Member:
-    """A member of a family: what the sweep says of a recording."""
-
-    member: int
-    labels: dict[str, Any]  # swept path → value
-    config: Config  # with these values
-
-
-@dataclass(frozen=True)
-class Header(Member):
+@dataclass(frozen=True, eq=False)
+class Header:
     """What is known of a recording without its events. Quantities that were drawn are read when asked for."""
 
+    of: Member
     index: int
     data: Recordings
+
+    @property
+    def member(self) -> int:
+        """Its number in the family."""
+        return self.of.member or 0
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """The swept values by their path."""
+        return self.of.labels
+
+    @property
+    def config(self) -> Config:
+        """The config with these values."""
+        return self.of.config
 
     @property
     def truth(self) -> NDArray[np.float64]:
@@ -61,41 +67,17 @@ class Header(Member):
     @property
     def intensity(self) -> NDArray[np.float64]:
         """(actors,)"""
-        return self._bare._stage.intensity[0] / INTENSITY_ONE
+        return self._bare.intensities
 
     @cached_property
     def _bare(self) -> Recording:
         """The recording without its events."""
         manifest = self.data.manifest
         truth = self.data.truth(self.index * manifest["members"] + self.member)
-        return Recording(
-            identity=Identity(
-                manifest["config_digest"],
-                manifest["seed"],
-                self.index,
-                self.labels,
-                manifest["gerd_version"],
-                FORMAT_VERSION,
-            ),
-            config=self.data.config,
-            width=self.config.sensor.width,
-            height=self.config.sensor.height,
-            steps=len(truth),
-            step_us=self.config.step_us,
-            keys=np.empty(0, np.int64),
-            background=np.empty(0, np.bool_),
-            truth=truth,
-        )
+        return Recording.of(self.of, self.index, truth, made_by=manifest["gerd_version"])
 
 
-@lru_cache(maxsize=4096)
-def member(config: Config, number: int) -> Member:
-    """One member of a config's family; number 0 is the only one without a sweep."""
-    labels = sweep.labels(config, number)
-    return Member(number, labels, sweep.with_values(config, labels))
-
-
-def holds(predicate: Callable[[Any], Any], candidate: Member) -> bool:
+def holds(predicate: Callable[[Any], Any], candidate: Member | Header) -> bool:
     """Whether the predicate is true for the candidate."""
     answer = predicate(candidate)
     if np.ndim(answer):

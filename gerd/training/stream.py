@@ -26,15 +26,15 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from gerd.config.config import Config
-from gerd.config.sweep import member_count
+from gerd.config.sweep import Member, member, member_count
 from gerd.errors import GerdError, shorten
-from gerd.recording.recording import FORMAT_VERSION, Identity, Recording
-from gerd.recording.simulate import check_device, scenes_of, simulate_batch
+from gerd.recording.recording import Recording
+from gerd.recording.simulate import check_device, simulate_member
+from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.training.batch import Window, check_shapes, collate, gather
 from gerd.training.items import Form, Item, Label, check_whole
-from gerd.training.split import Member, holds, member
-from gerd.version import __version__
+from gerd.training.split import holds
 
 Indices = NDArray[np.int64]
 
@@ -231,8 +231,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
     def _simulated(self, number: int, indices: Indices) -> Iterator[Window]:
         """Some recordings of one member."""
-        values = member(self.config, number).labels
-        for recording in simulate_batch(self.config, indices.tolist(), device=self.device, values=values):
+        for recording in simulate_member(member(self.config, number), indices.tolist(), device=self.device):
             yield recording, *self._window(recording.steps)
 
     def _on_device(self, groups: list[tuple[int, Indices]], order: Indices) -> tuple[Any, Any]:
@@ -241,7 +240,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
         frames, labels = [], []
         for number, indices in groups:
-            scenes = scenes_of(self.config, indices, member(self.config, number).labels)
+            scenes = draw(member(self.config, number), indices)
             at, steps = self._window(scenes.steps)
             try:
                 whole = cuda.frames(scenes, self.device)
@@ -257,19 +256,8 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
     def _without_events(self, scenes: Scenes, number: int) -> Iterator[Recording]:
         truth = np.moveaxis(scenes.trajectory.parameters(np.arange(scenes.steps)), 1, 2)
-        labels = member(self.config, number).labels
         for row, index in enumerate(scenes.indices.tolist()):
-            yield Recording(
-                identity=Identity(self.config.digest, self.config.seed, index, labels, __version__, FORMAT_VERSION),
-                config=self.config,
-                width=scenes.width,
-                height=scenes.height,
-                steps=scenes.steps,
-                step_us=scenes.step_us,
-                keys=np.empty(0, np.int64),
-                background=np.empty(0, np.bool_),
-                truth=truth[row],
-            )
+            yield Recording.of(member(self.config, number), index, truth[row])
 
 
 class _Travelling(IterableDataset[tuple[Any, Any]]):

@@ -70,7 +70,7 @@ NOT_YAML = [
     Bad("not_utf8", SQUARE.encode() + b"# caf\xe9\n", 2, "", "is not UTF-8 text: byte 0xe9"),
     Bad("utf16", SQUARE.encode("utf-16"), 1, "", "is not UTF-8 text: byte 0xff"),
     Bad("control_character", f"{SQUARE}seed: \x07\n", 2, "", "the character '\\x07' is not allowed"),
-    Bad("bad_escape", f'{SQUARE}seed: "\\UFFFFFFFF"\n', 2, "", "an escape stands for no character"),
+    Bad("bad_escape", f'{SQUARE}seed: "\\UFFFFFFFF"\n', 2, "", "invalid escape"),
     Bad("cyclic", "actors: &a\n  - *a\n", 1, "actors.0", "contains itself"),
     Bad("alias_bomb", BOMB, 1, "", "aliases stand for too much; at most 100000 values are allowed"),
     Bad("deep_brackets", f"seed: 1\nactors: {'[' * 10_000}\n", 2, "", "nested too deeply; at most 64"),

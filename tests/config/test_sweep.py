@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gerd
-from gerd.config.config import Config
+from gerd.config.config import Config, Origin
 from gerd.config.sweep import labels, member_count, relatives, with_values
 
 ACTOR = "{shape: square, translation: {start: uniform, acceleration: 0}, scale: {start: 5, acceleration: 0}}"
@@ -202,3 +202,50 @@ def test_members_with_other_shapes_start_at_the_same_place() -> None:
     starts = [gerd.simulate(made, 5, steps=1, **labels(made, k)).positions[0, 0].tolist() for k in range(4)]
     assert starts == [starts[0]] * 4
     assert 20 < starts[0][0] < 40
+
+
+class TestTheConfigOfARecordingIsItsMembers:
+    """Not that of the family, in which the swept fields have a value that no recording has."""
+
+    def test_wherever_the_recording_comes_from(self, tmp_path: Any) -> None:
+        config = family("{time_scale: [0.5, 2], sensor.width: [24, 30]}")
+        gerd.generate(config, tmp_path / "data", 1, workers=1)
+        stored = gerd.Recordings(tmp_path / "data")
+        for number in range(4):
+            simulated = gerd.simulate(config, **labels(config, number))
+            for recording in (simulated, stored[number], stored.window(number, 1, 3), simulated.window(1)):
+                assert not recording.config.sweep
+                assert recording.config.time_scale == labels(config, number)["time_scale"]
+                assert recording.config.sensor.width == recording.width == labels(config, number)["sensor.width"]
+                assert recording.identity.config_digest == config.digest
+        read = [label for _, label in gerd.Dataset(tmp_path / "data", label=lambda part: part.config.time_scale)]
+        assert read == [0.5, 0.5, 2, 2]
+        batch = gerd.Stream(config, 1, label=lambda part: part.config.time_scale).batch(3)
+        assert batch[1].tolist() == [2]
+
+    def test_it_is_checked_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However many questions about the ground truth of a recording and of its windows are asked."""
+        checks = []
+        of = Config.of
+        monkeypatch.setattr(Config, "of", lambda *given: checks.append(1) or of(*given))
+        recording = gerd.simulate(family("{time_scale: [0.5, 2]}"), time_scale=2.0)
+        checks.clear()
+        for part in (recording, recording.window(1), recording.window(2)):
+            part.boxes(), part.outlines(0), part.masks(), part.flow(), part.visibility(), part.scene, part.intensities
+        assert len(checks) == 1  # the scene without its motion
+
+
+class TestAConfigIsFrozen:
+    def test_no_field_and_no_origin_can_be_set(self) -> None:
+        config = family()
+        with pytest.raises(ValueError, match="frozen"):
+            config.steps = 5
+        with pytest.raises(ValueError, match="frozen"):
+            config.origin = Origin(trust="/somewhere")  # type: ignore[misc]
+
+    def test_trust_is_that_of_a_copy(self) -> None:
+        config = family()
+        assert config.origin.trust is None
+        assert config.trusted("/somewhere").origin.trust == "/somewhere"
+        assert config.origin.trust is None
+        assert config.trusted("/somewhere").digest == config.digest

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.scenes import FALSE_ALARM, SHAPES, actor, config, generic, moving_actors, rings, simulated
+from support.scenes import FALSE_ALARM, SHAPES, actor, config, drawn, generic, moving_actors, rings, simulated
 
 import gerd
 from gerd.config.config import Config
@@ -28,14 +28,13 @@ from gerd.geometry.trajectory import (
     derivatives,
     matrix,
 )
-from gerd.scene.draw import draw
 
 LINES = {"translation": X, "scale": SCALE_X, "rotation": ROTATION, "shear": SHEAR}
 
 
 def motion(given_actor: dict[str, Any], index: int = 0, **fields: Any) -> Trajectory:
     """The trajectory of a scene's only actor."""
-    return draw(config(given_actor, **fields), [index]).trajectory[0, 0]
+    return drawn(config(given_actor, **fields), [index]).trajectory[0, 0]
 
 
 def moved(part: str, border: str = "free", **given_part: Any) -> dict[str, Any]:
@@ -49,7 +48,6 @@ parameter_rows = st.tuples(
     generic(-20, 40), generic(-20, 40), generic(1, 30), generic(1, 30), generic(-9, 9), generic(-2, 2)
 ).map(np.array)
 paths = moving_actors(16, 12).map(motion)
-free_paths = moving_actors(16, 12).map(lambda a: motion({**a, "translation": {**a["translation"], "border": "free"}}))
 times = st.lists(generic(-6, 9), min_size=1, max_size=5).map(np.array)
 
 
@@ -123,26 +121,6 @@ def test_derivatives_scale_with_time(path: Trajectory, t: np.ndarray, s: float) 
     fast, slow = derivatives(path.scaled(s).parameters(t)), derivatives(path.parameters(s * t))
     np.testing.assert_allclose(fast[0], s * slow[0], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(fast[1], s * s * slow[1], rtol=1e-12, atol=1e-12)
-
-
-@given(free_paths, times, generic(-4, 4), generic(-4, 4), st.sampled_from([1.0, 0.5, 3.0]))
-def test_a_boost_adds_its_velocity(path: Trajectory, t: np.ndarray, vx: float, vy: float, s: float) -> None:
-    path = path.scaled(s)
-    difference = path.boosted((vx, vy)).parameters(t) - path.parameters(t)
-    expected = np.zeros_like(difference)
-    expected[:, 0, :2] = t[:, None] * [vx, vy]
-    expected[:, 1, :2] = vx, vy
-    np.testing.assert_allclose(difference, expected, rtol=0, atol=1e-12)
-
-
-@given(*[st.integers(-64, 64).map(lambda n: n / 16)] * 6)
-def test_boosts_of_dyadic_numbers_are_exact(x: float, vx: float, ux: float, wx: float, vy: float, t: float) -> None:
-    path = motion(actor(at=(x, 3.0), velocity=(vx, vy)))
-    np.testing.assert_array_equal(
-        path.boosted((ux, wx)).T([t]) - path.T([t]), [[[0, 0, ux * t], [0, 0, wx * t], [0] * 3]]
-    )
-    both, once = path.boosted((ux, 0.5)).boosted((wx, -0.25)), path.boosted((ux + wx, 0.25))
-    np.testing.assert_array_equal(both.T([t]), once.T([t]))
 
 
 # Borders and limits
@@ -260,7 +238,7 @@ def test_limits_reflect(part: str, start: float, velocity: float, limits: Any, e
 def test_a_start_beyond_the_border_keeps_its_velocity(border: str) -> None:
     """A Gaussian start may lie outside the frame. It is folded back, and moves as the config says."""
     wide = moved("translation", border, start={"normal": [8.0, 30.0]}, velocity=(0.5, -0.25))
-    made = draw(config(wide), range(200)).trajectory.parameters([0.0])[:, 0, 0]
+    made = drawn(config(wide), range(200)).trajectory.parameters([0.0])[:, 0, 0]
     assert (made[:, 0, :2] >= 0).all()
     assert (made[:, 0, :2] <= (16, 12)).all()
     np.testing.assert_array_equal(made[:, 1, :2], np.tile([0.5, -0.25], (200, 1)))
@@ -269,7 +247,7 @@ def test_a_start_beyond_the_border_keeps_its_velocity(border: str) -> None:
 def test_a_natural_start_lies_inside_the_margin() -> None:
     near = moved("translation", "bounce", start="uniform", velocity=(0.5, -0.25), margin=5.0)
     near["scale"]["start"] = 2.0
-    made = draw(config(near, width=30, height=20), range(500)).trajectory.parameters([0.0])[:, 0, 0]
+    made = drawn(config(near, width=30, height=20), range(500)).trajectory.parameters([0.0])[:, 0, 0]
     np.testing.assert_array_equal(made[:, 1, :2], np.tile([0.5, -0.25], (500, 1)))
     share = (made[:, 0, :2] - 5) / [20, 10]
     assert stats.kstest(share[:, 0], "uniform").pvalue > FALSE_ALARM
@@ -282,16 +260,16 @@ def test_a_natural_start_lies_inside_the_margin() -> None:
 def test_a_natural_form() -> None:
     """Sizes of 0.1 to 0.4 of the smaller side, any angle, shears of -0.5 to 0.5, each uniform."""
     natural = actor(size="uniform", turn="uniform", slant="uniform")
-    drawn = draw(config(natural, width=60, height=40), range(3000)).trajectory.parameters([0.0])[:, 0, 0, 0]
+    forms = drawn(config(natural, width=60, height=40), range(3000)).trajectory.parameters([0.0])[:, 0, 0, 0]
     for column, low, high in ((SCALE_X, 4, 16), (ROTATION, 0, 2 * math.pi), (SHEAR, -0.5, 0.5)):
-        assert stats.kstest(drawn[:, column], stats.uniform(low, high - low).cdf).pvalue > FALSE_ALARM
+        assert stats.kstest(forms[:, column], stats.uniform(low, high - low).cdf).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize("shape", list(SHAPES))
 def test_a_natural_place_has_the_shape_inside_the_frame(shape: str) -> None:
     """And anywhere there: the free way to the left and to the top is a uniform share of all free way."""
     natural = actor(shape, at="uniform", size=[14.0, 9.0], turn=25.0, slant=0.3)
-    paths = draw(config(natural, width=60, height=40), range(3000)).trajectory.T([0.0])[:, 0, 0]
+    paths = drawn(config(natural, width=60, height=40), range(3000)).trajectory.T([0.0])[:, 0, 0]
     outline = np.concatenate(rings(SHAPES[shape])) @ paths[0, :2, :2].T
     before = paths[:, :2, 2] + outline.min(axis=0)
     after = (60, 40) - paths[:, :2, 2] - outline.max(axis=0)
@@ -342,7 +320,7 @@ def test_a_factor_reflects_at_the_limit() -> None:
 def test_gaussian_sizes_and_factors_give_sizes() -> None:
     """A Gaussian size may be drawn below 0, and a Gaussian factor too: neither gives a shape without a size."""
     wild = moved("scale", start={"normal": [2.0, 3.0]}, velocity={"factor": {"normal": [1.0, 0.8]}}, limits=[1.0, 50.0])
-    sizes = draw(config(wild), range(300)).trajectory.parameters(np.arange(-3, 9))[:, 0, :, 0, SCALE_X]
+    sizes = drawn(config(wild), range(300)).trajectory.parameters(np.arange(-3, 9))[:, 0, :, 0, SCALE_X]
     assert np.isfinite(sizes).all()
     assert sizes.min() >= 1 - 1e-12
     assert sizes.max() <= 50 + 1e-9
@@ -537,4 +515,4 @@ def test_names() -> None:
 
 def test_a_config_without_actors_has_an_empty_trajectory() -> None:
     empty: Config = config()
-    assert draw(empty, [0, 1]).trajectory.T([0.0, 1.0]).shape == (2, 0, 2, 3, 3)
+    assert drawn(empty, [0, 1]).trajectory.T([0.0, 1.0]).shape == (2, 0, 2, 3, 3)

@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 from support import oracle
-from support.scenes import FALSE_ALARM, actor, config
+from support.scenes import FALSE_ALARM, actor, config, drawn
 
 import gerd
 from gerd.config.sweep import with_values
@@ -26,7 +26,6 @@ from gerd.config.values import Choice, Normal, PairChoice, Uniform
 from gerd.geometry import exactmath
 from gerd.geometry.trajectory import ROTATION, SCALE_X, SHEAR, X
 from gerd.scene import philox
-from gerd.scene.draw import draw
 from gerd.scene.sampling import START, VELOCITY, Source
 from gerd.scene.scenes import Scenes
 
@@ -246,8 +245,8 @@ def quantities(scenes: Scenes, place: int) -> dict[str, Any]:
 @pytest.mark.parametrize("changed", list(CHANGES))
 def test_changing_one_draw_leaves_all_others(changed: str) -> None:
     made = config(actor(**RANDOM), actor("circle", **RANDOM))
-    before = draw(made, range(4))
-    after = draw(with_values(made, {f"actors.0.{changed}": CHANGES[changed]}), range(4))
+    before = drawn(made, range(4))
+    after = drawn(with_values(made, {f"actors.0.{changed}": CHANGES[changed]}), range(4))
     for place in (0, 1):
         old, new = quantities(before, place), quantities(after, place)
         different = {name for name in old if not np.array_equal(old[name], new[name])}
@@ -255,9 +254,9 @@ def test_changing_one_draw_leaves_all_others(changed: str) -> None:
 
 
 def test_adding_an_actor_leaves_the_others() -> None:
-    one, two = (draw(config(*[actor(**RANDOM)] * count), [3]) for count in (1, 2))
-    for name, drawn in quantities(one, 0).items():
-        np.testing.assert_array_equal(drawn, quantities(two, 0)[name])
+    one, two = (drawn(config(*[actor(**RANDOM)] * count), [3]) for count in (1, 2))
+    for name, numbers in quantities(one, 0).items():
+        np.testing.assert_array_equal(numbers, quantities(two, 0)[name])
     assert quantities(two, 0)["rotation.start"] != quantities(two, 1)["rotation.start"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from hypothesis import strategies as st
 
 import gerd
 from gerd.config.config import Config
+from gerd.config.sweep import Member
 from gerd.recording.recording import Recording
+from gerd.scene.draw import draw
+from gerd.scene.scenes import Scenes
 
 GOLDEN = 0.6180339887498949
 FALSE_ALARM = 1e-6  # the probability with which a statistical test may fail although the program is right
@@ -61,6 +65,11 @@ def config(*actors: dict[str, Any], width: int = 16, height: int = 12, **fields:
 def simulated(*actors: dict[str, Any], index: int = 0, **fields: Any) -> Recording:
     """A recording of these actors, by the backend that is the definition."""
     return gerd.simulate(config(*actors, **fields), index, backend="torch")
+
+
+def drawn(config: Config, indices: Sequence[int]) -> Scenes:
+    """The scenes of some recordings of a config without a sweep."""
+    return draw(Member(config, {}), indices)
 
 
 def rings(shape: Any) -> list[np.ndarray]:
