@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from support.scenes import actor, config
 
 import gerd
-import gerd.geometry.trajectory
 from gerd.events.parts import chunks
+from gerd.geometry import trajectory
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 WANDERING = actor(
@@ -103,7 +103,7 @@ def test_windows_are_the_recording(
     """Also when the accelerations of the whole do not fit into what is held of them."""
     made = config(WANDERING, steps=150, time_scale=time_scale, integrator={"warmup": 70, "initial": "uniform"})
     whole = gerd.simulate(made, 3, backend=backend)
-    monkeypatch.setattr(gerd.trajectory, "WINDOW", 64)
+    monkeypatch.setattr(trajectory, "WINDOW", 64)
     windows = list(gerd.simulate_chunks(made, 3, chunk=chunk, backend=backend))
     assert [window.first for window in windows] == list(range(0, 150, chunk))
     np.testing.assert_array_equal(np.concatenate([window.events for window in windows]), whole.events)

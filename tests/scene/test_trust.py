@@ -12,7 +12,7 @@ import pytest
 import gerd
 from gerd.cli.app import main
 from gerd.config.config import Config
-from gerd.scene import motion
+from gerd.scene import trust
 
 FUNCTION = """\
 from pathlib import Path
@@ -157,7 +157,7 @@ class TestDatasetMadeWithTrust:
     def dataset(self, folder: Folder, run: Callable[..., tuple[int, str]]) -> Path:
         run("generate", folder.config, folder.path / "data", "-n", "2", "--workers", "1", "--trust")
         (folder.path / "marker").unlink()
-        motion._module.cache_clear()
+        trust._module.cache_clear()
         return folder.path / "data"
 
     def test_it_is_read_without_running_code(
