@@ -58,7 +58,7 @@ class Translation(Model):
     @model_validator(mode="after")
     def _margin_only_with_bounce(self) -> Translation:
         if self.margin and self.border != "bounce":
-            raise fault(f"a margin goes with border: bounce, not {self.border}", "margin", given=self.margin)
+            raise fault(f"a margin goes with border: bounce, not {self.border}", "margin", value=self.margin)
         return self
 
 
@@ -79,7 +79,7 @@ class Scale(Model):
     def _consistent(self) -> Scale:
         high = self.limits[1]
         if high is not None and high <= self.limits[0]:
-            raise fault("allowed: [low, high] with low below high, or [low, null]", "limits", given=self.limits)
+            raise fault("allowed: [low, high] with low below high, or [low, null]", "limits", value=self.limits)
         limits = (self.limits[0], math.inf if high is None else high)
         problems = start_outside(self.start, (limits, limits), "inside the limits", ("start",))
         pairs = isinstance(self.start, tuple | PairChoice) or isinstance(self.acceleration, tuple)
@@ -114,7 +114,7 @@ class Shear(Model):
         low = -math.inf if self.limits[0] is None else self.limits[0]
         high = math.inf if self.limits[1] is None else self.limits[1]
         if high <= low:
-            raise fault("allowed: [low, high] with low below high; null for none", "limits", given=self.limits)
+            raise fault("allowed: [low, high] with low below high; null for none", "limits", value=self.limits)
         problems = start_outside(self.start, ((low, high),), "inside the limits", ("start",))
         if problems:
             raise faults(problems)
@@ -154,25 +154,25 @@ def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
     """One ring or several, as tuples; every fault named by its vertex."""
     allowed = "allowed: [[x, y], …] with three vertices or more, or several such rings"
     if not isinstance(value, list | tuple) or not value or not all(isinstance(part, list | tuple) for part in value):
-        raise fault(allowed, given=value)
+        raise fault(allowed, value=value)
     several = all(isinstance(point, list | tuple) for part in value for point in part)
     rings = value if several else [value]
     if sum(len(ring) for ring in rings) > shapes.MOST_VERTICES:
-        raise fault(f"has too many vertices; at most {shapes.MOST_VERTICES} are allowed", given=value)
+        raise fault(f"has too many vertices; at most {shapes.MOST_VERTICES} are allowed", value=value)
     for k, ring in enumerate(rings):
         place = (k,) if several else ()
         if len(ring) < 3:
-            raise fault(f"the ring has {len(ring)} vertices; {allowed}", *place, given=ring)
+            raise fault(f"the ring has {len(ring)} vertices; {allowed}", *place, value=ring)
         for i, point in enumerate(ring):
             numbers = (
                 isinstance(point, list | tuple) and len(point) == 2 and all(type(x) in (int, float) for x in point)
             )
             if not numbers or not all(abs(x) <= shapes.LARGEST_VERTEX for x in point):
                 message = f"allowed: a vertex [x, y], each within ±{shapes.LARGEST_VERTEX:g}"
-                raise fault(message, *place, i, given=point)
+                raise fault(message, *place, i, value=point)
     result = tuple(tuple((float(x), float(y)) for x, y in ring) for ring in rings)
     if not any(shapes.encloses_area(np.array(ring)) for ring in result):
-        raise fault("encloses no area; allowed: vertices that do not lie on one line", given=value)
+        raise fault("encloses no area; allowed: vertices that do not lie on one line", value=value)
     return result
 
 
@@ -204,22 +204,22 @@ def _shape(value: Any, info: ValidationInfo) -> Any:
         words = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
         hint = did_you_mean(words, (*shapes.BUILT_IN, *kinds))
         allowed = f"{hint}allowed: {names}, {{polygon: …}}, {{svg: '…'}}, {{mask: file.png}}, {{text: '7'}}"
-        raise fault(allowed, given=value)
-    given = kinds[next(iter(value))].model_validate(value)
+        raise fault(allowed, value=value)
+    named = kinds[next(iter(value))].model_validate(value)
     try:
-        match given:
+        match named:
             case Svg():
-                rings = shapes.rings_of_svg(given.svg)
+                rings = shapes.rings_of_svg(named.svg)
             case Mask():
                 folder = info.context["origin"].directory if info.context else "."
-                rings = shapes.rings_of_mask(Path(folder) / given.mask)
+                rings = shapes.rings_of_mask(Path(folder) / named.mask)
             case Text():
-                rings = shapes.rings_of_text(given.text)
+                rings = shapes.rings_of_text(named.text)
             case _:
-                return given
+                return named
     except ValueError as error:
         kind = next(iter(value))
-        raise fault(str(error), kind, given=value[kind]) from None
+        raise fault(str(error), kind, value=value[kind]) from None
     return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings))
 
 
@@ -250,5 +250,5 @@ class Actor(Model):
     def _bright(cls, value: Value) -> Value:
         if (number := outside(value, DIMMEST, BRIGHTEST)) is not None:
             allowed = f"allowed: from {DIMMEST:g} to {BRIGHTEST:g}"
-            raise fault(f"{number:g} is not an intensity; {allowed}", given=value)
+            raise fault(f"{number:g} is not an intensity; {allowed}", value=value)
         return value

@@ -27,9 +27,9 @@ _WORDING = {  # of what pydantic says in a programmer's words
 }
 
 
-def fault(message: str, *path: str | int, given: Any = None) -> ValidationError:
+def fault(message: str, *path: str | int, value: Any = None) -> ValidationError:
     """A validation error at `path` below the model or field that raises it."""
-    return faults([detail(message, path, given)])
+    return faults([detail(message, path, value)])
 
 
 def faults(details: list[InitErrorDetails]) -> ValidationError:
@@ -37,9 +37,9 @@ def faults(details: list[InitErrorDetails]) -> ValidationError:
     return ValidationError.from_exception_data("config", details)
 
 
-def detail(message: str, path: Location, given: Any, kind: str = "fault", **context: Any) -> InitErrorDetails:
+def detail(message: str, path: Location, value: Any, kind: str = "fault", **context: Any) -> InitErrorDetails:
     error = PydanticCustomError(kind, "{message}", {**context, "message": message})
-    return InitErrorDetails(type=error, loc=path, input=given)
+    return InitErrorDetails(type=error, loc=path, input=value)
 
 
 def details_of(error: ValidationError) -> list[InitErrorDetails]:
@@ -86,7 +86,7 @@ class Model(BaseModel):
             return handler(data)
         fields = ", ".join(cls.model_fields)
         if not isinstance(data, Mapping):
-            raise fault(f"allowed: a mapping with the fields {fields}", given=data)
+            raise fault(f"allowed: a mapping with the fields {fields}", value=data)
         known = {key: value for key, value in data.items() if key in cls.model_fields}
         if len(known) == len(data):
             return handler(data)
@@ -126,9 +126,9 @@ def _replaced(node: Any, rest: list[str], value: Any, path: str, not_to_be: tupl
         children = {str(i): child for i, child in enumerate(node)}
     key = rest[0]
     if key not in children:
-        here = ".".join(path.split(".")[: -len(rest)]) or "the config"
+        above = ".".join(path.split(".")[: -len(rest)]) or "the config"
         allowed = ", ".join(children) or "nothing below it"
-        raise fault(f"no such field; {did_you_mean([key], children)}allowed in {here}: {allowed}", path)
+        raise fault(f"no such field; {did_you_mean([key], children)}allowed in {above}: {allowed}", path)
     changed = _replaced(children[key], rest[1:], value, path, ())
     if isinstance(node, Mapping):
         return {**node, key: changed}

@@ -133,7 +133,7 @@ class Config(Model):
             self._origin = info.context["origin"]
         members = math.prod(len(values) for values in self.sweep.values())
         if members > MOST_MEMBERS:
-            raise fault(f"makes {members} members; at most {MOST_MEMBERS} are allowed", "sweep", given=self.sweep)
+            raise fault(f"makes {members} members; at most {MOST_MEMBERS} are allowed", "sweep", value=self.sweep)
         problems: list[InitErrorDetails] = []
         sweep = {}
         for path, values in self.sweep.items():
@@ -155,10 +155,10 @@ class Config(Model):
 
     def _swept(self, path: str, position: int, value: Any, problems: list[InitErrorDetails]) -> Any:
         """A swept value in plain data as its field holds it, a mask as a polygon; adds what is wrong to `problems`."""
-        here, words = ("sweep", path, position), path.split(".")
+        place, words = ("sweep", path, position), path.split(".")
         if _holds_function(value):
             message = "a Python function cannot be swept; allowed: its name, {function: 'module:name'}"
-            problems.append(detail(message, here, value))
+            problems.append(detail(message, place, value))
             return value
         try:
             member = self.with_values({path: value})
@@ -166,9 +166,9 @@ class Config(Model):
             for problem in details_of(error):
                 field = problem["loc"]
                 if [str(word) for word in field[: len(words)]] == words:
-                    problem["loc"] = (*here, *field[len(words) :])
+                    problem["loc"] = (*place, *field[len(words) :])
                 else:
-                    problem = detail(f"makes {dotted(field)} wrong: {problem['type']}", here, value)
+                    problem = detail(f"makes {dotted(field)} wrong: {problem['type']}", place, value)
                 problems.append(problem)
             return value
         if isinstance(value, dict) and ("text" in value or "svg" in value):

@@ -46,8 +46,8 @@ class Document:
         for length in range(len(words), 0, -1):
             if words[:length] in self.overrides:
                 return Problem(self.overrides[words[:length]], None, dotted(path), value, message)
-        for given, option in self.overrides.items():
-            if path and given[: len(words)] == words and path not in self.lines:
+        for overridden, option in self.overrides.items():
+            if path and overridden[: len(words)] == words and path not in self.lines:
                 return Problem(option, None, dotted(path), value, message)
         return Problem(self.source, self.line(path), dotted(path), value, message)
 

@@ -19,8 +19,8 @@ def explain(error: ValidationError, document: Document) -> ConfigError:
     """Every error as a problem with file, line, path, value and what was allowed."""
     problems = list(
         dict.fromkeys(
-            _problem(document, found["loc"], found["type"].type, str(found["type"]), found["input"])  # type: ignore[union-attr]
-            for found in details_of(error)
+            _problem(document, part["loc"], part["type"].type, str(part["type"]), part["input"])  # type: ignore[union-attr]
+            for part in details_of(error)
         )
     )
     problems.sort(key=lambda problem: problem.line or 0)
@@ -30,15 +30,15 @@ def explain(error: ValidationError, document: Document) -> ConfigError:
     return ConfigError(problems)
 
 
-def _problem(document: Document, path: Location, kind: str, message: str, given: Any) -> Problem:
+def _problem(document: Document, path: Location, kind: str, message: str, checked: Any) -> Problem:
     if kind == "missing" and isinstance(path[-1], int):
         path, kind, message = path[:-1], "", "allowed: two items"
     if kind == "missing":
         return document.problem(path, "is required")
-    if kind == "form" and isinstance(given, Mapping):
-        message = did_you_mean(given, [name for name in FORM_KEYS if f"{{{name}:" in message]) + message
+    if kind == "form" and isinstance(checked, Mapping):
+        message = did_you_mean(checked, [name for name in FORM_KEYS if f"{{{name}:" in message]) + message
     written = _written(document.data, path)
-    value = given if written is _NOTHING else written
+    value = checked if written is _NOTHING else written
     return document.problem(path, message, None if value is None and written is _NOTHING else shorten(plain(value)))
 
 

@@ -40,7 +40,7 @@ class Uniform(Model):
     @classmethod
     def _ordered(cls, value: tuple[float, float]) -> tuple[float, float]:
         if value[0] > value[1]:
-            raise fault("allowed: [low, high] with low not above high", given=value)
+            raise fault("allowed: [low, high] with low not above high", value=value)
         return value
 
 
@@ -118,7 +118,7 @@ class Factor(Model):
     @classmethod
     def _positive(cls, value: Value) -> Value:
         if (number := outside(value, *FACTORS)) is not None:
-            raise fault(f"{number:g} is not a factor; allowed: from 1e-06 to 1e+06", given=value)
+            raise fault(f"{number:g} is not a factor; allowed: from 1e-06 to 1e+06", value=value)
         return value
 
 
@@ -167,7 +167,7 @@ class Expression(Model):
         try:
             expression.check(value)
         except ValueError as error:
-            raise fault(str(error), given=value) from None
+            raise fault(str(error), value=value) from None
         return value
 
 
@@ -181,7 +181,7 @@ class Function(Model):
     @classmethod
     def _named(cls, value: str) -> str:
         if not re.fullmatch(r"[\w.]+:[\w.<>]+", value):
-            raise fault("allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", given=value)
+            raise fault("allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", value=value)
         return value
 
     @classmethod

@@ -99,7 +99,7 @@ class Trajectory:
     ) -> Trajectory:
         """No motion: the parameters `start` (…, 6), folded at borders and limits."""
         none, unlimited = np.zeros_like(start), np.full_like(start, np.inf)
-        low, high, wrap = (np.broadcast_to(given, start.shape) for given in (low, high, wrap))
+        low, high, wrap = (np.broadcast_to(bound, start.shape) for bound in (low, high, wrap))
         return cls(start, none, None, unlimited, low, high, wrap, none)
 
     def scaled(self, factor: float) -> Trajectory:
@@ -115,8 +115,8 @@ class Trajectory:
         """(…, times, 3, 6): each parameter with its velocity and acceleration per step, at `times` in steps."""
         t = np.asarray(times, np.float64) * self.rate
         result = np.empty((*self.start.shape[:-1], len(t), ORDERS, COUNT))
-        for part, here in self._pieces(t):
-            result[..., part, :, :] = here._parameters(t[part])
+        for part, motion in self._pieces(t):
+            result[..., part, :, :] = motion._parameters(t[part])
         return result
 
     def _parameters(self, t: Array) -> Array:
@@ -139,7 +139,7 @@ class Trajectory:
     def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
         """The entries of T that `affine` gives, each (…, times), or (…, 1) where it rests: what a picture needs.
 
-        With `device` they are PyTorch tensors there, with the same bits, and mostly worked out there.
+        With `device` they are PyTorch tensors, with the same bits, and mostly worked out on the device.
         """
         t = np.asarray(times, np.float64) * self.rate
         pieces = list(self._pieces(t))
@@ -147,29 +147,30 @@ class Trajectory:
             return affine([self._value(i, t, pieces) for i in range(COUNT)])
         import torch
 
-        def there(array: NDArray[Any]) -> torch.Tensor:
+        def on_device(array: NDArray[Any]) -> torch.Tensor:
             return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device)
 
-        clock, velocity = there(t), self.velocity
-        start, speed, low, high, wrap = (there(part) for part in (self.start, velocity, self.low, self.high, self.wrap))
+        start, speed, low, high, wrap, clock = (
+            on_device(part) for part in (self.start, self.velocity, self.low, self.high, self.wrap, t)
+        )
         values: list[Any] = []
         for i in range(COUNT):
-            if self.base[..., i].any() or any(here._pushed(i) for _, here in pieces):
-                values.append(there(self._value(i, t, pieces)))
+            if self.base[..., i].any() or any(motion._pushed(i) for _, motion in pieces):
+                values.append(on_device(self._value(i, t, pieces)))
                 continue
             u = start[..., i, None]
-            if velocity[..., i].any():
+            if self.velocity[..., i].any():
                 u = u + speed[..., i, None] * clock
             if np.isfinite(self.low[..., i]).any() or np.isfinite(self.high[..., i]).any():
                 u = _fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
             values.append(u)
-        turned = self.start[..., ROTATION].any() or velocity[..., ROTATION].any()
-        return affine(values, torch if turned or any(here._pushed(ROTATION) for _, here in pieces) else None)
+        turned = self.start[..., ROTATION].any() or self.velocity[..., ROTATION].any()
+        return affine(values, torch if turned or any(motion._pushed(ROTATION) for _, motion in pieces) else None)
 
     def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
         """Parameter i at own times `t`."""
-        resting = not (self.velocity[..., i].any() or any(here._pushed(i) for _, here in pieces))
-        paths = [here._free(i, t[part])[0] for part, here in pieces if not resting]
+        resting = not (self.velocity[..., i].any() or any(motion._pushed(i) for _, motion in pieces))
+        paths = [motion._free(i, t[part])[0] for part, motion in pieces if not resting]
         u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
         u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
         base = self.base[..., i, None]
@@ -184,16 +185,16 @@ class Trajectory:
         if self.push is None or len(t) == 0:
             yield slice(None), self
             return
-        whole, here, begin = np.floor(t).astype(np.int64), self, 0
+        whole, motion, begin = np.floor(t).astype(np.int64), self, 0
         while begin < len(t):
             rest = whole[begin:]
             low, high = int(rest.min()), int(rest.max()) + 1
             if high - low > self._window:
                 low, high = int(rest[0]), min(high, int(rest[0]) + self._window)
-            here = here._covering(low, high)
+            motion = motion._covering(low, high)
             outside = np.flatnonzero((rest < low) | (rest >= high))
             count = int(outside[0]) if len(outside) else len(rest)
-            yield slice(begin, begin + count), here
+            yield slice(begin, begin + count), motion
             begin += count
 
     @property

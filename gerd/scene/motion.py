@@ -97,8 +97,8 @@ def _form(config: Config, source: Source) -> Array:
     actor, side = config.actors[source.actor], min(config.sensor.width, config.sensor.height)
     natural_size = Uniform(uniform=(NATURAL_SIZE[0] * side, NATURAL_SIZE[1] * side))
     scale, rotation, shear = (
-        Uniform(uniform=natural) if isinstance(given, str) else given
-        for given, natural in (
+        Uniform(uniform=natural) if isinstance(start, str) else start
+        for start, natural in (
             (actor.scale.start, natural_size.uniform),
             (actor.rotation.start, NATURAL_ROTATION),
             (actor.shear.start, NATURAL_SHEAR),
@@ -136,27 +136,27 @@ def _velocity(config: Config, source: Source, outline: Outline, start: Array) ->
     velocity = np.zeros_like(start)
     velocity[:, X:SCALE_X] = source.pair(actor.translation.velocity, VELOCITY, X)
     growth = actor.scale.velocity
-    for parameters, name, given in (
+    for parameters, name, value in (
         ([SCALE_X, SCALE_Y], "scale", growth),
         ([ROTATION], "rotation", actor.rotation.velocity),
         ([SHEAR], "shear", actor.shear.velocity),
     ):
-        if isinstance(given, Boundary):
-            wanted = source.sample(given.boundary, VELOCITY, parameters[0])
+        if isinstance(value, Boundary):
+            wanted = source.sample(value.boundary, VELOCITY, parameters[0])
             moved = _boundary_speed(outline, start, parameters)
             if not moved.all():
                 message = f"{name} does not move the outline of this shape; allowed: a number"
                 path = f"actors.{source.actor}.{name}.velocity.boundary"
-                raise config.error(path, message, given.model_dump()["boundary"])
+                raise config.error(path, message, value.model_dump()["boundary"])
             velocity[:, parameters] = (wanted / moved)[:, None]
-        elif isinstance(given, Factor):
+        elif isinstance(value, Factor):
             # a Gaussian factor may fall outside
-            factor = np.clip(source.sample(given.factor, VELOCITY, parameters[0]), *FACTORS)
+            factor = np.clip(source.sample(value.factor, VELOCITY, parameters[0]), *FACTORS)
             velocity[:, parameters] = exactmath.log(factor)[:, None]
         elif name == "scale":
-            velocity[:, parameters] = source.size(given, VELOCITY)
+            velocity[:, parameters] = source.size(value, VELOCITY)
         else:
-            speed = source.sample(given, VELOCITY, parameters[0])
+            speed = source.sample(value, VELOCITY, parameters[0])
             velocity[:, parameters[0]] = exactmath.radians(speed) if name == "rotation" else speed
     return velocity
 

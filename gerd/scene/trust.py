@@ -30,15 +30,15 @@ def trusted_function(config: Config, value: Function, path: str) -> Callable[[fl
         raise TrustError(str(config.error(path, message, value.function)))
     module, _, name = value.function.partition(":")
     try:
-        found: Any = _module(module, config.origin.trust)
+        function: Any = _module(module, config.origin.trust)
         for part in name.split("."):
-            found = getattr(found, part)
+            function = getattr(function, part)
     except Exception as error:  # whatever a user's module may raise
         message = f"cannot be imported: {type(error).__name__}: {error}"
         raise config.error(path, message, value.function) from error
-    if not callable(found):
+    if not callable(function):
         raise config.error(path, "is not a function of t", value.function)
-    return found
+    return function
 
 
 @cache
