@@ -371,7 +371,7 @@ def test_pickled_and_back(busy: Path) -> None:
 
 
 def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(os.listdir("/dev/fd"))
 
 
 def test_files_do_not_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,6 +394,7 @@ def bytes_read() -> int:
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux to count the bytes that are read")
 def test_only_the_window_is_read(tmp_path: Path) -> None:
     """By the kernel's count of bytes, for windows at both ends and in the middle of a long recording."""
     long = config(
@@ -653,6 +654,12 @@ def test_mistakes_are_explained(busy: Path, options: dict[str, Any], message: st
     with pytest.raises(gerd.GerdError) as error:
         gerd.Dataset(busy, **options)
     assert message in str(error.value)
+
+
+def test_names_that_are_not_options_are_refused(busy: Path) -> None:
+    for make in (partial(gerd.Dataset, busy), partial(gerd.Stream, BUSY, 2)):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'warmpu'"):
+            make(warmpu=3)
 
 
 def test_mistakes_in_choosing_are_explained(busy: Path, tmp_path: Path) -> None:
