@@ -93,8 +93,7 @@ def check_shapes(shapes: Iterable[Sequence[int]]) -> None:
 
 def _stacked(items: Sequence[Tensor]) -> Tensor:
     check_shapes(item.shape for item in items)
-    result: Tensor = torch.utils.data.default_collate(list(items))  # straight into shared memory, in a worker
-    return result
+    return torch.utils.data.default_collate(list(items))  # straight into shared memory, in a worker
 
 
 def _sparse(items: Sequence[Tensor]) -> Tensor:

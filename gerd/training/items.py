@@ -9,7 +9,7 @@ as many more as the first frame needs (`sum`, `stack`); its label lies `delay` s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -22,13 +22,7 @@ from gerd.errors import GerdError, shorten
 from gerd.recording.recording import Recording
 from gerd.training.memory import zeros
 
-_NUMPY = {
-    torch.bool: np.bool_,
-    torch.uint8: np.uint8,
-    torch.float16: np.float16,
-    torch.float32: np.float32,
-    torch.float64: np.float64,
-}
+_NUMPY = {getattr(torch, name): np.dtype(name) for name in ("bool", "uint8", "float16", "float32", "float64")}
 DENSE = ("frames", "counts")
 ITEMS = (*DENSE, "sparse", "events")
 
@@ -50,6 +44,7 @@ PER_RECORDING: dict[str, Callable[[Recording], Any]] = {
     "sweep": lambda r: r.identity.labels,
     "index": lambda r: r.identity.index,
 }
+LABELS = (*PER_STEP, *PER_RECORDING)
 
 Label = str | Callable[[Recording], Any] | Sequence["Label"] | Mapping[str, "Label"] | None
 Item = str | Callable[[Recording], Any]
@@ -99,15 +94,17 @@ class ItemSpec:
     def __post_init__(self) -> None:
         if not (callable(self.item) or self.item in ITEMS):
             raise GerdError(f"item {shorten(self.item)}: allowed: {', '.join(ITEMS)}, or a function of the recording")
-        _check_label(self.label)
+        for leaf in _leaves(self.label):
+            if not (callable(leaf) or (isinstance(leaf, str) and leaf in LABELS)):
+                allowed = f"{', '.join(LABELS)}, a function of the recording, or several of these"
+                raise GerdError(f"label {shorten(leaf)}: allowed: {allowed}")
         for name, least in (("warmup", 0), ("sum", 1), ("every", 1), ("stack", 1), ("delay", None)):
             check_whole(name, getattr(self, name), least)
         if not isinstance(self.dtype, torch.dtype | None):
             raise GerdError(f"dtype {shorten(self.dtype)}: allowed is a type of PyTorch, such as torch.float32")
-        if not self.is_dense:
-            for name, usual in (("sum", 1), ("every", 1), ("stack", 1), ("dtype", None)):
-                if getattr(self, name) != usual:
-                    raise GerdError(f"{name}: goes with the items {' and '.join(DENSE)}, not with {shorten(self.item)}")
+        for name in ("sum", "every", "stack", "dtype"):
+            if not self.is_dense and getattr(self, name) not in (1, None):
+                raise GerdError(f"{name}: goes with the items {' and '.join(DENSE)}, not with {shorten(self.item)}")
         if self.warmup % self.every:
             raise GerdError(f"warmup {self.warmup}: allowed with every={self.every} is a multiple of it")
 
@@ -118,7 +115,7 @@ class ItemSpec:
     @property
     def needs_events(self) -> bool:
         """Whether anything but dense frames and the ground truth is looked at."""
-        return not self.is_dense or _has_function(self.label)
+        return not self.is_dense or any(map(callable, _leaves(self.label)))
 
     @property
     def lead(self) -> int:
@@ -184,15 +181,11 @@ class ItemSpec:
         """Boolean frames (…, steps, 2, height, width), summed, thinned out and stacked."""
         kept = (frames.shape[-4] - self.sum) // self.every + 1
         ends = kept * self.every
-        parts = [frames[..., i : i + ends : self.every, :, :, :] for i in range(self.sum)]
-        result = parts[0]
+        result, *others = (frames[..., i : i + ends : self.every, :, :, :] for i in range(self.sum))
         if self.item == "counts":
             result = result.to(torch.uint8 if self.sum < 256 else torch.int32)
-            for part in parts[1:]:
-                result += part
-        else:
-            for part in parts[1:]:
-                result = result | part
+        for other in others:
+            result = result.add_(other) if self.item == "counts" else result | other
         if self.stack > 1:
             count = kept - self.stack + 1
             result = torch.cat([result[..., i : i + count, :, :, :] for i in range(self.stack)], dim=-3)
@@ -225,18 +218,10 @@ def check_whole(name: str, value: Any, least: int | None) -> None:
         raise GerdError(f"{name} {shorten(value)}: allowed is {allowed}")
 
 
-def _check_label(label: Any) -> None:
-    if label is None or callable(label) or (isinstance(label, str) and label in {**PER_STEP, **PER_RECORDING}):
-        return
+def _leaves(label: Any) -> Iterator[Any]:
+    """The names and functions that a label consists of."""
     if isinstance(label, Mapping | list | tuple):
-        for below in label.values() if isinstance(label, Mapping) else label:
-            _check_label(below)
-        return
-    names = ", ".join([*PER_STEP, *PER_RECORDING])
-    raise GerdError(f"label {shorten(label)}: allowed: {names}, a function of the recording, or several of these")
-
-
-def _has_function(label: Label) -> bool:
-    if isinstance(label, Mapping):
-        label = tuple(label.values())
-    return any(map(_has_function, label)) if isinstance(label, list | tuple) else callable(label)
+        for part in label.values() if isinstance(label, Mapping) else label:
+            yield from _leaves(part)
+    elif label is not None:
+        yield label

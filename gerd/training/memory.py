@@ -26,15 +26,14 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if not SMALLEST <= size <= LARGEST:
         return np.zeros(shape, dtype)
-    in_use, free = [], []
-    while _kept:
-        with suppress(IndexError):  # another thread took the last one
+    in_use, fitting = [], []
+    with suppress(IndexError):  # popped one by one until none is left, so that no two threads get the same
+        while True:
             memory, user = _kept.pop(0)
-            if user() is None:
-                free.append((memory, user))
-            else:
+            if user() is not None:
                 in_use.append((memory, user))
-    fitting = [(memory, user) for memory, user in free if len(memory) == size]  # the others go back to the system
+            elif len(memory) == size:  # memory of other sizes goes back to the system
+                fitting.append((memory, user))
     if fitting:
         memory, _ = fitting.pop()
         memory[:] = 0

@@ -104,8 +104,8 @@ class Stream(IterableDataset[tuple[Any, Any]]):
     def where(self, predicate: Callable[[Member], Any]) -> Stream:
         """The stream of some members of the sweep only.
 
-        The predicate is given, for each of them, its `config`, its `labels` (the swept values by their path) and its
-        number, `member`.
+        The argument of the predicate is a member: `config`, `labels` (the swept values by their path) and its number,
+        `member`.
         """
         result = copy.copy(self)
         result._place = self._place
@@ -159,12 +159,8 @@ class Stream(IterableDataset[tuple[Any, Any]]):
     @property
     def _nature(self) -> dict[str, Any]:
         """What a batch is a function of, besides its number."""
-        return {
-            "batch_size": self.batch_size,
-            "first": self.first,
-            "members": list(self.members),
-            "config": self.config.digest,
-        }
+        members, digest = list(self.members), self.config.digest
+        return {"batch_size": self.batch_size, "first": self.first, "members": members, "config": digest}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state`; its `batch` is enough."""
@@ -184,8 +180,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         if not self.ahead:
             yield from map(self._batch, numbers)
             return
-        on_cuda = self.device.startswith("cuda")
-        side = torch.cuda.Stream(self.device) if on_cuda else None
+        side = torch.cuda.Stream(self.device) if self.device.startswith("cuda") else None
 
         def make(number: int) -> tuple[Any, torch.cuda.Event | None]:
             with torch.cuda.stream(side) if side else nullcontext():
