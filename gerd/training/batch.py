@@ -1,7 +1,7 @@
-"""Items to a batch: dense tensors are stacked, and what differs in length is put together so that nothing is lost.
+"""Items to a batch: dense tensors are stacked, and event lists of different lengths are joined or padded.
 
 `collate` goes into `DataLoader(collate_fn=…)`. It takes tensors, sparse tensors, event arrays, numbers, strings, and
-tuples and mappings of these; whatever it does not know stays a list.
+tuples and mappings of these; anything else becomes a list.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gerd.errors import GerdError
 from gerd.recording.recording import Recording
-from gerd.training.items import Form
+from gerd.training.items import ItemSpec
 
 Window = tuple[Recording, int, int]  # a recording, its first labelled step, and how many there are
 
@@ -50,21 +50,21 @@ def collate(items: Sequence[Any], pad: bool = False) -> Any:
     return list(items)
 
 
-def gather(form: Form, windows: Sequence[Window], pad: bool = False, travels: bool = False) -> tuple[Any, Any]:
+def gather(spec: ItemSpec, windows: Sequence[Window], pad: bool = False, travels: bool = False) -> tuple[Any, Any]:
     """The batch of the items and labels of some windows.
 
-    Frames are written straight into the batch. If it `travels` to another process they do so as events, which takes a
-    fraction of the time and memory, and are frames where they arrive.
+    Frames are written straight into the batch. A batch that `travels` to another process is sent as events, which takes
+    a fraction of the time and memory, and becomes frames there.
     """
-    labels = collate([form.label_of(*window) for window in windows], pad)
-    if not form.is_dense:
-        return collate([form.item_of(*window) for window in windows], pad), labels
-    parts = [form.part(*window) for window in windows]
+    labels = collate([spec.label_of(*window) for window in windows], pad)
+    if not spec.is_dense:
+        return collate([spec.item_of(*window) for window in windows], pad), labels
+    parts = [spec.part(*window) for window in windows]
     shapes = [(part.steps, 2, part.height, part.width) for part in parts]
     check_shapes(shapes)
     size = math.prod(shapes[0])
     places = np.concatenate([part.places + i * size for i, part in enumerate(parts)])
-    frames = _Frames(places, (len(parts), *shapes[0]), replace(form, label=None))
+    frames = _Frames(places, (len(parts), *shapes[0]), replace(spec, label=None))
     return frames if travels else frames.dense(), labels
 
 
@@ -74,31 +74,26 @@ class _Frames:
 
     places: NDArray[np.int64]
     shape: tuple[int, ...]
-    form: Form
+    spec: ItemSpec
 
     def dense(self) -> Tensor:
-        return self.form.frames_at(self.places, self.shape)
+        return self.spec.frames_at(self.places, self.shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (self.places, self.shape, self.form)
-
-
-def _arrived(places: NDArray[np.int64], shape: tuple[int, ...], form: Form) -> Tensor:
-    return _Frames(places, shape, form).dense()
+        return ItemSpec.frames_at, (self.spec, self.places, self.shape)
 
 
 def check_shapes(shapes: Iterable[Sequence[int]]) -> None:
     """A clear error unless all shapes are the same."""
     different = sorted({tuple(shape) for shape in shapes})
     if len(different) > 1:
-        found = " and ".join(map(str, different[:2]))
-        raise GerdError(f"items of the shapes {found} do not fit into one batch; choose recordings of one size")
+        shown = " and ".join(map(str, different[:2]))
+        raise GerdError(f"items of the shapes {shown} do not fit into one batch; choose recordings of one size")
 
 
 def _stacked(items: Sequence[Tensor]) -> Tensor:
     check_shapes(item.shape for item in items)
-    result: Tensor = torch.utils.data.default_collate(list(items))  # straight into shared memory, in a worker
-    return result
+    return torch.utils.data.default_collate(list(items))  # straight into shared memory, in a worker
 
 
 def _sparse(items: Sequence[Tensor]) -> Tensor:

@@ -4,7 +4,7 @@
     train, test = data.hold_out(lambda r: r.config.time_scale != 1)
     loader = torch.utils.data.DataLoader(train, batch_size=32, shuffle=True, collate_fn=gerd.collate)
 
-An item is a function of its number. What is read from disk for one is the steps of its window and nothing else.
+An item is a function of its number. Only the steps of its window are read from disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from copy import copy
 from functools import partial
 from operator import index as whole_number
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from gerd.config.sweep import member
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.storage.recordings import UNFINISHED, Recordings
 from gerd.training.batch import Window, collate, gather
-from gerd.training.items import Form, Item, Label, check_whole
+from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
 from gerd.training.split import Header, Positions, drawn_windows, holds, shares
 
 Transform = Callable[[Any], Any] | None
@@ -34,21 +34,10 @@ REST = ("overlap", "drop")
 class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
     """Windows of the recordings of a dataset, with labels.
 
-    item: what is given. "frames": boolean (steps, 2, height, width). "counts": the same as uint8. "sparse": the frames
-        as a sparse COO tensor. "events": an array with the fields x, y, t, p, with t in microseconds from the window's
-        beginning. Or a function of the recording that is the window.
-    label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
-        "parameters_acceleration", "boxes", "visibility", "masks", "flow", "images", "sweep", "index"; a function of the
-        recording that is the labelled part; a tuple or a mapping of these; None.
-    steps: length of the labelled part of a window; all that can be labelled, unless given.
-    stride: from window to window; `steps` unless given. Every step that can be labelled is in a window: if the last
-        window does not end with the recording, one more is taken that does. `rest="drop"` leaves it out.
-    warmup: steps before the labelled part, which are in the item and not in the label.
-    delay: the label of step t is the truth at step t + delay. May be negative.
-    sum: each frame is the sum of this many steps, up to its own (of boolean frames: whether any has an event).
-    every: of every so many frames and labels only the last is kept.
-    stack: each frame has the channels of this many kept frames, its own last.
-    dtype: of frames and counts, if another one is wanted.
+    item, label, options: what a window becomes; see `ItemOptions`.
+    steps: length of the labelled part of a window. Default: all steps that can be labelled.
+    stride: from window to window. Default: `steps`. Every step that can be labelled is in a window: if the last window
+        does not end with the recording, one more is taken that does. `rest="drop"` leaves it out.
     transform, target_transform, transforms: applied to the item, to the label, to both, as in Tonic and torchvision.
     """
 
@@ -61,17 +50,12 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         steps: int | None = None,
         stride: int | None = None,
         rest: str = "overlap",
-        warmup: int = 0,
-        delay: int = 0,
-        sum: int = 1,
-        every: int = 1,
-        stack: int = 1,
-        dtype: torch.dtype | None = None,
         transform: Transform = None,
         target_transform: Transform = None,
         transforms: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+        **options: Unpack[ItemOptions],
     ):
-        self.form = Form(item, label, warmup, delay, sum, every, stack, dtype)
+        self.spec = ItemSpec(item, label, **options)
         for name, value in (("steps", steps), ("stride", stride)):
             if value is not None:
                 check_whole(name, value, 1)
@@ -91,18 +75,18 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         lengths = [config.steps] * self._members
         if "steps" in config.sweep:
             lengths = [member(config, k).config.steps for k in range(self._members)]
-        known = {length: self.form.starts(length, self.steps, self.stride, self.rest) for length in set(lengths)}
+        known = {length: self.spec.starts(length, self.steps, self.stride, self.rest) for length in set(lengths)}
         return [known[length] for length in lengths]
 
     def _serve(self, served: Positions, universe: Positions) -> None:
-        """`served` are the recordings to serve; `universe` those that a split shares out, whatever `where` has left."""
+        """`served`: the recordings in this dataset; `universe`: those that a split shares out, before any `where`."""
         self.served, self._universe = served, universe
         of_member = np.array([len(starts) for starts, _ in self._windows])
         self._counts = of_member[served % self._members]  # windows of each recording
         self._firsts = np.concatenate([[0], np.cumsum(self._counts)])  # number of each recording's first item
 
     def __repr__(self) -> str:
-        what = self.form.item if isinstance(self.form.item, str) else "a function"
+        what = self.spec.item if isinstance(self.spec.item, str) else "a function"
         return f"<Dataset {self.recordings.path}: {len(self)} windows of {len(self.served)} recordings, as {what}>"
 
     @property
@@ -124,22 +108,22 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
 
     def place(self, number: int) -> tuple[int, int, int]:
         """Of item `number`: its recording's place in the dataset, its first labelled step, and how many there are."""
-        wanted = whole_number(number)
-        if not -len(self) <= wanted < len(self):
-            raise IndexError(f"{self.recordings.path}: there is no item {wanted}; there are {len(self)}, from 0")
-        wanted %= len(self)
-        row = int(np.searchsorted(self._firsts, wanted, side="right")) - 1
+        number = whole_number(number)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"{self.recordings.path}: there is no item {number}; there are {len(self)}, from 0")
+        number %= len(self)
+        row = int(np.searchsorted(self._firsts, number, side="right")) - 1
         position = int(self.served[row])
         starts, steps = self._windows[position % self._members]
-        return position, int(starts[wanted - self._firsts[row]]), steps
+        return position, int(starts[number - self._firsts[row]]), steps
 
     def window(self, number: int) -> Window:
         """What item `number` is made from: a window of a recording, its first labelled step, and how many there are."""
         position, at, steps = self.place(number)
-        return self.recordings.window(position, *self.form.span(at, steps)), at, steps
+        return self.recordings.window(position, *self.spec.span(at, steps)), at, steps
 
     def __getitem__(self, number: int) -> tuple[Any, Any]:
-        item, label = self.form.view(*self.window(number))
+        item, label = self.spec.view(*self.window(number))
         if self.transform is not None:
             item = self.transform(item)
         if self.target_transform is not None:
@@ -156,7 +140,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
     def where(self, predicate: Callable[[Header], Any]) -> Dataset:
         """The recordings for which `predicate` is true.
 
-        It is given a header of each: `config` (with the swept values of that recording), `labels` (the swept values by
+        Its argument is a header: `config` (with the swept values of that recording), `labels` (the swept values by
         their path), `index`, `member`; and what was drawn: `parameters`, `parameters_velocity` and
         `parameters_acceleration` with the fields x, y, scale_x, scale_y, rotation and shear for each step and actor,
         and `intensity`.
@@ -200,12 +184,11 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
     def loader(self, batch_size: int, *, pad: bool = False, **options: Any) -> DataLoader[Any]:
         """A DataLoader with `gerd.collate`; `options` are its own, such as `shuffle=True` and `num_workers=2`.
 
-        Without transforms, frames come from the workers as events, which is faster than what a DataLoader does by
-        itself.
+        Without transforms, workers send frames as events, which is faster than a plain DataLoader.
         """
         if self.transform or self.target_transform or self.transforms:
             return DataLoader(self, batch_size, collate_fn=partial(collate, pad=pad), **options)
-        return DataLoader(_Windows(self), batch_size, collate_fn=partial(_gathered, self.form, pad), **options)
+        return DataLoader(_Windows(self), batch_size, collate_fn=partial(_gathered, self.spec, pad), **options)
 
     def random_windows(self, *, seed: int = 0, rank: int = 0, ranks: int = 1) -> RandomWindows:
         """A sampler for `DataLoader(sampler=…)`: one window of each recording, in random order, new in each epoch.
@@ -216,7 +199,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
 
 
 class _Windows(torch.utils.data.Dataset[Window]):
-    """What the items of a dataset are made from, for a loader that makes whole batches of it."""
+    """The windows of a dataset, for a loader that makes a batch of several at once."""
 
     def __init__(self, data: Dataset):
         self.data = data
@@ -228,12 +211,12 @@ class _Windows(torch.utils.data.Dataset[Window]):
         return self.data.window(number)
 
 
-def _gathered(form: Form, pad: bool, windows: list[Window]) -> tuple[Any, Any]:
-    return gather(form, windows, pad, travels=get_worker_info() is not None)
+def _gathered(spec: ItemSpec, pad: bool, windows: list[Window]) -> tuple[Any, Any]:
+    return gather(spec, windows, pad, travels=get_worker_info() is not None)
 
 
 class RandomWindows(Sampler[int]):
-    """One window of each recording in random order, a function of the seed and of the epoch, which counts itself."""
+    """One window of each recording in random order, from the seed and the epoch; each iteration is one epoch more."""
 
     def __init__(self, data: Dataset, seed: int, rank: int, ranks: int):
         check_whole("seed", seed, 0)
@@ -243,7 +226,7 @@ class RandomWindows(Sampler[int]):
         self.data, self.seed, self.rank, self.ranks, self.epoch = data, seed, rank, ranks, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that comes next, to go on where another run has stopped."""
+        """Set the epoch that comes next, to go on where another run has stopped."""
         check_whole("epoch", epoch, 0)
         self.epoch = epoch
 
@@ -254,5 +237,5 @@ class RandomWindows(Sampler[int]):
         window, order = drawn_windows(self.data._counts, self.seed, self.epoch)
         self.epoch += 1
         numbers = (self.data._firsts[:-1] + window)[order]
-        numbers = np.resize(numbers, len(self) * self.ranks)  # as many for each rank: some come twice
+        numbers = np.resize(numbers, len(self) * self.ranks)  # the same number for each rank: some come twice
         return iter(numbers[self.rank :: self.ranks].tolist())

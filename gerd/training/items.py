@@ -9,12 +9,9 @@ as many more as the first frame needs (`sum`, `stack`); its label lies `delay` s
 
 from __future__ import annotations
 
-import math
-import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -23,14 +20,9 @@ from torch import Tensor
 
 from gerd.errors import GerdError, shorten
 from gerd.recording.recording import Recording
+from gerd.training.memory import zeros
 
-_NUMPY = {
-    torch.bool: np.bool_,
-    torch.uint8: np.uint8,
-    torch.float16: np.float16,
-    torch.float32: np.float32,
-    torch.float64: np.float64,
-}
+_NUMPY = {getattr(torch, name): np.dtype(name) for name in ("bool", "uint8", "float16", "float32", "float64")}
 DENSE = ("frames", "counts")
 ITEMS = (*DENSE, "sparse", "events")
 
@@ -52,14 +44,43 @@ PER_RECORDING: dict[str, Callable[[Recording], Any]] = {
     "sweep": lambda r: r.identity.labels,
     "index": lambda r: r.identity.index,
 }
+LABELS = (*PER_STEP, *PER_RECORDING)
 
 Label = str | Callable[[Recording], Any] | Sequence["Label"] | Mapping[str, "Label"] | None
 Item = str | Callable[[Recording], Any]
 
 
+class ItemOptions(TypedDict, total=False):
+    """What `Dataset` and `Stream` make of a window of a recording.
+
+    The first two are parameters of their own, which need no name; the others are given by name.
+
+    item: "frames": boolean (steps, 2, height, width). "counts": the same as uint8. "sparse": the frames as a sparse COO
+        tensor. "events": an array with the fields x, y, t, p, with t in microseconds from the window's beginning. Or a
+        function of the recording that is the window. Default "frames".
+    label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
+        "parameters_acceleration", "boxes", "visibility", "masks", "flow", "images", "sweep", "index"; a function of the
+        recording that is the labelled part; a tuple or a mapping of these; None. Default "positions".
+    warmup: steps before the labelled part, which are in the item and not in the label. Default 0.
+    delay: the label of step t is the truth at step t + delay. May be negative. Default 0.
+    sum: each frame is the sum of this many steps, up to its own (of boolean frames: whether any has an event).
+        Default 1.
+    every: of every so many frames and labels only the last is kept. Default 1.
+    stack: each frame has the channels of this many kept frames, its own last. Default 1.
+    dtype: the type of frames and counts. Default torch.bool for frames, torch.uint8 for counts.
+    """
+
+    warmup: int
+    delay: int
+    sum: int
+    every: int
+    stack: int
+    dtype: torch.dtype | None
+
+
 @dataclass(frozen=True)
-class Form:
-    """How a window of a recording becomes an item and a label; lengths are in steps of the recording."""
+class ItemSpec:
+    """How a window of a recording becomes an item and a label; the fields are those of `ItemOptions`."""
 
     item: Item = "frames"
     label: Label = "positions"
@@ -73,15 +94,17 @@ class Form:
     def __post_init__(self) -> None:
         if not (callable(self.item) or self.item in ITEMS):
             raise GerdError(f"item {shorten(self.item)}: allowed: {', '.join(ITEMS)}, or a function of the recording")
-        _check_label(self.label)
+        for leaf in _leaves(self.label):
+            if not (callable(leaf) or (isinstance(leaf, str) and leaf in LABELS)):
+                allowed = f"{', '.join(LABELS)}, a function of the recording, or several of these"
+                raise GerdError(f"label {shorten(leaf)}: allowed: {allowed}")
         for name, least in (("warmup", 0), ("sum", 1), ("every", 1), ("stack", 1), ("delay", None)):
             check_whole(name, getattr(self, name), least)
         if not isinstance(self.dtype, torch.dtype | None):
             raise GerdError(f"dtype {shorten(self.dtype)}: allowed is a type of PyTorch, such as torch.float32")
-        if not self.is_dense:
-            for name, usual in (("sum", 1), ("every", 1), ("stack", 1), ("dtype", None)):
-                if getattr(self, name) != usual:
-                    raise GerdError(f"{name}: goes with the items {' and '.join(DENSE)}, not with {shorten(self.item)}")
+        for name in ("sum", "every", "stack", "dtype"):
+            if not self.is_dense and getattr(self, name) not in (1, None):
+                raise GerdError(f"{name}: goes with the items {' and '.join(DENSE)}, not with {shorten(self.item)}")
         if self.warmup % self.every:
             raise GerdError(f"warmup {self.warmup}: allowed with every={self.every} is a multiple of it")
 
@@ -92,7 +115,7 @@ class Form:
     @property
     def needs_events(self) -> bool:
         """Whether anything but dense frames and the ground truth is looked at."""
-        return not self.is_dense or _has_function(self.label)
+        return not self.is_dense or any(map(callable, _leaves(self.label)))
 
     @property
     def lead(self) -> int:
@@ -100,26 +123,25 @@ class Form:
         return self.warmup + self.sum + (self.stack - 2) * self.every
 
     def earliest(self) -> int:
-        """The first step at which a labelled part may begin."""
+        """The first step at which a labelled part can begin."""
         return max(self.warmup, self.lead, -self.delay)
 
     def starts(self, length: int, steps: int | None, stride: int | None, rest: str) -> tuple[np.ndarray, int]:
         """Where the labelled parts of a recording of `length` steps begin, and how long they are."""
         low = self.earliest()
         room = length - max(self.delay, 0) - low  # steps that can be labelled
-        chosen = room // self.every * self.every if steps is None else steps
-        if chosen % self.every:
-            raise GerdError(f"steps {chosen}: allowed with every={self.every} is a multiple of it")
-        if not 0 < chosen <= room:
+        if steps is None:
+            steps = max(room // self.every, 1) * self.every
+        if steps % self.every:
+            raise GerdError(f"steps {steps}: allowed with every={self.every} is a multiple of it")
+        if steps > room:
             needed = f"{low} before the labelled part and {max(self.delay, 0)} after it"
-            raise GerdError(
-                f"steps {chosen if steps else self.every}: the recording has {length}, of which {needed} are needed"
-            )
-        result = np.arange(low, low + room - chosen + 1, stride or chosen)
-        last = low + room - chosen
+            raise GerdError(f"steps {steps}: the recording has {length}, of which {needed} are needed")
+        last = low + room - steps
+        result = np.arange(low, last + 1, stride or steps)
         if rest == "overlap" and result[-1] != last:
             result = np.append(result, last)
-        return result, chosen
+        return result, steps
 
     def span(self, at: int, steps: int) -> tuple[int, int]:
         """The steps that are needed for the window whose labelled part begins at `at`: from and up to."""
@@ -149,9 +171,9 @@ class Form:
 
     def frames_at(self, places: NDArray[np.int64], shape: tuple[int, ...]) -> Tensor:
         """Dense frames from the places of the events in them; `shape` is that of the boolean frames, (…, steps, …)."""
-        wanted = self.dtype or (torch.uint8 if self.item == "counts" else torch.bool)
-        straight = self.sum == self.every == self.stack == 1 and wanted in _NUMPY  # spares a pass through the memory
-        frames = zeros(shape, _NUMPY[wanted] if straight else np.bool_)
+        dtype = self.dtype or (torch.uint8 if self.item == "counts" else torch.bool)
+        straight = self.sum == self.every == self.stack == 1 and dtype in _NUMPY  # spares a pass through the memory
+        frames = zeros(shape, _NUMPY[dtype] if straight else np.bool_)
         frames.reshape(-1)[places] = 1
         return torch.from_numpy(frames) if straight else self.combined(torch.from_numpy(frames))
 
@@ -159,15 +181,11 @@ class Form:
         """Boolean frames (…, steps, 2, height, width), summed, thinned out and stacked."""
         kept = (frames.shape[-4] - self.sum) // self.every + 1
         ends = kept * self.every
-        parts = [frames[..., i : i + ends : self.every, :, :, :] for i in range(self.sum)]
-        result = parts[0]
+        result, *others = (frames[..., i : i + ends : self.every, :, :, :] for i in range(self.sum))
         if self.item == "counts":
             result = result.to(torch.uint8 if self.sum < 256 else torch.int32)
-            for part in parts[1:]:
-                result += part
-        else:
-            for part in parts[1:]:
-                result = result | part
+        for other in others:
+            result = result.add_(other) if self.item == "counts" else result | other
         if self.stack > 1:
             count = kept - self.stack + 1
             result = torch.cat([result[..., i : i + count, :, :, :] for i in range(self.stack)], dim=-3)
@@ -193,40 +211,6 @@ class Form:
         return torch.from_numpy(np.array(array, array.dtype if array.dtype == np.bool_ else np.float32))
 
 
-_Kept = tuple[NDArray[np.uint8], "weakref.ref[NDArray[np.uint8]]"]  # memory, and what of it was given out
-_KEPT: list[_Kept] = []
-_LEAST, _MOST, _MOST_BYTES = 2**22, 4, 2**30  # what is worth keeping, how many, and how many bytes in all
-
-
-def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """np.zeros, in the memory of an earlier call if nobody holds its result any more.
-
-    To zero memory that is in use is several times as fast as to get fresh memory from the system, and a training loop
-    drops its batches one after the other. The latest few large results are kept for that.
-    """
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    if not _LEAST <= size <= _MOST_BYTES:
-        return np.zeros(shape, dtype)
-    held: list[_Kept] = []
-    free: list[_Kept] = []
-    while _KEPT:  # each thread takes them for itself
-        with suppress(IndexError):
-            entry = _KEPT.pop(0)
-            (held if entry[1]() is not None else free).append(entry)
-    fitting = [entry for entry in free if len(entry[0]) == size]  # memory of other sizes goes back to the system
-    if fitting:
-        memory = fitting.pop()[0]
-        memory[:] = 0
-    else:
-        memory = np.zeros(size, np.uint8)
-    given = np.frombuffer(memory.data, np.uint8)  # an object that all views of it, and only they, keep alive
-    kept = [*held, *fitting, (memory, weakref.ref(given))]
-    while len(kept) > _MOST or sum(len(entry[0]) for entry in kept) > _MOST_BYTES:
-        kept.pop(0)
-    _KEPT.extend(kept)
-    return given.view(dtype).reshape(shape)
-
-
 def check_whole(name: str, value: Any, least: int | None) -> None:
     """A clear error unless `value` is a whole number, `least` or more."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or (least is not None and value < least):
@@ -234,18 +218,10 @@ def check_whole(name: str, value: Any, least: int | None) -> None:
         raise GerdError(f"{name} {shorten(value)}: allowed is {allowed}")
 
 
-def _check_label(label: Any) -> None:
-    if label is None or callable(label) or (isinstance(label, str) and label in {**PER_STEP, **PER_RECORDING}):
-        return
+def _leaves(label: Any) -> Iterator[Any]:
+    """The names and functions that a label consists of."""
     if isinstance(label, Mapping | list | tuple):
-        for below in label.values() if isinstance(label, Mapping) else label:
-            _check_label(below)
-        return
-    names = ", ".join([*PER_STEP, *PER_RECORDING])
-    raise GerdError(f"label {shorten(label)}: allowed: {names}, a function of the recording, or several of these")
-
-
-def _has_function(label: Label) -> bool:
-    if isinstance(label, Mapping):
-        label = tuple(label.values())
-    return any(map(_has_function, label)) if isinstance(label, list | tuple) else callable(label)
+        for part in label.values() if isinstance(label, Mapping) else label:
+            yield from _leaves(part)
+    elif label is not None:
+        yield label

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from importlib.util import find_spec
 from itertools import count, islice
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ from gerd.recording.simulate import check_device, simulate_member
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.training.batch import Window, check_shapes, collate, gather
-from gerd.training.items import Form, Item, Label, check_whole
+from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
 from gerd.training.split import holds
 
 Indices = NDArray[np.int64]
@@ -42,17 +42,17 @@ Indices = NDArray[np.int64]
 class Stream(IterableDataset[tuple[Any, Any]]):
     """An endless series of batches (item, label).
 
+    item, label, options: what a recording becomes; see `ItemOptions`.
     batch_size: recordings in a batch. The members of a sweep count as recordings of their own and follow each other, as
         in a dataset: a multiple of their number gives whole families.
     device: where batches are made and handed over.
     first: the index of the first recording. A dataset of n recordings has the indices 0 to n - 1, so that
         `first=n` gives others.
-    steps: length of the labelled part, which ends with the recording (and `delay` steps before its end); all that can
-        be labelled, unless given.
+    steps: length of the labelled part, which ends with the recording (or `delay` steps before its end). Default: all
+        steps that can be labelled.
     pad: whether event arrays are padded or come one after the other; see `collate`.
     ahead: how many batches are made in the background while one is used.
-    rank, ranks: which share of the batches is wanted; taken from torch.distributed, unless given.
-    item, label, warmup, delay, sum, every, stack, dtype: as in `Dataset`.
+    rank, ranks: take every `ranks`-th batch, from number `rank` on. Default: those of torch.distributed.
     """
 
     def __init__(
@@ -65,18 +65,13 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         device: str = "cpu",
         first: int = 0,
         steps: int | None = None,
-        warmup: int = 0,
-        delay: int = 0,
-        sum: int = 1,
-        every: int = 1,
-        stack: int = 1,
-        dtype: torch.dtype | None = None,
         pad: bool = False,
         ahead: int = 2,
         rank: int | None = None,
         ranks: int | None = None,
+        **options: Unpack[ItemOptions],
     ):
-        self.form = Form(item, label, warmup, delay, sum, every, stack, dtype)
+        self.spec = ItemSpec(item, label, **options)
         for name, value, least in (("batch_size", batch_size, 1), ("first", first, 0), ("ahead", ahead, 0)):
             check_whole(name, value, least)
         if steps is not None:
@@ -109,8 +104,8 @@ class Stream(IterableDataset[tuple[Any, Any]]):
     def where(self, predicate: Callable[[Member], Any]) -> Stream:
         """The stream of some members of the sweep only.
 
-        The predicate is given, for each of them, its `config`, its `labels` (the swept values by their path) and its
-        number, `member`.
+        The argument of the predicate is a member: `config`, `labels` (the swept values by their path) and its number,
+        `member`.
         """
         result = copy.copy(self)
         result._place = self._place
@@ -127,7 +122,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
     def loader(self, num_workers: int = 0, **options: Any) -> DataLoader[Any]:
         """A DataLoader of the batches; `options` are its own.
 
-        Frames come from the workers as events, which is faster than what a DataLoader does by itself.
+        Workers send frames as events, which is faster than a plain DataLoader.
         """
         return DataLoader(_Travelling(self), None, num_workers=num_workers, collate_fn=_unchanged, **options)
 
@@ -164,15 +159,15 @@ class Stream(IterableDataset[tuple[Any, Any]]):
     @property
     def _nature(self) -> dict[str, Any]:
         """What a batch is a function of, besides its number."""
-        here = {"batch_size": self.batch_size, "first": self.first, "members": list(self.members)}
-        return {**here, "config": self.config.digest}
+        members, digest = list(self.members), self.config.digest
+        return {"batch_size": self.batch_size, "first": self.first, "members": members, "config": digest}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state`; its `batch` is enough."""
-        for name, here in self._nature.items():
-            if state.get(name, here) != here:
-                found = f"{shorten(state[name])}; this one has {shorten(here)}"
-                raise GerdError(f"the state is of a stream with {name} {found}")
+        for name, own in self._nature.items():
+            if state.get(name, own) != own:
+                other = shorten(state[name])
+                raise GerdError(f"the state is of a stream with {name} {other}; this one has {shorten(own)}")
         batch: Any = state.get("batch")
         ranks = self.place[1]
         check_whole("batch", batch, 0)
@@ -181,12 +176,11 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         self._progress[0], self._progress[1] = batch // ranks, 0
 
     def _made(self, numbers: Iterator[int]) -> Iterator[tuple[Any, Any]]:
-        """The batches with these numbers, some of them ahead of time, on a stream of the device of their own."""
+        """The batches with these numbers, `ahead` of them made in advance, on a CUDA stream of their own."""
         if not self.ahead:
             yield from map(self._batch, numbers)
             return
-        on_cuda = self.device.startswith("cuda")
-        side = torch.cuda.Stream(self.device) if on_cuda else None
+        side = torch.cuda.Stream(self.device) if self.device.startswith("cuda") else None
 
         def make(number: int) -> tuple[Any, torch.cuda.Event | None]:
             with torch.cuda.stream(side) if side else nullcontext():
@@ -211,10 +205,10 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
     def _batch(self, number: int, travels: bool = False) -> tuple[Any, Any]:
         groups, order = self._groups(number)
-        if self.device.startswith("cuda") and find_spec("triton") and not self.form.needs_events:
+        if self.device.startswith("cuda") and find_spec("triton") and not self.spec.needs_events:
             return self._on_device(groups, order)
         made = [window for group in groups for window in self._simulated(*group)]
-        return _moved(gather(self.form, [made[i] for i in order], self.pad, travels), self.device)
+        return _moved(gather(self.spec, [made[i] for i in order], self.pad, travels), self.device)
 
     def _groups(self, number: int) -> tuple[list[tuple[int, Indices]], Indices]:
         """For each member its recordings in a batch, to be simulated together; and the order of all in the batch."""
@@ -226,7 +220,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
     def _window(self, length: int) -> tuple[int, int]:
         """Where the labelled part of a recording of `length` steps begins, and how long it is."""
-        starts, steps = self.form.starts(length, self.steps, None, "overlap")
+        starts, steps = self.spec.starts(length, self.steps, None, "overlap")
         return int(starts[-1]), steps
 
     def _simulated(self, number: int, indices: Indices) -> Iterator[Window]:
@@ -244,12 +238,12 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             at, steps = self._window(scenes.steps)
             try:
                 whole = cuda.frames(scenes, self.device)
-                frames.append(self.form.combined(whole[:, at - self.form.lead : at + steps]))
+                frames.append(self.spec.combined(whole[:, at - self.spec.lead : at + steps]))
             except torch.OutOfMemoryError:
                 raise GerdError(
                     f"batch_size {self.batch_size}: does not fit into the memory of {self.device}"
                 ) from None
-            labels += [self.form.label_of(bare, at, steps) for bare in self._without_events(scenes, number)]
+            labels += [self.spec.label_of(bare, at, steps) for bare in self._without_events(scenes, number)]
         check_shapes(part.shape[1:] for part in frames)
         items = frames[0] if len(frames) == 1 else torch.cat(frames)[torch.from_numpy(order).to(self.device)]
         return items, _moved(collate([labels[i] for i in order]), self.device)

@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and that it works where nothing else of the repository is."""
+"""The public names, and the wheel: what is in it, and that it works where nothing else of the repository is."""
 
 from __future__ import annotations
 
@@ -20,6 +20,54 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+STUB = ast.parse((ROOT / "gerd" / "__init__.pyi").read_text("utf-8"))
+NAMES = {alias.asname for node in STUB.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+USES = """
+import gerd
+
+config: gerd.Config = gerd.load("config.yaml")
+recording: gerd.Recording = gerd.simulate(config, 3)
+network: gerd.models.ScaleChannels = gerd.models.ScaleChannels(seed=1)
+turn: gerd.transformation.Transformation = gerd.transformation.rotation(30)
+measured: gerd.measure.Measured = gerd.measure.invariance_error(network, config, turn)
+gerd.plot.events(recording)
+gerd.Dataset("data", "counts", "T", steps=3, warmup=2, sum=2)
+gerd.Stream(config, 8, "counts", "T", every=2, stack=3)
+"""
+
+
+def test_every_public_name_is_served_and_listed() -> None:
+    assert NAMES - {"__version__"} == set(gerd.__all__) == set(dir(gerd))
+    for name in NAMES:
+        assert getattr(gerd, name) is not None
+    with pytest.raises(AttributeError, match="module 'gerd' has no attribute 'nonsense'"):
+        _ = gerd.nonsense  # type: ignore[attr-defined]
+
+
+def test_the_import_itself_costs_almost_nothing() -> None:
+    program = "import sys, gerd; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"numpy", "torch", "numba", "pydantic", "matplotlib", "yaml"}.isdisjoint(result.stdout.split())
+    assert "gerd" in result.stdout.split()
+
+
+def test_a_type_checker_knows_the_public_names(tmp_path: Path) -> None:
+    """And the options of `Dataset` and `Stream`, which are those of one typed dict."""
+    mistakes = {
+        "gerd.nonsense": 'Module has no attribute "nonsense"',
+        "gerd.simulate(3)": 'Argument 1 to "simulate" has incompatible type "int"',
+        "gerd.Dataset('data', warmpu=2)": 'Unexpected keyword argument "warmpu" for "Dataset"',
+        "gerd.Stream(config, 8, stack='3')": 'Argument "stack" to "Stream" has incompatible type "str"',
+    }
+    (tmp_path / "uses.py").write_text(USES + "\n".join(mistakes))
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml")]
+    result = subprocess.run([*command, str(tmp_path / "uses.py")], cwd=ROOT, capture_output=True, text=True)
+    errors = [line for line in result.stdout.splitlines() if ": error: " in line]
+    assert len(errors) == len(mistakes), result.stdout + result.stderr
+    for line, message in zip(errors, mistakes.values(), strict=True):
+        assert message in line
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
@@ -32,11 +80,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    package = {str(file.relative_to(ROOT)) for file in (ROOT / "gerd").rglob("*.py")} | {"gerd/py.typed"}
-    package |= {str(file.relative_to(ROOT)) for file in (ROOT / "gerd" / "page").iterdir()}
+    files = [file for file in (ROOT / "gerd").rglob("*") if file.is_file() and "__pycache__" not in file.parts]
     inside = {name for name in names if ".dist-info/" not in name}
-    assert inside == package
-    assert {"gerd/__init__.py", "gerd/cli.py", "gerd/kernels/__init__.py"} <= inside
+    assert inside == {file.relative_to(ROOT).as_posix() for file in files}
+    assert {"gerd/__init__.pyi", "gerd/py.typed", "gerd/page/web/index.html"} <= inside
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
@@ -51,7 +98,7 @@ def test_the_metadata_is_complete(wheel: Path) -> None:
     assert str(metadata.get_payload()).startswith("# GERD")
     needed = {line.partition(">")[0] for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line}
     assert needed == {line.partition(">")[0] for line in PROJECT["dependencies"]}
-    assert b"gerd = gerd.cli:main" in opened.read(f"{folder}/entry_points.txt")
+    assert f"gerd = {PROJECT['scripts']['gerd']}" in opened.read(f"{folder}/entry_points.txt").decode()
 
 
 def test_every_import_is_a_declared_dependency() -> None:
@@ -62,15 +109,15 @@ def test_every_import_is_a_declared_dependency() -> None:
         {known.get(line.partition(">")[0], line.partition(">")[0]) for line in lines}
         for lines in (PROJECT["dependencies"], [line for lines in extras.values() for line in lines])
     )
-    found: set[str] = set()
+    imported: set[str] = set()
     for file in (ROOT / "gerd").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                found.add((node.module or "").partition(".")[0])
+                imported.add((node.module or "").partition(".")[0])
     bundled = {"triton", "pydantic_core"}  # come with torch and pydantic
-    assert found - set(sys.stdlib_module_names) - {"gerd"} - bundled - optional == declared
+    assert imported - set(sys.stdlib_module_names) - {"gerd"} - bundled - optional == declared
 
 
 @pytest.mark.long
@@ -91,9 +138,9 @@ def test_the_wheel_works_in_an_environment_of_its_own(wheel: Path, tmp_path: Pat
     borrowed = site / "borrowed"
     borrowed.mkdir()
     for folder in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        for found in Path(folder).iterdir():
-            if "gerd" not in found.name and found.suffix != ".pth":
-                (borrowed / found.name).symlink_to(found)
+        for entry in Path(folder).iterdir():
+            if "gerd" not in entry.name and entry.suffix != ".pth":
+                (borrowed / entry.name).symlink_to(entry)
     (site / "borrowed.pth").write_text(f"{borrowed}\n")
 
     assert run(binaries / "python", "-c", "import gerd; print(gerd.__file__)").startswith(str(site))

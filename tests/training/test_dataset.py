@@ -6,7 +6,6 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from torch.utils.data import DataLoader, default_collate
 import gerd
 from gerd.recording.recording import Recording
 from gerd.storage import recordings as storage
-from gerd.training import items
-from gerd.training.items import PER_STEP, Form
+from gerd.training.items import PER_STEP, ItemSpec
 
 STEPS, COUNT = 24, 70  # two shards
 BUSY = config(
@@ -66,58 +64,6 @@ def one() -> Recording:
     return gerd.simulate(BUSY, 3)
 
 
-def test_memory_is_used_again_only_when_nobody_holds_it() -> None:
-    """Whatever was done to it: frames begin as zeros. A view of a tensor counts as holding it."""
-    shape = (3, 2**20)
-
-    def frames() -> torch.Tensor:
-        return torch.from_numpy(items.zeros(shape, np.float32))
-
-    items._KEPT.clear()
-    first = frames()
-    place, part = first.data_ptr(), first[1:, 5:]
-    first.fill_(7)
-    del first
-    others = [frames() for _ in range(3)]
-    assert place not in [other.data_ptr() for other in others]
-    assert (part == 7).all()
-    del part
-    again = frames()
-    assert again.data_ptr() == place
-    assert not again.any()
-    held = [frames() for _ in range(9)]
-    assert len({tensor.data_ptr() for tensor in (again, *others, *held)}) == 13
-    assert len(items._KEPT) == items._MOST
-    del held[:]
-    items.zeros((items._LEAST,), np.uint8)
-    assert [len(memory) for memory, _ in items._KEPT] == [items._LEAST]  # what is free and does not fit is given back
-
-
-def test_threads_do_not_get_the_same_memory() -> None:
-    def fill(value: int) -> bool:
-        for _ in range(60):
-            mine = items.zeros((items._LEAST,), np.uint8)
-            if mine.any():
-                return False
-            mine[:] = value
-            if not (mine == value).all():
-                return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(fill, range(1, 5)))
-
-
-def test_little_is_kept_of_huge_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(items, "_MOST_BYTES", 2 * items._LEAST)
-    items._KEPT.clear()
-    held = [items.zeros((items._LEAST,), np.uint8) for _ in range(4)]
-    assert len(items._KEPT) == 2
-    items._KEPT.clear()
-    held.append(items.zeros((2 * items._LEAST + 1,), np.uint8))
-    assert items._KEPT == []
-
-
 # What an item is
 
 
@@ -144,7 +90,7 @@ def test_an_item_may_be_any_function_of_its_window(busy: Path, one: Recording) -
     assert data[3 * 4] == ((0, 8, count), 5)
 
 
-FORMS = st.fixed_dictionaries(
+OPTIONS = st.fixed_dictionaries(
     {
         "item": st.sampled_from(["frames", "counts"]),
         "sum": st.integers(1, 4),
@@ -156,33 +102,33 @@ FORMS = st.fixed_dictionaries(
 )
 
 
-@given(FORMS, st.integers(1, 3), st.integers(1, 9), st.sampled_from(["overlap", "drop"]))
+@given(OPTIONS, st.integers(1, 3), st.integers(1, 9), st.sampled_from(["overlap", "drop"]))
 def test_frames_and_labels_step_by_step(
     one: Recording, chosen: dict[str, Any], kept: int, stride: int, rest: str
 ) -> None:
     """Against loops over single steps, for any sums, stacks, thinning out, warm-up and delay."""
     chosen["warmup"] *= chosen["every"]
-    form, steps = Form(**chosen), kept * chosen["every"]
-    first = form.earliest()
-    assume(first + steps + max(0, form.delay) <= STEPS)
-    starts, length = form.starts(STEPS, steps, stride, rest)
+    spec, steps = ItemSpec(**chosen), kept * chosen["every"]
+    first = spec.earliest()
+    assume(first + steps + max(0, spec.delay) <= STEPS)
+    starts, length = spec.starts(STEPS, steps, stride, rest)
     assert length == steps
     for at in starts.tolist():
-        begin, end = form.span(at, steps)
+        begin, end = spec.span(at, steps)
         assert 0 <= begin < end <= STEPS
-        item, label = form.view(one.window(begin, end), at, steps)
-        ends = range(at - form.warmup + form.every - 1, at + steps, form.every)
-        assert item.shape == (len(ends), 2 * form.stack, 17, 26)
+        item, label = spec.view(one.window(begin, end), at, steps)
+        ends = range(at - spec.warmup + spec.every - 1, at + steps, spec.every)
+        assert item.shape == (len(ends), 2 * spec.stack, 17, 26)
         for frame, last in zip(item, ends, strict=True):
-            for k in range(form.stack):
-                until = last - (form.stack - 1 - k) * form.every + 1
-                summed = one.frames()[until - form.sum : until].sum(0)
-                wanted = summed if form.item == "counts" else summed > 0
+            for k in range(spec.stack):
+                until = last - (spec.stack - 1 - k) * spec.every + 1
+                summed = one.frames()[until - spec.sum : until].sum(0)
+                wanted = summed if spec.item == "counts" else summed > 0
                 assert torch.equal(frame[2 * k : 2 * k + 2], wanted.to(frame.dtype))
-        times = [last + form.delay for last in ends if last >= at]
+        times = [last + spec.delay for last in ends if last >= at]
         assert torch.equal(label, torch.from_numpy(one.positions[times]).float())
     # No step that can be labelled is left out, unless asked for.
-    room = STEPS - max(0, form.delay)
+    room = STEPS - max(0, spec.delay)
     covered = {step for at in starts for step in range(at, at + steps)}
     if rest == "overlap":
         assert room - 1 in covered
@@ -190,7 +136,7 @@ def test_frames_and_labels_step_by_step(
     else:
         assert starts.tolist() == [at for at in range(first, STEPS, stride) if at + steps <= room]
     # And none could begin earlier.
-    assert first == form.warmup or form.span(first - 1, steps)[0] < 0
+    assert first == spec.warmup or spec.span(first - 1, steps)[0] < 0
 
 
 def test_the_type_of_frames_can_be_chosen(busy: Path) -> None:
@@ -204,7 +150,7 @@ def test_the_type_of_frames_can_be_chosen(busy: Path) -> None:
 def test_counts_do_not_overflow() -> None:
     everywhere = config(actor(size=2.0), width=4, height=4, steps=300, noise={"background": 1.0})
     recording = gerd.simulate(everywhere)
-    frames, _ = Form("counts", sum=300).view(recording, 299, 1)
+    frames, _ = ItemSpec("counts", sum=300).view(recording, 299, 1)
     assert frames.sum() == len(recording) >= 300 * 16
     assert frames.max() > 150
 
@@ -425,7 +371,7 @@ def test_pickled_and_back(busy: Path) -> None:
 
 
 def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(os.listdir("/dev/fd"))
 
 
 def test_files_do_not_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,6 +394,7 @@ def bytes_read() -> int:
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux to count the bytes that are read")
 def test_only_the_window_is_read(tmp_path: Path) -> None:
     """By the kernel's count of bytes, for windows at both ends and in the middle of a long recording."""
     long = config(
@@ -707,6 +654,12 @@ def test_mistakes_are_explained(busy: Path, options: dict[str, Any], message: st
     with pytest.raises(gerd.GerdError) as error:
         gerd.Dataset(busy, **options)
     assert message in str(error.value)
+
+
+def test_names_that_are_not_options_are_refused(busy: Path) -> None:
+    for make in (partial(gerd.Dataset, busy), partial(gerd.Stream, BUSY, 2)):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'warmpu'"):
+            make(warmpu=3)
 
 
 def test_mistakes_in_choosing_are_explained(busy: Path, tmp_path: Path) -> None:

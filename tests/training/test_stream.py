@@ -121,8 +121,8 @@ def test_ranks_of_torch_distributed(tmp_path: Path) -> None:
     command = [sys.executable, str(tmp_path / "rank.py")]
     more = [str(tmp_path / "store"), text]
     ranks = [subprocess.Popen([*command, str(k), *more], stdout=subprocess.PIPE, text=True) for k in range(2)]
-    found = [process.communicate(timeout=300)[0].splitlines() for process in ranks]
-    for rank, lines in enumerate(found):
+    for rank, process in enumerate(ranks):
+        lines = process.communicate(timeout=300)[0].splitlines()
         assert lines == [str([[4 * k + 2 * rank, 4 * k + 2 * rank + 1] for k in range(4)])] * 2
 
 
@@ -229,8 +229,7 @@ def test_an_error_in_the_background_is_raised_where_the_batch_is_wanted() -> Non
 def test_every_tensor_of_a_batch_is_handed_over() -> None:
     """The streams of a GPU are told of each piece of memory, those of a sparse tensor, too."""
     sparse, label = gerd.Stream(FAMILY, 2, "sparse", ("T", {"a": "sweep"})).batch(0)
-    found = list(_tensors((sparse, label)))
-    assert [tuple(tensor.shape) for tensor in found] == [
+    assert [tuple(tensor.shape) for tensor in _tensors((sparse, label))] == [
         (5, len(sparse.values())),
         (len(sparse.values()),),
         (2, 10, 2, 3, 3),

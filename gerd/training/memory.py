@@ -1,0 +1,47 @@
+"""Memory for large batches of frames, used again: a shape and a type in, an array of zeros out."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SMALLEST, LARGEST = 2**22, 2**30  # bytes: less is not worth keeping; no more is kept, in one array or in all of them
+MOST_ARRAYS = 4
+
+_Bytes = NDArray[np.uint8]
+_kept: list[tuple[_Bytes, weakref.ref[_Bytes]]] = []  # memory, and the array over it that was handed out
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """np.zeros, in the memory of an earlier call if nobody holds its result any more.
+
+    To zero memory that is in use is several times as fast as to get fresh memory from the system, and a training loop
+    drops its batches one after the other. The latest few large results are kept for that.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if not SMALLEST <= size <= LARGEST:
+        return np.zeros(shape, dtype)
+    in_use, fitting = [], []
+    with suppress(IndexError):  # popped one by one until none is left, so that no two threads get the same
+        while True:
+            memory, user = _kept.pop(0)
+            if user() is not None:
+                in_use.append((memory, user))
+            elif len(memory) == size:  # memory of other sizes goes back to the system
+                fitting.append((memory, user))
+    if fitting:
+        memory, _ = fitting.pop()
+        memory[:] = 0
+    else:
+        memory = np.zeros(size, np.uint8)
+    array = np.frombuffer(memory.data, np.uint8)  # an object that all views of it, and only they, keep alive
+    keep = [*in_use, *fitting, (memory, weakref.ref(array))]
+    while len(keep) > MOST_ARRAYS or sum(len(memory) for memory, _ in keep) > LARGEST:
+        keep.pop(0)
+    _kept.extend(keep)
+    return array.view(dtype).reshape(shape)
