@@ -32,11 +32,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    package = {str(file.relative_to(ROOT)) for file in (ROOT / "gerd").rglob("*.py")} | {"gerd/py.typed"}
-    package |= {str(file.relative_to(ROOT)) for file in (ROOT / "gerd" / "page").iterdir()}
+    files = [file for file in (ROOT / "gerd").rglob("*") if file.is_file() and file.suffix != ".pyc"]
     inside = {name for name in names if ".dist-info/" not in name}
-    assert inside == package
-    assert {"gerd/__init__.py", "gerd/cli.py", "gerd/kernels/__init__.py"} <= inside
+    assert inside == {str(file.relative_to(ROOT)) for file in files}
+    assert {"gerd/__init__.pyi", "gerd/py.typed", "gerd/cli/starter.yaml", "gerd/page/web/index.html"} <= inside
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
@@ -51,7 +50,7 @@ def test_the_metadata_is_complete(wheel: Path) -> None:
     assert str(metadata.get_payload()).startswith("# GERD")
     needed = {line.partition(">")[0] for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line}
     assert needed == {line.partition(">")[0] for line in PROJECT["dependencies"]}
-    assert b"gerd = gerd.cli:main" in opened.read(f"{folder}/entry_points.txt")
+    assert b"gerd = gerd.cli.app:main" in opened.read(f"{folder}/entry_points.txt")
 
 
 def test_every_import_is_a_declared_dependency() -> None:
