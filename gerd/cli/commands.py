@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -239,19 +240,12 @@ def play(
     """Send the events of a recording in real time. Ctrl-C ends it."""
     from gerd.exchange.live import send
 
+    say = partial(typer.echo, err=True)
     chosen = _recording(source, index, set_, trust) if source.is_dir() else _load(source, set_, trust)
     sent = send(
-        chosen,
-        to,
-        format=format_,
-        index=index,
-        speed=speed,
-        loop=loop,
-        endless=endless,
-        truth_to=truth,
-        report=lambda message: typer.echo(message, err=True),
+        chosen, to, format=format_, index=index, speed=speed, loop=loop, endless=endless, truth_to=truth, report=say
     )
-    typer.echo(str(sent), err=True)
+    say(str(sent))
 
 
 def view(

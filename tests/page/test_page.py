@@ -124,7 +124,7 @@ def test_the_values_are_those_of_the_text_with_the_defaults(file: Path) -> None:
     assert values["actors"][0]["scale"]["start"] == {"uniform": [6, 12]}
     assert values["actors"][1]["scale"]["start"] == 20
     assert values["integrator"] == {"threshold": 0.5, "reset": "subtract", "initial": "uniform", "warmup": 5}
-    assert gerd.config.Config.model_validate(values).digest == gerd.parse(TEXT).digest
+    assert gerd.Config.model_validate(values).digest == gerd.parse(TEXT).digest
 
 
 def test_the_form_gets_the_whole_schema(file: Path) -> None:
