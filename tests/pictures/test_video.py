@@ -62,8 +62,8 @@ def test_a_gif_is_the_events_step_by_step(noisy: Recording, tmp_path: Path) -> N
     for step, picture in enumerate(pictures):
         for corner in (0, 4, 9):  # of the 10×10 screen pixels of each pixel
             np.testing.assert_array_equal(picture[corner:120:10, corner::10], wanted_colours(noisy, step))
-        for colour in (ON, OFF):
-            assert (picture[120:] == colour).all(-1).any()  # the legend
+        on, off = (np.nonzero((picture[120:] == colour).all(-1))[1] for colour in (ON, OFF))
+        assert 0 < on.max() < off.min()  # the legend: ON, then OFF
         assert step == 0 or (picture[120:] != pictures[step - 1][120:]).any()  # the counter
     with Image.open(path) as opened:
         assert (opened.info["duration"], opened.info["loop"]) == (100, 0)
