@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Exit, Option, echo
 
 from gerd.errors import GerdError, counted
 
@@ -19,22 +19,16 @@ if TYPE_CHECKING:
     from gerd.config.config import Config
     from gerd.recording.recording import Recording
 
-ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="A config file (YAML).")]
-DatasetFolder = Annotated[
-    str, typer.Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")
-]
-Source = Annotated[Path, typer.Argument(metavar="CONFIG|DATASET", help="A config file or a dataset.")]
-Count = Annotated[
-    int, typer.Option("-n", "--count", min=1, max=2**32, help="Recordings, each with all members of the sweep.")
-]
-Index = Annotated[int, typer.Option(min=0, help="Which recording; of a dataset, which of all its members.")]
-Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be given several times.")
-]
-Trust = Annotated[bool, typer.Option("--trust", help="Let the config run the Python functions that it names.")]
+ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
+DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
+Source = Annotated[Path, Argument(metavar="CONFIG|DATASET", help="A config file or a dataset.")]
+Count = Annotated[int, Option("-n", "--count", min=1, max=2**32, help="Recordings, each with all members of a sweep.")]
+Index = Annotated[int, Option(min=0, help="Which recording; of a dataset, which of all its members.")]
+Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", help="Override a field; repeatable.")]
+Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
 
 
-def new(path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
+def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
     """Write a commented starter config."""
     from importlib.resources import files
     from shlex import quote
@@ -47,7 +41,7 @@ def new(path: Annotated[Path, typer.Argument(help="The file to write.")] = Path(
         raise GerdError(f"{path}: exists already; give another name") from None
     except OSError as error:
         raise GerdError(f"{path}: cannot be written: {error.strerror}") from None
-    typer.echo(f"wrote {path}; next: gerd check {quote(str(path))}")
+    echo(f"wrote {path}; next: gerd check {quote(str(path))}")
 
 
 def schema() -> None:
@@ -56,7 +50,7 @@ def schema() -> None:
 
     from gerd.config.config import Config
 
-    typer.echo(json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False))
+    echo(json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False))
 
 
 def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: Trust = False) -> None:
@@ -68,20 +62,14 @@ def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: T
 
 def generate(
     config: ConfigFile,
-    out: Annotated[
-        str, typer.Argument(metavar="OUT", help="The folder or URL (s3://…) to write; continued if it was begun.")
-    ],
+    out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
     count: Count = 100,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: one per core.")] = None,
-    device: Annotated[
-        str | None, typer.Option(help="cpu, cuda, cuda:1 …; default: cpu, on a cluster its GPUs if it has any.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="Who does the work: local (this machine) or ray (a cluster).")] = "local",
-    address: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster; default: the one of this machine.")
-    ] = None,
+    workers: Annotated[int | None, Option(min=1, help="Processes; default: one per core.")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 …; default: cpu, or a cluster's GPUs.")] = None,
+    engine: Annotated[str, Option(help="Who does the work: local (this machine) or ray (a cluster).")] = "local",
+    address: Annotated[str | None, Option(metavar="HOST:PORT", help="Of Ray; default: on this machine.")] = None,
     shard: Annotated[
-        str, typer.Option(metavar="I/N", help="Make part I of N only: N such commands, in any order, make the dataset.")
+        str, Option(metavar="I/N", help="Make part I of N only: N such commands, in any order, make the dataset.")
     ] = "1/1",
     set_: Overrides = None,
     trust: Trust = False,
@@ -97,27 +85,16 @@ def generate(
     part, chosen = parse_part(shard), _load(config, set_, trust)
     total = recordings_of_part(count * member_count(chosen), part)
     begun = time.monotonic()
-    try:
-        with _stoppable(out), Bar("recordings", total) as bar:
-            data = make(
-                chosen,
-                out,
-                count,
-                workers=workers,
-                device=device,
-                engine=engine,
-                address=address,
-                part=part,
-                progress=bar,
-            )
-    except MemoryError:
-        raise GerdError("not enough memory for recordings of this length and size") from None
+    with _stoppable(out), Bar("recordings", total) as bar:
+        data = make(
+            chosen, out, count, workers=workers, device=device, engine=engine, address=address, part=part, progress=bar
+        )
     seconds = time.monotonic() - begun
     rate = f", {bar.done} made or checked at {bar.done / seconds:.3g} recordings/s" if bar.done else ""
     size = f"{counted(len(data), 'recording')} in {counted(data.shard_count, 'shard')}"
     if not data.manifest["complete"]:
         size = f"part {shard}, {counted(total, 'recording')}; other parts are still to be made of {size}"
-    typer.echo(f"{out}: {size} ({seconds:.1f} s{rate})")
+    echo(f"{out}: {size} ({seconds:.1f} s{rate})")
 
 
 def info(dataset: DatasetFolder) -> None:
@@ -129,9 +106,7 @@ def info(dataset: DatasetFolder) -> None:
 
 def verify(
     dataset: DatasetFolder,
-    regenerate: Annotated[
-        bool, typer.Option("--regenerate", help="Also make every recording again and compare.")
-    ] = False,
+    regenerate: Annotated[bool, Option("--regenerate", help="Also make every recording again and compare.")] = False,
     trust: Trust = False,
 ) -> None:
     """Check a dataset against its digests; every fault is printed, and the exit code is 1 if there is one."""
@@ -145,31 +120,29 @@ def verify(
             bar(looked_at)
             for fault in faults:
                 sound = False
-                typer.echo(f"error: {fault}", err=True)
+                echo(f"error: {fault}", err=True)
     if not sound:
-        raise typer.Exit(1)
+        raise Exit(1)
     again = " and the same when made again" if regenerate else ""
-    typer.echo(f"{dataset}: {counted(bar.done, 'recording')}, all sound{again}")
+    echo(f"{dataset}: {counted(bar.done, 'recording')}, all sound{again}")
 
 
 def render(
     source: Source,
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The file to write: .gif, .mp4, .png, .svg, .pdf or a page, .html.")
-    ],
+    out: Annotated[Path, Argument(metavar="OUT", help="The file: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")],
     kind: Annotated[
         str | None,
-        typer.Option(help="video, frame, sheet, cloud, rate, curves (of T), parameters or stages (of the simulation)."),
+        Option(help="video, frame, sheet, cloud, rate, curves (of T), parameters or stages (of the simulation)."),
     ] = None,
     index: Index = 0,
-    start: Annotated[int, typer.Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
-    stop: Annotated[int | None, typer.Option(help="The step to stop before.")] = None,
-    step: Annotated[int | None, typer.Option(help="Of a frame: which step.")] = None,
-    count: Annotated[int | None, typer.Option(help="Of a sheet, the number of frames; of stages, of steps.")] = None,
-    overlay: Annotated[bool, typer.Option("--overlay", help="Draw outlines, centre paths and boxes, too.")] = False,
-    side_by_side: Annotated[bool, typer.Option("--side-by-side", help="Show the brightness beside.")] = False,
-    zoom: Annotated[int | None, typer.Option(min=1, max=32, help="Of a video: screen pixels per pixel.")] = None,
-    fps: Annotated[float | None, typer.Option(min=0.1, help="Of a video: frames per second; GIF: at most 50.")] = None,
+    start: Annotated[int, Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
+    stop: Annotated[int | None, Option(help="The step to stop before.")] = None,
+    step: Annotated[int | None, Option(help="Of a frame: which step.")] = None,
+    count: Annotated[int | None, Option(help="Of a sheet, the number of frames; of stages, of steps.")] = None,
+    overlay: Annotated[bool, Option("--overlay", help="Draw outlines, centre paths and boxes, too.")] = False,
+    side_by_side: Annotated[bool, Option("--side-by-side", help="Show the brightness beside.")] = False,
+    zoom: Annotated[int | None, Option(min=1, max=32, help="Of a video: screen pixels per pixel.")] = None,
+    fps: Annotated[float | None, Option(min=0.1, help="Of a video: frames per second; GIF: at most 50.")] = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
@@ -191,21 +164,18 @@ def render(
         recording = _recording(source, index, set_, trust)
         with Bar("steps", recording.window(start, stop).steps) as bar:
             pictures.render(recording, out, kind, start=start, stop=stop, progress=bar, **options)
-    typer.echo(f"wrote {out}: {recording!r}")
+    echo(f"wrote {out}: {recording!r}")
 
 
 def export(
     dataset: DatasetFolder,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
+    out: Annotated[Path, Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv or npz; frames for the grey-level video.",
-        ),
+        Option("--format", help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv, npz; frames: grey levels."),
     ] = "evt2",
     levels: Annotated[
-        tuple[int, int], typer.Option(help="Of frames: the grey values of the background and of brightness 1.")
+        tuple[int, int], Option(help="Of frames: the grey values of the background and of brightness 1.")
     ] = (0, 255),
 ) -> None:
     """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it."""
@@ -215,32 +185,25 @@ def export(
 
     with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
         count = export_dataset(dataset, out, format_, levels=levels, progress=bar)
-    typer.echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
+    echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
 
 
 def play(
     source: Source,
-    to: Annotated[str, typer.Option(help="- for standard output, udp://HOST:PORT, or a file or pipe.")] = "-",
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", help="csv (default) or binary; over UDP aestream (default) or binary."),
-    ] = None,
+    to: Annotated[str, Option(help="- for standard output, udp://HOST:PORT, or a file or pipe.")] = "-",
+    format_: Annotated[str | None, Option("--format", help="Default: csv, over UDP aestream; or binary.")] = None,
     index: Index = 0,
-    speed: Annotated[float, typer.Option(help="2 is twice as fast as real time; inf does not wait.")] = 1.0,
-    loop: Annotated[bool, typer.Option("--loop", help="Start anew at the end.")] = False,
-    endless: Annotated[
-        bool, typer.Option("--endless", help="Go on simulating after the last step of a config.")
-    ] = False,
-    truth: Annotated[
-        str | None, typer.Option(help="Where the ground truth goes, as lines of JSON: a file or -.")
-    ] = None,
+    speed: Annotated[float, Option(help="2 is twice as fast as real time; inf does not wait.")] = 1.0,
+    loop: Annotated[bool, Option("--loop", help="Start anew at the end.")] = False,
+    endless: Annotated[bool, Option("--endless", help="Go on simulating after the last step of a config.")] = False,
+    truth: Annotated[str | None, Option(help="Where the ground truth goes, as lines of JSON: a file or -.")] = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
     """Send the events of a recording in real time. Ctrl-C ends it."""
     from gerd.exchange.live import send
 
-    say = partial(typer.echo, err=True)
+    say = partial(echo, err=True)
     chosen = _recording(source, index, set_, trust) if source.is_dir() else _load(source, set_, trust)
     sent = send(
         chosen, to, format=format_, index=index, speed=speed, loop=loop, endless=endless, truth_to=truth, report=say
@@ -250,43 +213,34 @@ def play(
 
 def view(
     source: Source,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Where to listen; default: the first free one from 8350 on.")
-    ] = None,
-    host: Annotated[str, typer.Option(help="Which address to listen at; 127.0.0.1: this machine only.")] = "127.0.0.1",
-    browser: Annotated[bool, typer.Option(help="Open a browser, if there is one.")] = True,
+    port: Annotated[int | None, Option(min=0, max=65535, help="Default: the first free one from 8350 on.")] = None,
+    host: Annotated[str, Option(help="Which address to listen at; 127.0.0.1: this machine only.")] = "127.0.0.1",
+    browser: Annotated[bool, Option(help="Open a browser, if there is one.")] = True,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
     """Show a config, to play with, or a dataset, to browse, as a page on this machine. Ctrl-C ends it."""
     from gerd.page.server import serve
 
-    serve(source, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=typer.echo)
+    serve(source, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=echo)
 
 
 def study(
     name: Annotated[
-        str | None, typer.Argument(help="timescale, sparse, covariance, noise or symmetry; with --model: symmetry.")
+        str | None, Argument(help="timescale, sparse, covariance, noise or symmetry; with --model: symmetry.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The folder to write, continued if it was begun; default: out/NAME.")
-    ] = None,
-    from_: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="DIR", help="Draw the report of this folder again; compute nothing."),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Tiny: seconds, to see that it runs.")] = False,
-    device: Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1 …")] = "cpu",
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the recordings and the networks.")] = 0,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Of training.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Networks of each kind.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="Stop after this time; the same command continues.")] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODULE:BUILD", help="Of symmetry: a function that makes your network.")
-    ] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Of --model: its weights, a state dict.")] = None,
-    config: Annotated[Path | None, typer.Option(metavar="CONFIG", help="Of symmetry: other stimuli.")] = None,
+    out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
+    from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,
+    quick: Annotated[bool, Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
+    smoke: Annotated[bool, Option("--smoke", help="Tiny: seconds, to see that it runs.")] = False,
+    device: Annotated[str, Option(help="Where to compute: cpu, cuda, cuda:1 …")] = "cpu",
+    seed: Annotated[int, Option(min=0, max=2**31, help="Of the recordings and the networks.")] = 0,
+    epochs: Annotated[int | None, Option(min=1, help="Of training.")] = None,
+    seeds: Annotated[int | None, Option(min=1, help="Networks of each kind.")] = None,
+    minutes: Annotated[float | None, Option(help="Stop after this time; the same command continues.")] = None,
+    model: Annotated[str | None, Option(metavar="MODULE:BUILD", help="Of symmetry: builds your network.")] = None,
+    checkpoint: Annotated[Path | None, Option(help="Of --model: its weights, a state dict.")] = None,
+    config: Annotated[Path | None, Option(metavar="CONFIG", help="Of symmetry: other stimuli.")] = None,
 ) -> None:
     """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
     from gerd.studies.lab.running import run_study
@@ -299,7 +253,7 @@ def study(
         report = run_study(
             name, out, from_, size, {"epochs": epochs, "seeds": seeds}, device=device, seed=seed, minutes=minutes, **own
         )
-    typer.echo(f"wrote {report}")
+    echo(f"wrote {report}")
 
 
 def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:
@@ -332,8 +286,10 @@ class _StoppedError(GerdError):
 
 @contextmanager
 def _stoppable(out: Path | str) -> Iterator[None]:
-    """Around work that writes into `out` and can be continued: Ctrl-C says so."""
+    """Around work that writes into `out` and can be continued: what Ctrl-C and a lack of memory say."""
     try:
         yield
     except KeyboardInterrupt:
         raise _StoppedError(f"stopped; {out} keeps what is finished, and the same command continues") from None
+    except MemoryError:
+        raise GerdError("not enough memory for recordings of this length and size") from None

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 
-class Bar:
+class Bar(Progress):
     """A bar with rate and time left; counts what it is called with."""
 
     def __init__(self, what: str, total: int):
-        columns = ("{task.fields[rate]}", TimeRemainingColumn(compact=True), TextColumn("left"))
-        self._bar = Progress(
-            TextColumn(what), BarColumn(), MofNCompleteColumn(), *columns, console=Console(stderr=True)
-        )
-        self._task = self._bar.add_task(what, total=total, rate="")
+        rest = (MofNCompleteColumn(), "{task.fields[rate]}", TimeRemainingColumn(compact=True), TextColumn("left"))
+        console = Console(stderr=True)
+        super().__init__(TextColumn(what), BarColumn(), *rest, console=console, disable=not console.is_terminal)
+        self.add_task(what, total=total, rate="")
         self.done = 0
 
-    def __enter__(self) -> Bar:
-        if self._bar.console.is_terminal:
-            self._bar.start()
-        return self
-
     def __call__(self, made: int) -> None:
+        (task,) = self.tasks
         self.done += made
-        elapsed = self._bar.tasks[0].elapsed
-        rate = f"{self.done / elapsed:.3g}/s" if elapsed else ""
-        self._bar.update(self._task, advance=made, rate=rate)
-
-    def __exit__(self, *error: Any) -> None:
-        if self._bar.console.is_terminal:
-            self._bar.stop()
+        rate = f"{self.done / task.elapsed:.3g}/s" if task.elapsed else ""
+        self.update(task.id, advance=made, rate=rate)

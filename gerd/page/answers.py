@@ -61,18 +61,14 @@ def pack(recording: Recording, **more: Any) -> bytes:
         raise _too_large(f"{len(recording)} events", MOST_EVENTS, "events")
     codec = recording.codec
     actors = with_values(recording.config, recording.identity.labels).actors
+    outlines = [[ring.tolist() for ring in shapes.outline(actor.rings).rings] for actor in actors]
+    wraps = [actor.translation.border == "wrap" for actor in actors]
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
         "index": recording.identity.index,
         "labels": recording.identity.labels,
         "events": len(recording),
-        "actors": [
-            {
-                "rings": [ring.tolist() for ring in shapes.outline(actor.rings).rings],
-                "wraps": actor.translation.border == "wrap",
-            }
-            for actor in actors
-        ],
+        "actors": [{"rings": rings, "wraps": wrap} for rings, wrap in zip(outlines, wraps, strict=True)],
         **more,
     }
     text = json.dumps(head).encode()
@@ -104,13 +100,8 @@ class Editor:
         return cls(edited(read_text(file), overrides, str(file)), file, trust)
 
     def start(self) -> dict[str, Any]:
-        return {
-            "kind": "config",
-            "name": self.file.name,
-            "text": self.text,
-            "schema": Config.model_json_schema(),
-            "colours": COLOURS,
-        }
+        schema = Config.model_json_schema()
+        return {"kind": "config", "name": self.file.name, "text": self.text, "schema": schema, "colours": COLOURS}
 
     def recording(self, question: Question) -> bytes:
         """The recording `index`, `member` of the sent `text` with `overrides` applied, as bytes.

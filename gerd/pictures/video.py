@@ -62,7 +62,7 @@ def write(
         raise GerdError(f"frames per second {fps}: allowed is a number above 0, up to 1000")
     is_gif = path.suffix.lower() == ".gif"
     layout = Layout(recording, zoom, overlay, side_by_side, smallest=1 if is_gif else 2)
-    pictures = _counted(layout.pictures(range(recording.steps)), progress)
+    pictures = layout.pictures(range(recording.steps), progress)
     with written_whole(path) as draft:
         if is_gif:
             with open(draft, "wb") as file:
@@ -98,8 +98,8 @@ class Layout:
             size = f"{self.size[0]}×{self.size[1]} pixels"
             raise GerdError(f"zoom {self.zoom}: makes pictures of {size}; allowed are up to {LARGEST_SIDE} a side")
 
-    def pictures(self, steps: Iterable[int]) -> Iterator[Picture]:
-        """The picture of each of these steps."""
+    def pictures(self, steps: Iterable[int], progress: Progress | None = None) -> Iterator[Picture]:
+        """The picture of each of these steps; `progress` is called when it has been used."""
         wide, high = self.size
         picture = np.full((high, wide), _grey(STRIP), np.uint8)
         picture[self.height : self.height + self.strip.shape[0], : self.strip.shape[1]] = self.strip
@@ -113,6 +113,8 @@ class Layout:
             picture[self.height : self.height + LINE, 6:COUNTER] = _grey(STRIP)
             picture[self.height : self.height + LINE, 6 : 6 + counter.shape[1]] = counter
             yield picture
+            if progress is not None:
+                progress(1)
 
     def _brightness(self, step: int) -> Picture:
         low, high = plot.brightness_range(self.recording.intensities)
@@ -181,13 +183,6 @@ def _words(text: str) -> Picture:
 def _grey(share: Any) -> Any:
     """Where the palette has the grey of this brightness, from 0 to 1."""
     return (FIRST_GREY + np.rint(np.clip(share, 0, 1) * GREYS)).astype(np.uint8)
-
-
-def _counted(pictures: Iterator[Picture], progress: Progress | None) -> Iterator[Picture]:
-    for picture in pictures:
-        yield picture
-        if progress is not None:
-            progress(1)
 
 
 def gif(size: tuple[int, int], pictures: Iterable[Picture], fps: float) -> Iterator[bytes]:
