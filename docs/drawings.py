@@ -14,14 +14,17 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from figures import save
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 import gerd
 from gerd import plot
 from gerd.pictures import figure
+from gerd.pictures.colours import OFF, ON, shade
 from gerd.recording.recording import Recording
 
 INK, PALE, FILL = "0.15", "0.6", "0.88"
@@ -121,8 +124,8 @@ def events(ax: Axes) -> None:
     plain(ax, 0, 24, 0, 19, "(e) events")
     ax.add_patch(Rectangle((0, 0), 24, 18, fill=False, edgecolor=PALE))
     arrow(ax, (10.5, 8), (13.5, 8))
-    ax.text(17.3, 8, "ON\np = 1", color=plot.shade(plot.ON), ha="left", va="center", fontweight="bold")
-    ax.text(6.7, 8, "OFF\np = 0", color=plot.shade(plot.OFF), ha="right", va="center", fontweight="bold")
+    ax.text(17.3, 8, "ON\np = 1", color=shade(ON), ha="left", va="center", fontweight="bold")
+    ax.text(6.7, 8, "OFF\np = 0", color=shade(OFF), ha="right", va="center", fontweight="bold")
     ax.text(12, 18.4, "a bright square that moves right", ha="center", va="top")
 
 
@@ -164,9 +167,11 @@ DRAWINGS = {"axes": axes, "tutorial": tutorial}
 def draw(name: str, folder: Path) -> Path:
     path = folder / f"{name}.png"
     with matplotlib.rc_context(figure.STYLE):
-        figure.save(DRAWINGS[name](), path, "png")
+        save(DRAWINGS[name](), path)
     with Image.open(path) as picture:  # few colours make a small file
-        picture.convert("RGB").quantize(64).save(path, optimize=True)
+        kept = PngInfo()
+        kept.add_text("Contents", picture.text["Contents"])
+        picture.convert("RGB").quantize(64).save(path, optimize=True, pnginfo=kept)
     return path
 
 

@@ -5,27 +5,30 @@
     python docs/figures.py --out elsewhere      # into another folder
 
 A figure of the paper is drawn from the config of its name in configs/paper/, by the function of its name below; an
-example is what a `gerd render` command of the gallery writes. What is drawn comes from `gerd.simulate` and
+example shows what a `gerd render` command of the gallery writes. What is drawn comes from `gerd.simulate` and
 `recording.stages()`; nothing is simulated here.
 """
 
 from __future__ import annotations
 
 import argparse
-import shlex
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.patches import Polygon, StepPatch
 
 import gerd
 from gerd import plot
-from gerd.cli.app import app
 from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count
+from gerd.errors import counted
 from gerd.pictures import figure
 from gerd.recording.recording import Recording
 
@@ -77,7 +80,7 @@ def upsampling(config: Config) -> Figure:
     for ax, recording, letter in zip(axes, family(config), "ab", strict=True):
         factor = recording.identity.labels["upsampling"]
         plot.stage(recording.stages(), "picture", 0, ax)
-        ax.set_title(f"({letter}) {factor} sub-pixel{'s' * (factor > 1)} along each side of a pixel")
+        ax.set_title(f"({letter}) {counted(factor, 'sub-pixel')} along each side of a pixel")
         ax.set(xticks=range(recording.width + 1), yticks=range(recording.height + 1))
         ax.grid(color="0.5", linewidth=0.5)
     return drawn
@@ -121,40 +124,66 @@ FIGURES: dict[str, Callable[[Config], Figure]] = {
 }
 
 
-EXAMPLES = {  # the options of gerd render configs/bouncing.yaml NAME.png
-    "overlay": "--kind frame --step 25 --overlay --side-by-side",
-    "sheet": "--kind sheet --count 6",
-    "cloud": "--kind cloud",
-    "rate": "--kind rate",
-    "parameters": "--kind parameters",
-    "stages": "--kind stages --start 25 --count 2",
+EXAMPLES: dict[str, dict[str, Any]] = {  # the options of gerd render configs/bouncing.yaml NAME.png
+    "overlay": {"kind": "frame", "step": 25, "overlay": True, "side_by_side": True},
+    "sheet": {"kind": "sheet", "count": 6},
+    "cloud": {"kind": "cloud"},
+    "rate": {"kind": "rate"},
+    "parameters": {"kind": "parameters"},
+    "stages": {"kind": "stages", "start": 25, "count": 2},
 }
+
+
+def made(name: str) -> Figure:
+    """The figure of this name."""
+    if name not in EXAMPLES:
+        return FIGURES[name](gerd.load(ROOT / "configs" / "paper" / f"{name}.yaml"))
+    options = {"start": 0, **EXAMPLES[name]}
+    recording = gerd.simulate(gerd.load(ROOT / "configs" / "bouncing.yaml")).window(options.pop("start"))
+    return figure.KINDS[options.pop("kind")](recording, **options)
+
+
+def contents(drawn: Figure) -> str:
+    """A digest of what a figure shows: words, images, lines, areas and points, in whatever font they are drawn."""
+    words, arrays = [], []
+    for ax in drawn.axes:
+        words += [ax.get_title(), ax.get_xlabel(), ax.get_ylabel(), *(text.get_text() for text in ax.texts)]
+        words += [to_hex(line.get_color()) for line in ax.lines]
+        arrays += [image.to_rgba(image.get_array(), bytes=True) for image in ax.images]
+        arrays += [line.get_xydata() for line in ax.lines]
+        arrays += [patch.get_path().vertices for patch in ax.patches if isinstance(patch, (Polygon, StepPatch))]
+        arrays += [points.get_offsets() for points in ax.collections]
+    digest = hashlib.sha256("\n".join(words).encode())
+    for array in arrays:
+        digest.update((np.round(np.asarray(array, float), 4) + 0.0).tobytes())  # + 0.0: there is no -0
+    return digest.hexdigest()
+
+
+def save(drawn: Figure, path: Path) -> None:
+    """Write a figure as PNG, with the digest of its contents, by which a test sees whether it is up to date."""
+    drawn.savefig(path, format="png", metadata={"Software": None, "Contents": contents(drawn)})
 
 
 def draw(name: str, folder: Path) -> Path:
     """Write one picture as PNG."""
     path = folder / f"{name}.png"
-    if name in EXAMPLES:
-        config = ROOT / "configs" / "bouncing.yaml"
-        app(["render", str(config), str(path), *shlex.split(EXAMPLES[name])], standalone_mode=False)
-        return path
     with matplotlib.rc_context(figure.STYLE):
-        figure.save(FIGURES[name](gerd.load(ROOT / "configs" / "paper" / f"{name}.yaml")), path, "png")
+        save(made(name), path)
     return path
 
 
 def main() -> None:
     known = [*FIGURES, *EXAMPLES]
     parser = argparse.ArgumentParser(description="Draw the paper's figures and the other pictures of the gallery.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(known)}; all unless told")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(known)}; default: all")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "figures", metavar="FOLDER")
-    given = parser.parse_args()
-    unknown = sorted(set(given.names) - set(known))
+    wanted = parser.parse_args()
+    unknown = sorted(set(wanted.names) - set(known))
     if unknown:
         parser.error(f"{', '.join(unknown)}: there is no such picture; there are {', '.join(known)}")
-    given.out.mkdir(parents=True, exist_ok=True)
-    for name in given.names or known:
-        print(f"{name}: {draw(name, given.out)}")
+    wanted.out.mkdir(parents=True, exist_ok=True)
+    for name in wanted.names or known:
+        print(f"{name}: {draw(name, wanted.out)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""What `gerd check` and `gerd info` print."""
+"""What `gerd check` and `gerd info` print: a config or a dataset in, lines on standard output out.
+
+Lengths are in pixels, angles in degrees, velocities per step.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from rich.table import Table
 
 from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count, with_values
-from gerd.geometry.trajectory import PARAMETERS, ROTATION
+from gerd.errors import counted
+from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.recording.simulate import run, scenes_of
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
@@ -28,10 +32,10 @@ MOST_ACTORS_SHOWN = 12
 
 
 def dry_run(config: Config, count: int) -> None:
-    """Print the scene of recording 0 (of the first member of a sweep) and what `count` recordings would be."""
+    """Print the scene of recording 0 (of the first member of a sweep), and number and size of `count` recordings."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     members = member_count(config)
-    for member in range(min(members, TRIED_MEMBERS)):  # what cannot be drawn is found here
+    for member in range(min(members, TRIED_MEMBERS)):  # an error here if one cannot be drawn
         scenes_of(config, [0], labels(config, member))
     base, config = config, with_values(config, labels(config, 0))
     scenes = scenes_of(base, [0], labels(base, 0))
@@ -74,8 +78,7 @@ def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
         name = shape if isinstance(shape, str) else _polygon(scenes.outlines[i].rings)
         bright = f"{scenes.intensity[0, i] / INTENSITY_ONE:.4g}"
         columns.append([name, bright, *(f"{value[k]:.5g}  {speed[k]:+.3g}" for k in range(len(PARAMETERS)))])
-    units = {"rotation": "rotation °", "shear": "shear"}
-    names = ["shape", "intensity", *(units.get(name, f"{name} px") for name in PARAMETERS)]
+    names = ["shape", "intensity", *(f"{name} {UNITS[name]}".strip() for name in PARAMETERS)]
     for k, name in enumerate(names):
         table.add_row(name, *(column[k] for column in columns))
     return table
@@ -91,8 +94,7 @@ def describe(path: str | Path) -> None:
     console.print(f"made by     gerd {manifest['gerd_version']}, format {manifest['format_version']}")
     console.print(f"config      {manifest['config_digest'][:16]}…, seed {config.seed}")
     family = f" ({manifest['count']} × {manifest['members']} members of the sweep)" if config.sweep else ""
-    shards = f"{data.shard_count} shard{'s' * (data.shard_count > 1)}"
-    console.print(f"recordings  {len(data)}{family} in {shards}")
+    console.print(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
     for swept, values in config.sweep.items():
         console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
     sensor, names = config.sensor, ", ".join(_shape_name(actor.shape) for actor in config.actors)
@@ -113,7 +115,7 @@ def _shape_name(shape: Any) -> str:
 
 def _polygon(rings: tuple[Any, ...]) -> str:
     vertices = sum(len(ring) for ring in rings)
-    return f"polygon ({vertices} vertices, {len(rings)} ring{'s' * (len(rings) > 1)})"
+    return f"polygon ({vertices} vertices, {counted(len(rings), 'ring')})"
 
 
 def _bytes(size: float) -> str:

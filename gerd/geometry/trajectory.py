@@ -32,6 +32,7 @@ PARAMETERS = ("x", "y", "scale_x", "scale_y", "rotation", "shear")
 COUNT = len(PARAMETERS)
 X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(COUNT)
 ORDERS = 3  # the parameter itself, its velocity, its acceleration
+UNITS = dict(zip(PARAMETERS, ("px", "px", "px", "px", "°", ""), strict=True))  # as they are shown to people
 WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
 _ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base")
 

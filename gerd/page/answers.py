@@ -1,6 +1,6 @@
 """What the page of `gerd view` shows: what there is to choose from, recordings as bytes, and a page in one file.
 
-The page in `gerd/page/` asks for one recording at a time, and gets it as these bytes, little-endian:
+The page in `web/` asks for one recording at a time, and gets it as these bytes, little-endian:
 
     "GERD"                        4 bytes
     length of the head            uint32, a multiple of 4
@@ -10,7 +10,7 @@ The page in `gerd/page/` asks for one recording at a time, and gets it as these 
     events (events)               uint32: ((y · width + x) · 2 + p) · 2 + whether it is background noise
     truth (steps, actors, 3, 6)   float32: as `Recording.truth`, in pixels and radians per step
 
-`server.py` answers the page over HTTP. Nothing here writes but `save_page`, and that only the file which it is given.
+`server.py` answers the page over HTTP. Only `save_page` writes, and only the file that it names.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from gerd.config.overrides import edited
 from gerd.config.sweep import labels, member_count, with_values
 from gerd.errors import ConfigError, GerdError, Problem, StorageError
 from gerd.geometry import shapes
-from gerd.geometry.trajectory import PARAMETERS
-from gerd.pictures import plot
+from gerd.geometry.trajectory import PARAMETERS, ROTATION
+from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
 from gerd.storage.recordings import Recordings, shard_positions
@@ -50,6 +50,8 @@ MOST_EVENTS = 4_000_000  # in one recording: a browser turns that many points
 MOST_MEMBERS = 500  # of a sweep that the page offers
 MOST_COLUMNS = 40  # of the table
 
+COLOURS = {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH}  # for the page to draw with
+
 Question = Mapping[str, Any]  # what the page asks, as it came out of JSON
 
 
@@ -57,27 +59,23 @@ def pack(recording: Recording, **more: Any) -> bytes:
     """A recording as the bytes above; `more` is added to the head."""
     if len(recording) > MOST_EVENTS:
         raise _too_large(f"{len(recording)} events", MOST_EVENTS, "events")
-    step, place = np.divmod(recording.keys, 2 * recording.width * recording.height)
+    codec = recording.codec
     actors = recording.config.actors
+    outlines = [[ring.tolist() for ring in shapes.outline(actor.rings).rings] for actor in actors]
+    wraps = [actor.translation.border == "wrap" for actor in actors]
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
         "index": recording.identity.index,
         "labels": recording.identity.labels,
         "events": len(recording),
-        "actors": [
-            {
-                "rings": [ring.tolist() for ring in shapes.outline(actor.rings).rings],
-                "wraps": actor.translation.border == "wrap",
-            }
-            for actor in actors
-        ],
+        "actors": [{"rings": rings, "wraps": wrap} for rings, wrap in zip(outlines, wraps, strict=True)],
         **more,
     }
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 4)
     parts = (
-        np.searchsorted(step, np.arange(recording.steps + 1)).astype("<u4"),
-        (place * 2 + recording.background).astype("<u4"),
+        codec.bounds(recording.keys, np.arange(recording.steps + 1)).astype("<u4"),
+        (recording.keys % codec.per_step * 2 + recording.background).astype("<u4"),
         recording.truth.astype("<f4"),
     )
     return b"".join([b"GERD", len(text).to_bytes(4, "little"), text, *(part.tobytes() for part in parts)])
@@ -102,22 +100,17 @@ class Editor:
         return cls(edited(read_text(file), overrides, str(file)), file, trust)
 
     def start(self) -> dict[str, Any]:
-        return {
-            "kind": "config",
-            "name": self.file.name,
-            "text": self.text,
-            "schema": Config.model_json_schema(),
-            **_LOOK,
-        }
+        schema = Config.model_json_schema()
+        return {"kind": "config", "name": self.file.name, "text": self.text, "schema": schema, "colours": COLOURS}
 
     def recording(self, question: Question) -> bytes:
         """The recording `index`, `member` of the sent `text` with `overrides` applied, as bytes.
 
         Added to the head are the changed text, its values with all defaults filled in, and the family's labels.
         """
-        text = _asked(question, "text", str)
-        index, member = _asked(question, "index", int), _asked(question, "member", int)
-        text, written, config = self._changed(text, _asked(question, "overrides", list))
+        text = _field(question, "text", str)
+        index, member = _field(question, "index", int), _field(question, "member", int)
+        text, written, config = self._changed(text, _field(question, "overrides", list))
         members = member_count(config)
         member = max(0, min(member, members - 1))
         chosen = labels(config, member)
@@ -126,7 +119,7 @@ class Editor:
         return pack(
             recording,
             text=text,
-            values=_as_shown(config.resolved(), written),
+            values=_as_written(config.resolved(), written),
             member=member,
             members=[labels(config, k) for k in range(min(members, MOST_MEMBERS))],
         )
@@ -151,15 +144,15 @@ class Editor:
         return text, written, config
 
     @cached_property
-    def _known(self) -> set[tuple[str, str]]:
+    def _named(self) -> set[tuple[str, str]]:
         """The functions and pictures that the file names."""
         return {(kind, name) for _, kind, name in _names(parse_yaml(self.text).data)}
 
     def _check_names(self, data: Any) -> None:
-        """The page may name functions that the file names, and pictures in its folder: no others are run or opened."""
+        """An error for a function that the file does not name, or a picture outside its folder: neither is opened."""
         folder = self.file.resolve().parent
         for path, kind, name in _names(data):
-            if (kind, name) in self._known:
+            if (kind, name) in self._named:
                 continue
             if kind == "function":
                 message = "only functions that the file itself names are run; write it there and start gerd view again"
@@ -170,7 +163,7 @@ class Editor:
             raise ConfigError([Problem(self.file.name, None, path, repr(name), message)])
 
 
-def _asked(question: Question, key: str, kind: type) -> Any:
+def _field(question: Question, key: str, kind: type) -> Any:
     value = question.get(key) if isinstance(question, Mapping) else None
     if type(value) is not kind:
         raise GerdError(f"the page has asked for {key} {value!r}; allowed is a value of the type {kind.__name__}")
@@ -199,12 +192,12 @@ def _check_size(config: Config) -> None:
         raise _too_large(what, MOST_POSES, "steps of motion")
 
 
-def _as_shown(resolved: Any, written: Any) -> Any:
-    """A resolved config with what the user has written in it: a glyph as a glyph and not as a polygon."""
+def _as_written(resolved: Any, written: Any) -> Any:
+    """A resolved config, with what the user has written where it is written: a glyph and not its polygon."""
     if isinstance(resolved, dict) and isinstance(written, dict) and set(written) <= set(resolved):
-        return {key: _as_shown(value, written.get(key, value)) for key, value in resolved.items()}
+        return {key: _as_written(value, written.get(key, value)) for key, value in resolved.items()}
     if isinstance(resolved, list) and isinstance(written, list) and len(resolved) == len(written):
-        return [_as_shown(*pair) for pair in zip(resolved, written, strict=True)]
+        return [_as_written(*pair) for pair in zip(resolved, written, strict=True)]
     return resolved if written is None else written
 
 
@@ -216,16 +209,19 @@ class Shelf:
     recordings: Sequence[Recording]
 
     def start(self) -> dict[str, Any]:
-        return {"kind": "recordings", "name": self.name, "columns": self._table, **_LOOK}
+        return {"kind": "recordings", "name": self.name, "columns": self._table, "colours": COLOURS}
 
     @cached_property
     def _table(self) -> list[dict[str, Any]]:
-        rows = _stored(self.recordings) if isinstance(self.recordings, Recordings) else map(_row, self.recordings)
-        return _columns(list(rows))
+        if isinstance(self.recordings, Recordings):
+            rows = list(_rows_of_dataset(self.recordings))
+        else:
+            rows = [_row_of(recording) for recording in self.recordings]
+        return _columns(rows)
 
     def recording(self, question: Question) -> bytes:
         """The recording at `position`, as bytes; added to the head is the text of its config, with its sweep."""
-        position = _asked(question, "position", int)
+        position = _field(question, "position", int)
         try:
             recording = self.recordings[position]
         except IndexError as error:
@@ -235,7 +231,7 @@ class Shelf:
 
 @dataclass(frozen=True)
 class _Row:
-    """What the table says of a recording; of one that cannot be read, where it stands."""
+    """What the table says of a recording; of one that cannot be read, only which it is."""
 
     index: int
     labels: dict[str, Any]
@@ -243,11 +239,11 @@ class _Row:
     start: NDArray[np.float64] | None = None  # (actors, 3, 6): the ground truth of the first step
 
 
-def _row(recording: Recording) -> _Row:
+def _row_of(recording: Recording) -> _Row:
     return _Row(recording.identity.index, recording.identity.labels, len(recording), recording.truth[0])
 
 
-def _stored(data: Recordings) -> Iterator[_Row]:
+def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
     """The rows of a dataset; no events are read."""
     for number in range(data.shard_count):
         try:
@@ -255,7 +251,7 @@ def _stored(data: Recordings) -> Iterator[_Row]:
             for row in range(len(shard)):
                 events = int(shard.events[row + 1] - shard.events[row])
                 yield _Row(int(shard.index[row]), shard.labels[row], events, shard.truth(row)[0])
-        except StorageError:  # the page says why when it is clicked on
+        except StorageError:  # the page says why when the row is clicked
             for position in shard_positions(number, len(data)):
                 index, member = divmod(position, data.manifest["members"])
                 yield _Row(index, labels(data.config, member))
@@ -269,22 +265,17 @@ def _columns(rows: Sequence[_Row]) -> list[dict[str, Any]]:
     table["events"] = [row.events for row in rows]
     actors = max((len(row.start) for row in rows if row.start is not None), default=0)
     for actor, order, k in itertools.product(range(actors), range(2), range(len(PARAMETERS))):
-        column = [_start(row, actor, order, k) for row in rows]
+        column = [_first_value(row, actor, order, k) for row in rows]
         if len(set(column)) > 1 and len(table) < MOST_COLUMNS:
             table[f"{actor}.{PARAMETERS[k]}" + "'" * order] = column
     return [{"name": name, "swept": name in paths, "values": values} for name, values in table.items()]
 
 
-def _start(row: _Row, actor: int, order: int, parameter: int) -> float | None:
+def _first_value(row: _Row, actor: int, order: int, parameter: int) -> float | None:
     if row.start is None or len(row.start) <= actor:
         return None
-    unit = 180 / math.pi if PARAMETERS[parameter] == "rotation" else 1.0
-    return float(f"{row.start[actor, order, parameter] * unit:.5g}")
-
-
-_LOOK = {
-    "colours": {name: getattr(plot, name.upper()) for name in ("backdrop", "on", "off", "both")},
-}
+    factor = 180 / math.pi if parameter == ROTATION else 1.0
+    return float(f"{row.start[actor, order, parameter] * factor:.5g}")
 
 
 def page_files() -> dict[str, bytes]:

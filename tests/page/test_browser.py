@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageColor
 from support.family import TEXT
 
 import gerd
 from gerd.page.answers import Editor, Shelf, save_page
 from gerd.page.server import running
-from gerd.pictures.plot import BACKDROP, BOTH, OFF, ON
+from gerd.pictures.colours import EVENTS, OFF, ON
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 if CHROMIUM is None:
@@ -87,7 +87,7 @@ class Window:
         left, top = (columns - width * zoom + 1) // 2, (rows - height * zoom + 1) // 2
         middles = picture[top + zoom // 2 :: zoom, left + zoom // 2 :: zoom, :3][:height, :width]
         result = np.full((height, width), 9)
-        for value, colour in enumerate((BACKDROP, OFF, ON, BOTH)):
+        for value, colour in enumerate(EVENTS):
             result[(middles == colour).all(-1)] = value
         return result
 
@@ -137,13 +137,13 @@ def shelf(dataset: Path) -> Iterator[str]:
         yield address
 
 
-def labels(recording: gerd.Recording, step: int) -> np.ndarray:
+def polarity_codes(recording: gerd.Recording, step: int) -> np.ndarray:
     off, on = recording.frames(step, step + 1)[0].numpy().astype(int)
     return off + 2 * on
 
 
 def shows(window: Window, recording: gerd.Recording, step: int, number: int = 0) -> bool:
-    return np.array_equal(window.frame(recording.width, recording.height, number), labels(recording, step))
+    return np.array_equal(window.frame(recording.width, recording.height, number), polarity_codes(recording, step))
 
 
 def recorded(*overrides: str, index: int = 0, **values: Any) -> gerd.Recording:
@@ -164,7 +164,7 @@ def test_the_video_shows_the_recording_at_every_step(window: Callable[..., Windo
         shown.scrub(step)
         assert shown.step() == step
         assert shows(shown, recording, step)
-    on, off = labels(recording, 6).ravel().tolist().count(2), labels(recording, 6).ravel().tolist().count(1)
+    off, on = recording.frames(6, 7)[0].numpy().sum(axis=(1, 2))
     assert f"{on} ON" in shown.page.inner_text("figcaption")
     assert f"{off} OFF" in shown.page.inner_text("figcaption")
     assert f"{int(recording.events['p'].sum())} ON" in shown.page.inner_text("figcaption .faint")
@@ -390,8 +390,9 @@ def test_the_curves_have_a_cursor_at_the_step(window: Callable[..., Window], add
     for step in (0, 6):
         shown.scrub(step)
         pictures.append(picture_of(shown, "#curves"))
-    accent = (31, 95, 139)
-    columns = [np.flatnonzero((np.abs(p - np.array(accent)).max(-1) < 12).sum(0) > 100) for p in pictures]
+    accent = shown.page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--accent')").strip()
+    cursor = np.array(ImageColor.getrgb(accent))
+    columns = [np.flatnonzero((np.abs(p - cursor).max(-1) < 12).sum(0) > 100) for p in pictures]
     assert len(columns[0]) == len(columns[1]) == 5  # a line in each of the five columns
     moved = columns[1] - columns[0]
     assert moved.max() - moved.min() <= 1

@@ -14,20 +14,19 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.family import TEXT
 from support.scenes import actor, config, simulated
 
 import gerd
-from gerd.config.overrides import edited
-from gerd.page import answers as view
-from gerd.page import server
+from gerd.page import answers, server
 from gerd.page.answers import Editor, Shelf
+from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
+from gerd.storage.recordings import shard_positions
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,7 @@ RECORDINGS = {
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_recording_survives_the_way_to_the_page(name: str) -> None:
     recording = RECORDINGS[name]()
-    head, offsets, packed, truth = unpacked(view.pack(recording, note="here"))
+    head, offsets, packed, truth = unpacked(answers.pack(recording, note="here"))
     step = np.repeat(np.arange(recording.steps), np.diff(offsets.astype(np.int64))) + head["first"]
     noise, p = packed & 1, packed >> 1 & 1
     y, x = np.divmod(packed >> 2, head["width"])
@@ -90,7 +89,7 @@ def test_a_recording_survives_the_way_to_the_page(name: str) -> None:
 
 def test_the_outlines_are_those_of_the_shapes() -> None:
     recording = simulated(actor("circle"), actor("hole", border="wrap"))
-    first, second = unpacked(view.pack(recording))[0]["actors"]
+    first, second = unpacked(answers.pack(recording))[0]["actors"]
     assert first == {"rings": [], "wraps": False}
     assert second["wraps"]
     assert [len(ring) for ring in second["rings"]] == [4, 3]
@@ -98,95 +97,11 @@ def test_the_outlines_are_those_of_the_shapes() -> None:
 
 def test_too_many_events_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = RECORDINGS["torus"]()
-    monkeypatch.setattr(view, "MOST_EVENTS", len(recording))
-    view.pack(recording)
-    monkeypatch.setattr(view, "MOST_EVENTS", len(recording) - 1)
+    monkeypatch.setattr(answers, "MOST_EVENTS", len(recording))
+    answers.pack(recording)
+    monkeypatch.setattr(answers, "MOST_EVENTS", len(recording) - 1)
     with pytest.raises(gerd.GerdError, match=rf"{len(recording)} events; the page shows at most"):
-        view.pack(recording)
-
-
-# Edits of the text
-
-OVERRIDES = st.sampled_from(
-    [
-        "seed=9",
-        "steps=12",
-        "sensor.width=40",
-        "noise.background=1e-3",
-        "noise.event=0.25",
-        "integrator.threshold=0.4",
-        "integrator.reset=zero",
-        "upsampling=4",
-        "actors.0.shape={text: 'a: b #1'}",
-        "actors.0.shape=square",
-        "actors.0.translation.velocity=[0.5, {uniform: [-1, 1]}]",
-        "actors.0.translation.border=wrap",
-        "actors.0.scale={start: 9}",
-        "actors.0.scale.start=8",
-        "actors.0.rotation.velocity={normal: [0, 2]}",
-        "actors.1.translation.start=[4, 5]",
-        "actors.1.intensity=-0.5",
-        "sweep={}",
-        "sweep.time_scale=[1, 2, 3]",
-        "sweep.noise.background=[0, 0.5]",
-    ]
-)
-
-
-@given(st.lists(OVERRIDES, min_size=1, max_size=4))
-def test_an_edited_text_gives_the_config_of_the_overrides(overrides: list[str]) -> None:
-    text = edited(TEXT, overrides)
-    assert gerd.parse(text).digest == gerd.parse(TEXT, overrides=overrides).digest
-    assert "# A family of two shapes." in text
-    assert "# the nearer one" in text
-
-
-@pytest.mark.parametrize(
-    ("override", "changes"),
-    [
-        ("seed=9", {"seed: 4": "seed: 9"}),
-        ("noise.background=0.5", {"background: 0.01   # a little": "background: 0.5   # a little"}),
-        ("noise.event=0.5", {"0.01   # a little\n": "0.01   # a little\n  event: 0.5\n"}),
-        ("sensor.width=31", {"width: 30": "width: 31"}),
-        ("actors.0.translation.border=wrap", {"acceleration: 0}": "acceleration: 0, border: wrap}"}),
-        ("actors.0.scale.start=8", {"start: {uniform: [6, 12]}": "start: 8"}),
-        (
-            "actors.1.rotation.velocity=3",
-            {"# the nearer one\n": "# the nearer one\n    rotation: {acceleration: 0, velocity: 3}\n"},
-        ),
-    ],
-)
-def test_an_edit_leaves_the_rest_of_the_text_alone(override: str, changes: dict[str, str]) -> None:
-    ((before, after),) = changes.items()
-    assert TEXT.count(before) == 1
-    assert edited(TEXT, [override]) == TEXT.replace(before, after)
-
-
-@pytest.mark.parametrize(
-    ("text", "override"),
-    [
-        ("actors: [{shape: square}]", "steps=5"),
-        ("actors: [{shape: square,}]\nnoise:\n", "noise.event=0.5"),
-        ("actors:\n- shape: square\n  scale:\nnoise: {}\n", "actors.0.scale.start=9"),
-        ("noise: {}\nactors: [{shape: square}]\n", "noise.event=0.5"),
-        (
-            "actors:\n  - shape: square\n    scale: &s {start: 9}\n  - shape: circle\n    scale: *s\n",
-            "actors.0.scale.start=5",
-        ),
-        ("actors:\r\n  - shape: square\r\n    scale: {start: 9}\r\nsteps: 7\r\n", "actors.0.scale.start=5"),
-        ("{actors: [{shape: square}], steps: 8}", "steps=9"),
-        ("actors: [{shape: |\n  square\n}]", "steps=3"),
-        ("sensor: # here\n  width: 40\nactors: [{shape: square}]", "sensor={width: 50}"),
-    ],
-)
-def test_texts_of_other_forms_can_be_edited(text: str, override: str) -> None:
-    try:
-        wanted = gerd.parse(text, overrides=[override])
-    except gerd.ConfigError:
-        with pytest.raises(gerd.ConfigError):
-            gerd.parse(edited(text, [override]))
-    else:
-        assert gerd.parse(edited(text, [override])).digest == wanted.digest
+        answers.pack(recording)
 
 
 # A config to play with
@@ -209,19 +124,14 @@ def test_the_values_are_those_of_the_text_with_the_defaults(file: Path) -> None:
     assert values["actors"][0]["scale"]["start"] == {"uniform": [6, 12]}
     assert values["actors"][1]["scale"]["start"] == 20
     assert values["integrator"] == {"threshold": 0.5, "reset": "subtract", "initial": "uniform", "warmup": 5}
-    assert gerd.config.Config.model_validate(values).digest == gerd.parse(TEXT).digest
+    assert gerd.Config.model_validate(values).digest == gerd.parse(TEXT).digest
 
 
 def test_the_form_gets_the_whole_schema(file: Path) -> None:
     start = Editor.of(file, ["steps=9"]).start()
     assert start["schema"] == gerd.Config.model_json_schema()
     assert "steps: 9\n" in start["text"]
-    assert start["colours"] == {
-        "backdrop": (250, 250, 248),
-        "on": (0, 114, 178),
-        "off": (213, 94, 0),
-        "both": (60, 60, 60),
-    }
+    assert start["colours"] == {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH}
 
 
 def test_a_member_that_is_gone_is_the_last_one(file: Path) -> None:
@@ -243,15 +153,15 @@ def test_every_bad_value_is_told_with_its_path(file: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("steps=100000000", "at most 268435456 pixels"),
-        ("sensor={width: 16384, height: 16384}", "at most 268435456 pixels"),
+        ("steps=100000000", r"at most \d+ pixels"),
+        ("sensor={width: 16384, height: 16384}", r"at most \d+ pixels"),
         ("time_scale=1000", "at most 100 steps of motion"),
     ],
 )
 def test_what_would_take_too_long_is_refused(
     file: Path, override: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view, "MOST_POSES", 100)
+    monkeypatch.setattr(answers, "MOST_POSES", 100)
     Editor.of(file).recording(question(TEXT))
     with pytest.raises(gerd.GerdError, match=message):
         Editor.of(file).recording(question(TEXT, "sweep={}", override))
@@ -339,13 +249,14 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "data" / "shard-000000.safetensors").write_bytes(b"nothing")
     shelf = Shelf("data", gerd.Recordings(tmp_path / "data"))
     columns = table(shelf)
-    assert columns["events"][:64] == [None] * 64
-    assert all(columns["events"][64:])
+    lost = len(shard_positions(0, 80))
+    assert columns["events"][:lost] == [None] * lost
+    assert all(columns["events"][lost:])
     assert columns["index"] == [i // 2 for i in range(80)]
     assert columns["time_scale"] == [0.5, 2] * 40
     with pytest.raises(gerd.StorageError, match="damaged"):
         shelf.recording({"position": 3})
-    shelf.recording({"position": 70})
+    shelf.recording({"position": lost})
 
 
 # One file
@@ -353,7 +264,7 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
 
 def test_a_saved_page_is_one_file_with_everything_in_it(tmp_path: Path) -> None:
     recordings = [gerd.simulate(gerd.parse(TEXT), 1, time_scale=scale) for scale in (0.5, 2)]
-    view.save_page(recordings, tmp_path / "page.html")
+    answers.save_page(recordings, tmp_path / "page.html")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
     html = (tmp_path / "page.html").read_text("utf-8")
     assert not re.search(r"https?://|//cdn|@import|url\(", html)
@@ -363,7 +274,7 @@ def test_a_saved_page_is_one_file_with_everything_in_it(tmp_path: Path) -> None:
     for recording, packed in zip(recordings, saved["packed"], strict=True):
         assert unpacked(zlib.decompress(base64.b64decode(packed)))[0]["digest"] == recording.digest
     imports = json.loads(re.search(r'type="importmap">(.*?)</script>', html, re.DOTALL)[1])["imports"]
-    assert set(imports) == {f"page/{name}" for name in view.page_files() if name.endswith(".js")}
+    assert set(imports) == {f"page/{name}" for name in answers.page_files() if name.endswith(".js")}
     for address in imports.values():
         script = base64.b64decode(address.partition(",")[2]).decode()
         assert set(re.findall(r'from "([^"]+)"', script)) <= set(imports)
@@ -372,7 +283,7 @@ def test_a_saved_page_is_one_file_with_everything_in_it(tmp_path: Path) -> None:
 def test_text_cannot_break_out_of_a_saved_page(tmp_path: Path) -> None:
     label = {"text": "</script><script>"}
     config = gerd.parse("steps: 2\nactors: [{shape: square}]\n", overrides=[f"sweep={{actors.0.shape: [{label}]}}"])
-    view.save_page([gerd.simulate(config, **{"actors.0.shape": label})], tmp_path / "page.html")
+    answers.save_page([gerd.simulate(config, **{"actors.0.shape": label})], tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text("utf-8")
     assert html.count("</script>") == html.count("<script") == 3
     assert "\\u003c/script>" in html
@@ -380,9 +291,9 @@ def test_text_cannot_break_out_of_a_saved_page(tmp_path: Path) -> None:
 
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(gerd.GerdError, match="no recording to show"):
-        view.save_page([], tmp_path / "page.html")
+        answers.save_page([], tmp_path / "page.html")
     with pytest.raises(gerd.GerdError, match="cannot be written"):
-        view.save_page([RECORDINGS["nothing"]()], tmp_path / "missing" / "page.html")
+        answers.save_page([RECORDINGS["nothing"]()], tmp_path / "missing" / "page.html")
 
 
 # The server
@@ -415,11 +326,11 @@ def test_the_page_and_its_files_are_served(asking: Asking) -> None:
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert b"<title>GERD</title>" in body
     assert "default-src 'none'" in headers["content-security-policy"]
-    for name, content in view.page_files().items():
+    for name, content in answers.page_files().items():
         status, headers, body = asking("GET", f"/page/{name}")
         assert (status, body) == (200, content)
         assert re.match("text/(html|css|javascript);", headers["content-type"])
-    named = set(re.findall(r'page/([\w.]+)"', view.page_files()["index.html"].decode()))
+    named = set(re.findall(r'page/([\w.]+)"', answers.page_files()["index.html"].decode()))
     assert named == {"main.js", "style.css"}
 
 
@@ -449,8 +360,8 @@ def test_the_start_and_a_recording_are_given(asking: Asking) -> None:
     ],
 )
 def test_a_bad_question_is_answered_with_a_message(asking: Asking, body: Any, status: int, message: str) -> None:
-    found, headers, answer = asking("POST", "/api/recording", body)
-    assert (found, headers["content-type"]) == (status, "application/json")
+    code, headers, answer = asking("POST", "/api/recording", body)
+    assert (code, headers["content-type"]) == (status, "application/json")
     assert message in json.loads(answer)["message"]
 
 
@@ -470,11 +381,11 @@ def test_an_endless_question_is_cut_off(asking: Asking, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     "path",
     [
-        "/page/../view.py",
-        "/page/..%2fview.py",
-        "/page/%2e%2e/view.py",
+        "/page/../answers.py",
+        "/page/..%2fanswers.py",
+        "/page/%2e%2e/answers.py",
         "/page//etc/passwd",
-        "/view.py",
+        "/answers.py",
         "/page/",
         "/api",
         "/page/__init__.py",
@@ -528,7 +439,7 @@ def test_on_another_interface_addresses_are_answered_and_foreign_names_are_not(f
         assert asking("GET", "/", host="evil.example")[0] == 421
 
 
-def test_only_this_machine_can_reach_it_unless_told() -> None:
+def test_only_this_machine_can_reach_it() -> None:
     with server.listening(server.LOOPBACK, 0) as bound:
         assert bound.getsockname()[0] == "127.0.0.1"
         port = bound.getsockname()[1]
@@ -560,18 +471,22 @@ def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) 
     command = [sys.executable, "-c", "from gerd.cli.app import main; main()", "view", str(file), "--port", "0"]
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    overdue = Timer(60, process.kill)
+    overdue.start()
     try:
         assert process.stdout
-        told = process.stdout.readline()
-        port = int(re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C to stop\)", told)[1])
+        line = process.stdout.readline()
+        port = int(re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C to stop\)", line)[1])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)  # kept open, as a browser would
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=30)
     finally:
+        overdue.cancel()
         process.kill()
-    assert (process.returncode, out, error) == (0, "stopped\n", "")
+    assert (process.returncode, out) == (0, "stopped\n")
+    assert "Traceback" not in error
 
 
 def test_mistakes_are_told_before_anything_is_served(file: Path, dataset: Path, tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from support.scenes import actor, simulated
 
 import gerd
 from gerd import plot
-from gerd.pictures.plot import BACKDROP, BOX, OFF, ON, OUTLINE, PATH
+from gerd.pictures.colours import BACKDROP, BOX, OFF, ON, OUTLINE, PATH, Colour, shade
 from gerd.recording.recording import Recording
+from gerd.scene.scenes import INTENSITY_ONE
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
@@ -36,11 +37,9 @@ def square() -> Recording:
     return simulated(actor(at=[5, 6], velocity=[1.0, 0.0], size=4.0), **MOVING)
 
 
-def lines(ax: Any, colour: plot.Colour) -> list[np.ndarray]:
+def lines(ax: Any, colour: Colour) -> list[np.ndarray]:
     """The lines of this colour on an Axes, each (points, 2)."""
-    return [
-        np.asarray(line.get_xydata()) for line in ax.lines if np.allclose(to_rgb(line.get_color()), plot.shade(colour))
-    ]
+    return [np.asarray(line.get_xydata()) for line in ax.lines if np.allclose(to_rgb(line.get_color()), shade(colour))]
 
 
 # Frames
@@ -73,7 +72,7 @@ def test_a_dark_square_is_vermilion_there() -> None:
 
 def test_steps_of_a_window_keep_their_numbers(square: Recording) -> None:
     window = square.window(2, 5)
-    np.testing.assert_array_equal(plot.labels(window, 0), plot.labels(square, 2))
+    np.testing.assert_array_equal(plot.polarity_codes(window, 0), plot.polarity_codes(square, 2))
     assert plot.events(window, -1).get_title() == "step 4"
     assert plot.brightness(window, 0).get_title() == "step 2"
 
@@ -85,8 +84,9 @@ def test_steps_that_there_are_not(square: Recording, step: int) -> None:
             draw(square, step)
 
 
-def test_large_frames_are_drawn_in_blocks() -> None:
+def test_large_frames_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """No event is lost when a frame has more pixels than the picture."""
+    monkeypatch.setattr(plot, "DETAIL", 400)
     recording = simulated(width=1001, height=7, steps=2, noise={"background": 0.003})
     colours = np.asarray(plot.events(recording, 1).images[0].get_array())
     assert colours.shape == (3, 334, 3)
@@ -127,7 +127,7 @@ def test_the_overlay_lies_where_the_closed_form_says() -> None:
     np.testing.assert_allclose(centres, [[8, 6], [14, 4.5]])
     boxes = [np.ravel(patch.get_bbox().get_points()) for patch in ax.patches]
     np.testing.assert_allclose(boxes, [[6, 4, 10, 8], [12, 2.5, 16, 6.5]], atol=1e-12)
-    assert all(np.allclose(patch.get_edgecolor()[:3], plot.shade(BOX)) for patch in ax.patches)
+    assert all(np.allclose(patch.get_edgecolor()[:3], shade(BOX)) for patch in ax.patches)
 
 
 def test_on_a_torus_paths_are_cut_and_copies_are_drawn() -> None:
@@ -151,7 +151,7 @@ def test_the_cloud_is_the_events() -> None:
     events = recording.events
     np.testing.assert_array_equal(step * 1000, events["t"])
     np.testing.assert_array_equal(np.stack([x, y], axis=1), np.stack([events["x"], events["y"]], axis=1) + 0.5)
-    wanted = np.where(events["p"][:, None], plot.shade(ON), plot.shade(OFF))
+    wanted = np.where(events["p"][:, None], shade(ON), shade(OFF))
     np.testing.assert_allclose(Collection.get_facecolor(points)[:, :3], wanted)
     assert (ax.get_xlim(), ax.get_ylim(), ax.get_zlim()) == ((0.5, 5.5), (0, 20), (12, 0))
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_zlabel()) == ("step (1 ms each)", "x (px)", "y (px)")
@@ -226,18 +226,18 @@ def test_stages_are_drawn_in_shares(square: Recording) -> None:
     for name in plot.STAGES:
         ax = plot.stage(stages, name, 1)
         image = ax.images[0]
-        drawn, found = np.asarray(image.get_array()), getattr(stages, name)[1]
-        if found.dtype == bool:
-            assert (drawn[found[1]] == ON).all()
-            assert (drawn[~found.any(axis=0)] == BACKDROP).all()
+        drawn, values = np.asarray(image.get_array()), getattr(stages, name)[1]
+        if values.dtype == bool:
+            assert (drawn[values[1]] == ON).all()
+            assert (drawn[~values.any(axis=0)] == BACKDROP).all()
         else:
-            np.testing.assert_allclose(drawn, found / (1024 if name == "picture" else stages.full))
+            np.testing.assert_allclose(drawn, values / (INTENSITY_ONE if name == "picture" else stages.full))
             assert image.get_clim() == ((-1, 1) if name in ("difference", "integrator") else (0, 1))
         assert image.get_extent() == [0, 20, 12, 0]
         assert ax.get_title() == f"{plot.STAGES[name]}, step 2"
     low, middle, high = (plot.stage(stages, "difference", 1).images[0].to_rgba(v)[:3] for v in (-1.0, 0.0, 1.0))
     for colour, wanted in ((low, OFF), (middle, BACKDROP), (high, ON)):
-        np.testing.assert_allclose(colour, plot.shade(wanted), atol=0.01)
+        np.testing.assert_allclose(colour, shade(wanted), atol=0.01)
     with pytest.raises(gerd.GerdError, match="stage 'noise': allowed are picture, coverage"):
         plot.stage(stages, "noise")
 

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import gerd
-from gerd.pictures.video import BACKDROP
+from gerd.pictures.colours import BACKDROP
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = sorted(path.parent.name for path in (ROOT / "gerd").glob("*/__init__.py"))

@@ -80,10 +80,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    files = [file for file in (ROOT / "gerd").rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    files = [file for file in (ROOT / "gerd").rglob("*") if file.is_file() and file.suffix != ".pyc"]
     inside = {name for name in names if ".dist-info/" not in name}
-    assert inside == {file.relative_to(ROOT).as_posix() for file in files}
-    assert {"gerd/__init__.pyi", "gerd/py.typed", "gerd/page/web/index.html"} <= inside
+    assert inside == {str(file.relative_to(ROOT)) for file in files}
+    assert {"gerd/__init__.pyi", "gerd/py.typed", "gerd/cli/starter.yaml", "gerd/page/web/index.html"} <= inside
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 

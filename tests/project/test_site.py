@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -10,11 +9,9 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from support.pictures import LARGEST_DIFFERENCE, difference
 
 import gerd
 
@@ -206,21 +203,3 @@ def test_in_a_browser_nothing_is_asked_for_elsewhere(site: Path) -> None:
 
 def elsewhere(address: str) -> bool:
     return not address.startswith(("file:", "data:", "blob:", "about:"))
-
-
-@pytest.fixture(scope="module")
-def drawings() -> Any:
-    spec = importlib.util.spec_from_file_location("drawings", ROOT / "docs" / "drawings.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize("name", ["axes", "tutorial"])
-def test_the_drawings_are_up_to_date(name: str, drawings: Any, tmp_path: Path) -> None:
-    kept = ROOT / "docs" / f"{name}.png"
-    assert difference(drawings.draw(name, tmp_path), kept) < LARGEST_DIFFERENCE, "run python docs/drawings.py"
-    assert kept.stat().st_size < 60_000
-    assert set(drawings.DRAWINGS) == {"axes", "tutorial"}

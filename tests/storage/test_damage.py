@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 
 import gerd
-from gerd.cli.app import STARTER
 from gerd.cli.describe import dry_run
 from gerd.recording.recording import Recording
 from gerd.storage.places import Folder
@@ -32,6 +31,7 @@ from gerd.storage.recordings import MANIFEST, RESOLVED, shard_name
 from gerd.storage.shard import Shard
 
 ROOT = Path(__file__).parents[2]
+STARTER = (ROOT / "gerd" / "cli" / "starter.yaml").read_text("utf-8")
 SPARE = 512 * 2**20  # bytes of memory that an example may take beyond what the process has
 PATIENCE = 120  # seconds after which an example counts as hanging
 
@@ -42,7 +42,7 @@ class HangError(BaseException):
 
 @pytest.fixture(autouse=True)
 def little_memory() -> Iterator[None]:
-    gerd.simulate(gerd.parse(STARTER.format(name="x"))).frames()  # what is loaded once is there
+    gerd.simulate(gerd.parse(STARTER)).frames()  # what is loaded once is there
     before = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + SPARE, before[1]))
@@ -335,7 +335,7 @@ def test_a_file_that_is_cut_while_it_is_read(sound: Path, tmp_path: Path) -> Non
 # Configs
 
 TEXTS = [file.read_text() for file in sorted((ROOT / "configs").rglob("*.yaml"))] + [
-    STARTER.format(name="x"),
+    STARTER,
     FAMILY,
     "actors:\n  - {shape: {polygon: [[0, 0], [0.5, 0], [0, 0.5]]}, scale: {velocity: {factor: 1.01}}}\n"
     "  - {shape: {svg: 'M0 0 L10 0 L5 8 Z'}, rotation: {acceleration: {expression: 'sin(t / 3) * 2'}}}\n"

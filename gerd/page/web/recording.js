@@ -1,4 +1,4 @@
-// A recording from its bytes, as gerd/view.py describes them.
+// A recording from its bytes, as gerd/page/answers.py describes them.
 
 export function unpack(buffer) {
   const bytes = new Uint8Array(buffer);

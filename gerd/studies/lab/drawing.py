@@ -11,9 +11,9 @@ import numpy as np
 
 from gerd.errors import GerdError
 from gerd.measures.measure import Covariance, Curve, Summary, summary
+from gerd.pictures.colours import ACTORS
 from gerd.pictures.figure import STYLE
 from gerd.pictures.figure import save as save_figure
-from gerd.pictures.plot import ACTORS
 from gerd.studies.lab import folder as store
 from gerd.studies.lab.comparison import Comparison
 from gerd.studies.lab.folder import Results

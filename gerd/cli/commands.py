@@ -1,0 +1,295 @@
+"""The commands of `gerd`, a function each: options in; printed lines, files and errors out.
+
+What is slow to import is imported by the commands that need it, so that `gerd --help` answers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Exit, Option, echo
+
+from gerd.errors import GerdError, counted
+
+if TYPE_CHECKING:
+    from gerd.config.config import Config
+    from gerd.recording.recording import Recording
+
+ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
+DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
+Source = Annotated[Path, Argument(metavar="CONFIG|DATASET", help="A config file or a dataset.")]
+Count = Annotated[int, Option("-n", "--count", min=1, max=2**32, help="Recordings, each with all members of a sweep.")]
+Index = Annotated[int, Option(min=0, help="Which recording; of a dataset, which of all its members.")]
+Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", help="Override a field; repeatable.")]
+Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
+
+
+def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
+    """Write a commented starter config."""
+    from importlib.resources import files
+    from shlex import quote
+
+    starter = files("gerd.cli").joinpath("starter.yaml").read_text("utf-8")
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(starter.replace("gerd.yaml", quote(str(path))))
+    except FileExistsError:
+        raise GerdError(f"{path}: exists already; give another name") from None
+    except OSError as error:
+        raise GerdError(f"{path}: cannot be written: {error.strerror}") from None
+    echo(f"wrote {path}; next: gerd check {quote(str(path))}")
+
+
+def schema() -> None:
+    """Print the JSON schema of a config, for editors."""
+    import json
+
+    from gerd.config.config import Config
+
+    echo(json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False))
+
+
+def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: Trust = False) -> None:
+    """Validate a config and show what it would make: the first scene, the number of recordings, the size."""
+    from gerd.cli.describe import dry_run
+
+    dry_run(_load(config, set_, trust), count)
+
+
+def generate(
+    config: ConfigFile,
+    out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
+    count: Count = 100,
+    workers: Annotated[int | None, Option(min=1, help="Processes; default: one per core.")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 …; default: cpu, or a cluster's GPUs.")] = None,
+    engine: Annotated[str, Option(help="Who does the work: local (this machine) or ray (a cluster).")] = "local",
+    address: Annotated[str | None, Option(metavar="HOST:PORT", help="Of Ray; default: on this machine.")] = None,
+    shard: Annotated[
+        str, Option(metavar="I/N", help="Make part I of N only: N such commands, in any order, make the dataset.")
+    ] = "1/1",
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Make a dataset. Run the same command again to continue one that was interrupted."""
+    import time
+
+    from gerd.cli.progress import Bar
+    from gerd.config.sweep import member_count
+    from gerd.storage.generate import generate as make
+    from gerd.storage.generate import parse_part, recordings_of_part
+
+    part, chosen = parse_part(shard), _load(config, set_, trust)
+    total = recordings_of_part(count * member_count(chosen), part)
+    begun = time.monotonic()
+    with _stoppable(out), Bar("recordings", total) as bar:
+        data = make(
+            chosen, out, count, workers=workers, device=device, engine=engine, address=address, part=part, progress=bar
+        )
+    seconds = time.monotonic() - begun
+    rate = f", {bar.done} made or checked at {bar.done / seconds:.3g} recordings/s" if bar.done else ""
+    size = f"{counted(len(data), 'recording')} in {counted(data.shard_count, 'shard')}"
+    if not data.manifest["complete"]:
+        size = f"part {shard}, {counted(total, 'recording')}; other parts are still to be made of {size}"
+    echo(f"{out}: {size} ({seconds:.1f} s{rate})")
+
+
+def info(dataset: DatasetFolder) -> None:
+    """Print what a dataset holds."""
+    from gerd.cli.describe import describe
+
+    describe(dataset)
+
+
+def verify(
+    dataset: DatasetFolder,
+    regenerate: Annotated[bool, Option("--regenerate", help="Also make every recording again and compare.")] = False,
+    trust: Trust = False,
+) -> None:
+    """Check a dataset against its digests; every fault is printed, and the exit code is 1 if there is one."""
+    from gerd.cli.progress import Bar
+    from gerd.storage.recordings import Recordings
+    from gerd.storage.recordings import verify as inspect
+
+    sound = True
+    with Bar("recordings", len(Recordings(dataset))) as bar:
+        for looked_at, faults in inspect(dataset, regenerate=regenerate, trust=trust):
+            bar(looked_at)
+            for fault in faults:
+                sound = False
+                echo(f"error: {fault}", err=True)
+    if not sound:
+        raise Exit(1)
+    again = " and the same when made again" if regenerate else ""
+    echo(f"{dataset}: {counted(bar.done, 'recording')}, all sound{again}")
+
+
+def render(
+    source: Source,
+    out: Annotated[Path, Argument(metavar="OUT", help="The file: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")],
+    kind: Annotated[
+        str | None,
+        Option(help="video, frame, sheet, cloud, rate, curves (of T), parameters or stages (of the simulation)."),
+    ] = None,
+    index: Index = 0,
+    start: Annotated[int, Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
+    stop: Annotated[int | None, Option(help="The step to stop before.")] = None,
+    step: Annotated[int | None, Option(help="Of a frame: which step.")] = None,
+    count: Annotated[int | None, Option(help="Of a sheet, the number of frames; of stages, of steps.")] = None,
+    overlay: Annotated[bool, Option("--overlay", help="Draw outlines, centre paths and boxes, too.")] = False,
+    side_by_side: Annotated[bool, Option("--side-by-side", help="Show the brightness beside.")] = False,
+    zoom: Annotated[int | None, Option(min=1, max=32, help="Of a video: screen pixels per pixel.")] = None,
+    fps: Annotated[float | None, Option(min=0.1, help="Of a video: frames per second; GIF: at most 50.")] = None,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Show a recording of a config, or one of a dataset: as a video, a picture or a page. Look before you generate."""
+    wishes = {"step": step, "count": count, "overlay": overlay or None, "side_by_side": side_by_side or None}
+    options = {name: wish for name, wish in {**wishes, "zoom": zoom, "fps": fps}.items() if wish is not None}
+    if out.suffix.lower() == ".html":
+        from gerd.page.answers import save_page
+
+        if kind or options:
+            raise GerdError(f"{out}: a page shows everything, and has no kind or options")
+        recording = _recording(source, index, set_, trust).window(start, stop)
+        save_page([recording], out)
+    else:
+        from gerd.cli.progress import Bar
+        from gerd.pictures import render as pictures
+
+        pictures.check(out, kind, options)
+        recording = _recording(source, index, set_, trust)
+        with Bar("steps", recording.window(start, stop).steps) as bar:
+            pictures.render(recording, out, kind, start=start, stop=stop, progress=bar, **options)
+    echo(f"wrote {out}: {recording!r}")
+
+
+def export(
+    dataset: DatasetFolder,
+    out: Annotated[Path, Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
+    format_: Annotated[
+        str,
+        Option("--format", help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv, npz; frames: grey levels."),
+    ] = "evt2",
+    levels: Annotated[
+        tuple[int, int], Option(help="Of frames: the grey values of the background and of brightness 1.")
+    ] = (0, 255),
+) -> None:
+    """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it."""
+    from gerd.cli.progress import Bar
+    from gerd.exchange.export import export_dataset
+    from gerd.storage.recordings import Recordings
+
+    with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
+        count = export_dataset(dataset, out, format_, levels=levels, progress=bar)
+    echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
+
+
+def play(
+    source: Source,
+    to: Annotated[str, Option(help="- for standard output, udp://HOST:PORT, or a file or pipe.")] = "-",
+    format_: Annotated[str | None, Option("--format", help="Default: csv, over UDP aestream; or binary.")] = None,
+    index: Index = 0,
+    speed: Annotated[float, Option(help="2 is twice as fast as real time; inf does not wait.")] = 1.0,
+    loop: Annotated[bool, Option("--loop", help="Start anew at the end.")] = False,
+    endless: Annotated[bool, Option("--endless", help="Go on simulating after the last step of a config.")] = False,
+    truth: Annotated[str | None, Option(help="Where the ground truth goes, as lines of JSON: a file or -.")] = None,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Send the events of a recording in real time. Ctrl-C ends it."""
+    from gerd.exchange.live import send
+
+    say = partial(echo, err=True)
+    chosen = _recording(source, index, set_, trust) if source.is_dir() else _load(source, set_, trust)
+    sent = send(
+        chosen, to, format=format_, index=index, speed=speed, loop=loop, endless=endless, truth_to=truth, report=say
+    )
+    say(str(sent))
+
+
+def view(
+    source: Source,
+    port: Annotated[int | None, Option(min=0, max=65535, help="Default: the first free one from 8350 on.")] = None,
+    host: Annotated[str, Option(help="Which address to listen at; 127.0.0.1: this machine only.")] = "127.0.0.1",
+    browser: Annotated[bool, Option(help="Open a browser, if there is one.")] = True,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Show a config, to play with, or a dataset, to browse, as a page on this machine. Ctrl-C ends it."""
+    from gerd.page.server import serve
+
+    serve(source, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=echo)
+
+
+def study(
+    name: Annotated[
+        str | None, Argument(help="timescale, sparse, covariance, noise or symmetry; with --model: symmetry.")
+    ] = None,
+    out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
+    from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,
+    quick: Annotated[bool, Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
+    smoke: Annotated[bool, Option("--smoke", help="Tiny: seconds, to see that it runs.")] = False,
+    device: Annotated[str, Option(help="Where to compute: cpu, cuda, cuda:1 …")] = "cpu",
+    seed: Annotated[int, Option(min=0, max=2**31, help="Of the recordings and the networks.")] = 0,
+    epochs: Annotated[int | None, Option(min=1, help="Of training.")] = None,
+    seeds: Annotated[int | None, Option(min=1, help="Networks of each kind.")] = None,
+    minutes: Annotated[float | None, Option(help="Stop after this time; the same command continues.")] = None,
+    model: Annotated[str | None, Option(metavar="MODULE:BUILD", help="Of symmetry: builds your network.")] = None,
+    checkpoint: Annotated[Path | None, Option(help="Of --model: its weights, a state dict.")] = None,
+    config: Annotated[Path | None, Option(metavar="CONFIG", help="Of symmetry: other stimuli.")] = None,
+) -> None:
+    """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
+    from gerd.studies.lab.running import run_study
+
+    if quick and smoke:
+        raise GerdError("--quick, --smoke: allowed is one of them")
+    size = "smoke" if smoke else "quick" if quick else "full"
+    own = {"model": model, "checkpoint": checkpoint, "config": None if config is None else _load(config, None, False)}
+    with _stoppable(out or "its folder"):
+        report = run_study(
+            name, out, from_, size, {"epochs": epochs, "seeds": seeds}, device=device, seed=seed, minutes=minutes, **own
+        )
+    echo(f"wrote {report}")
+
+
+def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:
+    from gerd.config.load import load
+
+    return load(path, overrides=overrides or (), trust=trust)
+
+
+def _recording(source: Path, index: int, overrides: list[str] | None, trust: bool) -> Recording:
+    """One recording of a config or of a dataset."""
+    if source.is_dir():
+        from gerd.storage.recordings import Recordings
+
+        if overrides:
+            raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
+        try:
+            return Recordings(source)[index]
+        except IndexError as error:
+            raise GerdError(str(error)) from None
+    from gerd.recording.simulate import simulate
+
+    return simulate(_load(source, overrides, trust), index)
+
+
+class _StoppedError(GerdError):
+    """The user pressed Ctrl-C."""
+
+    exit_code = 130
+
+
+@contextmanager
+def _stoppable(out: Path | str) -> Iterator[None]:
+    """Around work that writes into `out` and can be continued: what Ctrl-C and a lack of memory say."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _StoppedError(f"stopped; {out} keeps what is finished, and the same command continues") from None
+    except MemoryError:
+        raise GerdError("not enough memory for recordings of this length and size") from None

@@ -1,0 +1,42 @@
+"""A recording as a notebook shows it: a recording in, HTML with a small moving picture and the facts out."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+
+from gerd.errors import shorten
+from gerd.events.keys import polarities
+from gerd.pictures.video import Layout, gif
+from gerd.recording.recording import Recording
+
+SIDE = 320  # screen pixels of the frame's longer side, at most
+MOST_STEPS = 60  # of a longer recording, every n-th step is shown
+
+
+def html(recording: Recording) -> str:
+    """The HTML: nothing in it is fetched from elsewhere."""
+    side = max(recording.width, recording.height)
+    layout = Layout(recording, max(1, min(32, SIDE // side)), block=-(-side // SIDE))
+    steps = range(0, recording.steps, -(-recording.steps // MOST_STEPS) or 1)
+    data = b64encode(b"".join(gif(layout.size, layout.pictures(steps), 20.0))).decode()
+    on, noise = int(polarities(recording.keys).sum()), int(recording.background.sum())
+    identity = recording.identity
+    facts = {
+        "index": identity.index,
+        **{path: shorten(value) for path, value in identity.labels.items()},
+        "sensor": f"{recording.width}×{recording.height} px",
+        "steps": f"{recording.steps} of {recording.step_us} µs",
+        "actors": recording.actors,
+        "events": f"{len(recording)}: {on} ON, {len(recording) - on} OFF; {noise} of them background noise",
+        "seed": identity.seed,
+        "config": identity.config_digest[:16],
+        "digest": recording.digest[:16],
+    }
+    rows = "".join(
+        f'<tr><th style="text-align:left">{escape(str(name))}</th>'
+        f'<td style="text-align:left">{escape(str(value))}</td></tr>'
+        for name, value in facts.items()
+    )
+    picture = f'<img alt="events" src="data:image/gif;base64,{data}" style="image-rendering:pixelated">'
+    return f'<div style="display:flex;gap:1em;align-items:flex-start">{picture}<table>{rows}</table></div>'

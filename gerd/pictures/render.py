@@ -1,0 +1,72 @@
+"""Pictures and videos of recordings as files: what `gerd render` writes.
+
+A recording in, a file out; its ending and the kind say what is drawn. Videos (GIF, MP4) are made by `video.py`, stills
+(PNG, SVG, PDF) are the figures of `figure.py`. A file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from gerd.errors import GerdError
+from gerd.pictures import figure, video
+from gerd.recording.recording import Recording
+from gerd.storage.whole import written_whole
+
+VIDEOS, STILLS = (".gif", ".mp4"), (".png", ".svg", ".pdf")
+KINDS: dict[str, Callable[..., Any]] = {"video": video.write, **figure.KINDS}
+
+
+def render(
+    recording: Recording,
+    path: str | Path,
+    kind: str | None = None,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    progress: video.Progress | None = None,
+    **options: Any,
+) -> None:
+    """Write the steps from `start` up to `stop` of a recording as a picture of this kind.
+
+    Without a kind, a GIF or MP4 is a video and any other file a contact sheet. `options` are those of the kind: of
+    `video.write`, or of the function of that name in `figure.py`.
+    """
+    path = Path(path)
+    kind = check(path, kind, options)
+    part = recording.window(start, stop)
+    if part.steps < 1:
+        end = recording.steps if stop is None else stop
+        raise GerdError(f"steps {start} up to {end}: there are none; the recording has {recording.steps} steps")
+    if kind == "video":
+        video.write(part, path, progress=progress, **options)
+        return
+    import matplotlib
+
+    with written_whole(path) as draft, matplotlib.rc_context(figure.STYLE):
+        figure.save(figure.KINDS[kind](part, **options), draft, path.suffix.lower()[1:])
+
+
+def check(path: Path, kind: str | None, options: dict[str, Any]) -> str:
+    """The kind of picture that `render` would write; a clear error if it could not."""
+    ending = path.suffix.lower()
+    if ending not in VIDEOS + STILLS:
+        raise GerdError(f"{path}: the file to write must end in one of {', '.join(VIDEOS + STILLS)} or .html")
+    kind = kind or ("video" if ending in VIDEOS else "sheet")
+    if kind not in KINDS:
+        raise GerdError(f"kind {kind!r}: allowed are {', '.join(KINDS)}")
+    allowed = VIDEOS if kind == "video" else STILLS
+    if ending not in allowed:
+        raise GerdError(f"{path}: a file of the kind {kind} must end in one of {', '.join(allowed)}")
+    known = [name for name, option in signature(KINDS[kind]).parameters.items() if option.kind is option.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            takes = ", ".join(name.replace("_", "-") for name in known if name not in ("progress", "names"))
+            wrong = f"{name.replace('_', '-')}: is no option of the kind {kind}"
+            raise GerdError(f"{wrong}; its options are {takes}" if takes else f"{wrong}, which has none")
+    if ending == ".mp4":
+        video.ffmpeg()
+    return kind
