@@ -1,4 +1,4 @@
-"""Draw the figure of axes and signs in docs/conventions.md, and the picture in docs/tutorial.md.
+"""Draw the figure of axes and signs in docs/conventions.md, the map of packages, and the picture in docs/tutorial.md.
 
     python docs/drawings.py             # into docs/
     python docs/drawings.py FOLDER      # elsewhere
@@ -161,7 +161,55 @@ def tutorial() -> Figure:
     return figure.sheet(gerd.simulate(gerd.parse(config[1])), count=6, overlay=True)
 
 
-DRAWINGS = {"axes": axes, "tutorial": tutorial}
+STAGES = {"config": "Config", "scene": "Scenes", "events": "events", "recording": "Recording", "storage": "dataset"}
+ROOM = (1.25, 0.55)
+USES = {"training": "batches", "exchange": "other formats", "measures": "numbers", "pictures": "figures, videos"}
+
+
+def room(
+    ax: Axes, name: str, left: float, top: float, size: tuple[float, float] = (1.25, 0.55), fill: str = "w"
+) -> None:
+    """A package as a box."""
+    frame = Rectangle((left, top), *size, facecolor=fill, edgecolor="0.4", linewidth=0.8)
+    ax.add_patch(frame)
+    ax.text(left + size[0] / 2, top + size[1] / 2, name, ha="center", va="center", weight="bold", fontsize=7.5)
+
+
+def packages() -> Figure:
+    """The packages of gerd/ in the order of the data; an arrow says what goes from one to the next."""
+    drawn = Figure(figsize=(10.0, 2.9))
+    ax = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
+    ax.set(xlim=(-0.7, 16.6), ylim=(4.4, -0.4))
+    ax.axis("off")
+    middle, left = 1.65, 0.3
+    ax.text(-0.2, middle - 0.1, "text", ha="center", va="bottom")
+    arrow(ax, (-0.6, middle), (left, middle))
+    for name, result in STAGES.items():
+        room(ax, name, left, middle - 0.275, fill="#dcebf5")
+        arrow(ax, (left + 1.25, middle), (left + 2.2, middle))
+        ax.text(left + 1.7, middle - 0.1, result, ha="center", va="bottom", fontsize=7)
+        if name != "storage":
+            arrow(ax, (left + 0.625, middle + 1.0), (left + 0.625, middle + 0.275), colour=PALE)
+        left += 2.2
+    room(ax, "geometry", 0.3, middle + 1.0, (7.85, 0.55), FILL)
+    ax.text(4.2, middle + 1.65, "outlines and T(t) in closed form", ha="center", va="top")
+    ax.plot([left, left], [0.275, 3.575], color=INK, linewidth=1.2)
+    for row, (name, result) in enumerate(USES.items()):
+        top = 1.1 * row
+        arrow(ax, (left, top + 0.275), (left + 0.35, top + 0.275))
+        room(ax, name, left + 0.35, top, fill="#e3f1e4")
+        ax.text(left + 0.975, top + 0.62, result, ha="center", va="top")
+    room(ax, "studies", left + 2.4, 2.2, (1.25, 1.1), "#f7ecd9")
+    room(ax, "page", left + 2.4, 3.55, (1.25, 0.55), "#f7ecd9")
+    room(ax, "cli", left + 4.4, 1.1, (0.8, 3.0), "#f3e0e8")
+    for begin, end, y in ((1.6, 2.4, 2.475), (1.6, 4.4, 1.375), (3.65, 4.4, 2.75), (3.65, 4.4, 3.825)):
+        arrow(ax, (left + begin, y), (left + end, y))
+    arrow(ax, (left + 1.6, 3.45), (left + 2.4, 3.1))
+    arrow(ax, (left + 1.6, 3.7), (left + 2.4, 3.825))
+    return drawn
+
+
+DRAWINGS = {"axes": axes, "map": packages, "tutorial": tutorial}
 
 
 def draw(name: str, folder: Path) -> Path:
