@@ -87,8 +87,8 @@ class Transformation:
                 raise GerdError(f"{self}: the scene has been transformed already; allowed is one transformation")
             trajectory = Seen.of(trajectory, self.frame(scenes.width, scenes.height))
         noises = {name: getattr(self, name) for name in ("background", "shape_noise", "event_noise")}
-        given = {name: value for name, value in noises.items() if value is not None}
-        return replace(scenes, trajectory=trajectory, **given)
+        changed = {name: value for name, value in noises.items() if value is not None}
+        return replace(scenes, trajectory=trajectory, **changed)
 
 
 def translation(x: float, y: float = 0.0) -> Transformation:
