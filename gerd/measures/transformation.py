@@ -144,18 +144,8 @@ def density(kept: float) -> Transformation:
     return Transformation("density", _share("density", kept), 1.0, event_noise=1.0 - kept)
 
 
-KINDS: dict[str, Callable[[float], Transformation]] = {
-    "translation": translation,
-    "rotation": rotation,
-    "scale": scale,
-    "shear": shear,
-    "velocity": velocity,
-    "acceleration": acceleration,
-    "time_scale": time_scale,
-    "background": background,
-    "shape_noise": shape_noise,
-    "density": density,
-}
+_MAKERS = (translation, rotation, scale, shear, velocity, acceleration, time_scale, background, shape_noise, density)
+KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}
 UNITS = {"translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
 
 

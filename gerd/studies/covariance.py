@@ -128,27 +128,25 @@ def report(results: Results, out: Path) -> str:
     middle.set(ylabel="velocity of the channel", xlabel="boost, px per step")
     right.set(xlabel="boost, px per step")
     size = results.settings.size
-    setting = (
+    return drawing.assembled(
+        results,
+        TITLE,
         f"Trained without a boost ({size.training} recordings, own velocities within ±0.5 px per step along each axis) "
         f"and tested with one, on the same {size.tests} recordings at each boost. The scene is rendered anew, with the "
-        "same draws.\n"
-    )
-    return "\n".join(
-        [
-            *drawing.opening(results, TITLE, setting, conclusions(results)),
-            drawing.SURELY,
-            "\n## Errors\n",
-            drawing.save(figure, out, "covariance"),
-            "A frame marks the channel that moves with the scene (or, between two, the slower one); bold is the "
-            "smallest error or the largest share, in the first seed; every cell of every seed, with intervals, is in "
-            f"channels.csv. Chance: {drawing.chance(results).lower()}. In the table: {drawing.OVER_SEEDS} Differences "
-            "and d are positive where five velocities are better. Each seed by itself is in summary.csv.\n",
-            drawing.versus("boost", MULTI, BASELINE, comparisons(results)),
-            "## Limits\n",
-            "The two networks differ in their loss, too: with five velocities the channel at rest alone has to be "
-            "right and is the one to be chosen (as in the anchored variant of the time scale study), so that the "
-            "choice is guided at rest. A faster scene gives more events per step, so that a boost changes more than "
-            "the frame of reference: events are not Galilean invariant, whatever the network does. Channels move by "
-            "whole pixels.\n",
-        ]
+        "same draws.\n",
+        conclusions(results),
+        drawing.SURELY,
+        "\n## Errors\n",
+        drawing.save(figure, out, "covariance"),
+        "A frame marks the channel that moves with the scene (or, between two, the slower one); bold is the "
+        "smallest error or the largest share, in the first seed; every cell of every seed, with intervals, is in "
+        f"channels.csv. Chance: {drawing.chance(results).lower()}. In the table: {drawing.OVER_SEEDS} Differences "
+        "and d are positive where five velocities are better. Each seed by itself is in summary.csv.\n",
+        drawing.versus("boost", MULTI, BASELINE, comparisons(results)),
+        "## Limits\n",
+        "The two networks differ in their loss, too: with five velocities the channel at rest alone has to be "
+        "right and is the one to be chosen (as in the anchored variant of the time scale study), so that the "
+        "choice is guided at rest. A faster scene gives more events per step, so that a boost changes more than "
+        "the frame of reference: events are not Galilean invariant, whatever the network does. Channels move by "
+        "whole pixels.\n",
     )

@@ -76,13 +76,11 @@ def compute(out: Path | str, order: Order) -> Results:
     """Train and test what is not yet in `out`; the results, which are also in its results.json."""
     clean = stimuli(order.size.side, order.seed)
     noisy = with_values(clean, {f"noise.{name}": level for name, level in LEVELS.items()})
-    build = partial(_build, order)
-    networks = {CLEAN: Network(build, place_loss, clean), NOISY: Network(build, place_loss, noisy)}
+    networks = {
+        model: Network(lambda seed: ScaleChannels([MU], layers=order.size.layers, seed=seed), place_loss, config)
+        for model, config in ((CLEAN, clean), (NOISY, noisy))
+    }
     return Experiment(StudyFolder(out, "noise", order, clean, levels=LEVELS), clean, SWEEPS).run(networks)
-
-
-def _build(order: Order, seed: int) -> ScaleChannels:
-    return ScaleChannels([MU], layers=order.size.layers, seed=seed)
 
 
 def curve_of(results: Results, model: str, sweep: Sweep) -> Curve:
@@ -145,17 +143,18 @@ def report(results: Results, out: Path) -> str:
         f"{size.training} recordings; tested on {size.tests} others with one noise at a time, each a probability, and "
         "with all three (*mixed*) at multiples of these levels.\n"
     )
-    return "\n".join(
-        [
-            *drawing.opening(results, TITLE, setting, conclusions(results)),
-            drawing.SURELY,
-            "\n## Errors\n",
-            drawing.save(figure, out, "noise"),
-            f"{drawing.OVER_SEEDS} Differences and d are positive where the training with noise is better. Each seed "
-            f"by itself is in summary.csv. Chance: {drawing.chance(results).lower()}.\n",
-            *tables,
-            "## Limits\n",
-            "The noises are those of the simulator, independent from pixel to pixel and step to step; a camera's are "
-            "not.\n",
-        ]
+    return drawing.assembled(
+        results,
+        TITLE,
+        setting,
+        conclusions(results),
+        drawing.SURELY,
+        "\n## Errors\n",
+        drawing.save(figure, out, "noise"),
+        f"{drawing.OVER_SEEDS} Differences and d are positive where the training with noise is better. Each seed "
+        f"by itself is in summary.csv. Chance: {drawing.chance(results).lower()}.\n",
+        *tables,
+        "## Limits\n",
+        "The noises are those of the simulator, independent from pixel to pixel and step to step; a camera's are "
+        "not.\n",
     )

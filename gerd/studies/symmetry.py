@@ -33,7 +33,9 @@ from gerd.studies.networks import ScaleChannels
 
 TITLE = "Which transformations does a network respect?"
 TOLERANCE = 1.0  # pixels by which the error may grow under a transformation that is respected
+BATCH = 8  # recordings that the network gets at once
 TIME_SCALES = (1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
+NUMBERS = ["n", "error, px", "grows by, px", "equivariance error, px", "relative"]  # columns of the report's table
 OWN = "five time constants, trained here"
 SPATIAL = ("translation", "rotation", "scale", "shear", "velocity", "acceleration")
 SIZES = {
@@ -178,13 +180,9 @@ def compute(
 def _tested(network: Model, config: Config, kind: str, several: list[Transformation], order: Order) -> Tested:
     order.deadline.check()
     size = order.size
-    options: Options = {
-        "count": size.tests,
-        "first": size.training,
-        "first_step": size.first_step,
-        "device": order.device,
-        "batch": 8,
-    }
+    options = Options(
+        count=size.tests, first=size.training, first_step=size.first_step, device=order.device, batch=BATCH
+    )
     pairs = [equivariance_error(network, config, g, **options).values for g in several]
     tested = Tested(
         kind,
@@ -259,29 +257,20 @@ def report(results: Results, out: Path) -> str:
         f"the same {results.settings.size.tests} recordings. An amount is *respected* if the median growth of the "
         f"error, up to the end of its 95 % interval, is at most {TOLERANCE:g} px. {drawing.chance(results)}.\n"
     )
-    header = [
-        "transformation",
-        "amount",
-        "n",
-        "error, px",
-        "grows by, px",
-        "equivariance error, px",
-        "relative",
-        "respected",
-    ]
-    return "\n".join(
-        [
-            *drawing.opening(results, TITLE, setting, conclusions(results)),
-            "\n## Errors\n",
-            _figure(results, out),
-            "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
-            "95 % intervals. The equivariance error compares the answer with the transformed answer, and not with the "
-            "truth.\n",
-            drawing.table(header, lines),
-            "## Limits\n",
-            "A transformation may take the shape out of the frame or change how many events there are; then no "
-            "network can respect it. What is respected on these stimuli need not be on others.\n",
-        ]
+    return drawing.assembled(
+        results,
+        TITLE,
+        setting,
+        conclusions(results),
+        "\n## Errors\n",
+        _figure(results, out),
+        "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
+        "95 % intervals. The equivariance error compares the answer with the transformed answer, and not with the "
+        "truth.\n",
+        drawing.table(["transformation", "amount", *NUMBERS, "respected"], lines),
+        "## Limits\n",
+        "A transformation may take the shape out of the frame or change how many events there are; then no "
+        "network can respect it. What is respected on these stimuli need not be on others.\n",
     )
 
 
@@ -292,13 +281,9 @@ def _rows(test: Tested) -> Iterator[tuple[list[str], dict[str, Any]]]:
     for amount, of_truth, growth, in_pixels, as_share, verdict in measured:
         errors, absolute, relative = summary(of_truth), summary(in_pixels), summary(as_share)
         named = f"{amount:g}"
-        numbers = [
-            drawing.px([errors]),
-            drawing.over_seeds([growth]),
-            drawing.px([absolute]),
-            drawing.px([relative], 4),
-        ]
-        line = [test.sweep, _with_unit(named, test.sweep), str(errors.count), *numbers, verdict]
+        equivariance = drawing.px([absolute]), drawing.px([relative], 4)
+        numbers = str(errors.count), drawing.px([errors]), drawing.over_seeds([growth]), *equivariance
+        line = [test.sweep, _with_unit(named, test.sweep), *numbers, verdict]
         row = {
             "kind": test.sweep,
             "amount": named,

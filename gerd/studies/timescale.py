@@ -37,23 +37,15 @@ BASELINE = f"single {TIME_CONSTANTS[MIDDLE]:g}"
 SINGLES = tuple(f"single {mu:g}" for mu in TIME_CONSTANTS)
 MULTI, UNIFORM, ANCHORED = "multi-scale", "uniform", "anchored"
 MODELS = (MULTI, *SINGLES, ANCHORED, UNIFORM)
+QUICK = (MULTI, SINGLES[0], BASELINE)
 STEPS = 60
 KEPT = 0.25  # of the events
 TITLE = "Does a network with several time constants work at speeds it was not trained at?"
 
 SIZES = {
     "full": Size(side=128, training=1400, tests=400, epochs=8, batch=16, seeds=3, layers=FULL),
-    "quick": Size(  # a batch of 4 and a fast rate: as many steps of training as a few minutes allow
-        side=64,
-        training=1000,
-        tests=100,
-        epochs=8,
-        batch=4,
-        seeds=1,
-        layers=SMALL,
-        models=(MULTI, SINGLES[0], BASELINE),
-        rate=4e-3,
-    ),
+    # a batch of 4 and a fast rate: as many steps of training as a few minutes allow
+    "quick": Size(side=64, training=1000, tests=100, epochs=8, batch=4, seeds=1, layers=SMALL, models=QUICK, rate=4e-3),
     "smoke": Size(side=32, training=24, tests=6, epochs=3, batch=8, seeds=1, layers=TINY),
 }
 
@@ -95,10 +87,9 @@ def compute(out: Path | str, order: Order, study: str = "timescale", kept: float
     """Train and test everything that is not yet in `out`; the results, which are also in its results.json."""
     size, config = order.size, stimuli(order.size.side, order.seed, kept)
     folder = StudyFolder(out, study, order, config, kept=kept)
+    losses = {ANCHORED: anchored_loss(MIDDLE)}
     networks = {
-        model: Network(
-            partial(build, model, size.layers), anchored_loss(MIDDLE) if model == ANCHORED else place_loss, config
-        )
+        model: Network(partial(build, model, size.layers), losses.get(model, place_loss), config)
         for model in size.models or MODELS
     }
     return Experiment(folder, config, [SWEEP], held_out(size)).run(networks)
@@ -171,35 +162,36 @@ def report(results: Results, out: Path, title: str = TITLE) -> str:
         for cell in drawing.cells_of(matrix)
     ]
     drawing.write_csv(out, cells, "channels.csv")
-    return "\n".join(
-        [
-            *drawing.opening(results, title, _setting(results), conclusions(results)),
-            drawing.SURELY,
-            "\n## The paper's comparison\n",
-            f"The five time constants against the middle one alone ({_mu(BASELINE)}). {drawing.OVER_SEEDS} Differences "
-            "and d are positive where five are better.\n",
-            _versus(results, BASELINE, MULTI),
-            _curves(results, out, _trained(results, MULTI, BASELINE, best, ANCHORED, UNIFORM), "curves"),
-            *_against_best(results, best),
-            f"## {'Every time constant' if singles == [*SINGLES] else 'Time constants'} alone\n",
-            _all(curves),
-            _curves(results, out, [MULTI, *singles], "singles"),
-            "## Which channel is right, and which is used\n",
-            "Errors of each channel alone, and its mean share in the fused heat map, of the first seed. A frame "
-            "marks the channel that matches the one which is right at s = 1: with μ nearest to μ / s. In an "
-            f"anchored network that is μ = {TIME_CONSTANTS[MIDDLE]:g}, otherwise the one with the smallest error. "
-            "Bold is the smallest error or the largest share. Every cell of every seed, with the intervals of both "
-            "numbers, is in channels.csv.\n",
-            _matrices(out, matrices),
-            _diagonals(results, matrices),
-            "## Limits\n",
-            "One shape, one kind of motion and one sensor; the recordings have the same length at every scale, so a "
-            "slow one shows less of its path. Background noise does not scale with time. All seeds share the "
-            "recordings, and an interval is over test recordings; what depends on the training shows in how far the "
-            "seeds are apart.\n",
-            "Every number is in the study's results.json, each summary (model, seed, scale) with the interval of its "
-            "median in summary.csv.\n",
-        ]
+    return drawing.assembled(
+        results,
+        title,
+        _setting(results),
+        conclusions(results),
+        drawing.SURELY,
+        "\n## The paper's comparison\n",
+        f"The five time constants against the middle one alone ({_mu(BASELINE)}). {drawing.OVER_SEEDS} Differences "
+        "and d are positive where five are better.\n",
+        _versus(results, BASELINE, MULTI),
+        _curves(results, out, _trained(results, MULTI, BASELINE, best, ANCHORED, UNIFORM), "curves"),
+        *_against_best(results, best),
+        f"## {'Every time constant' if singles == [*SINGLES] else 'Time constants'} alone\n",
+        _all(curves),
+        _curves(results, out, [MULTI, *singles], "singles"),
+        "## Which channel is right, and which is used\n",
+        "Errors of each channel alone, and its mean share in the fused heat map, of the first seed. A frame "
+        "marks the channel that matches the one which is right at s = 1: with μ nearest to μ / s. In an "
+        f"anchored network that is μ = {TIME_CONSTANTS[MIDDLE]:g}, otherwise the one with the smallest error. "
+        "Bold is the smallest error or the largest share. Every cell of every seed, with the intervals of both "
+        "numbers, is in channels.csv.\n",
+        _matrices(out, matrices),
+        _diagonals(results, matrices),
+        "## Limits\n",
+        "One shape, one kind of motion and one sensor; the recordings have the same length at every scale, so a "
+        "slow one shows less of its path. Background noise does not scale with time. All seeds share the "
+        "recordings, and an interval is over test recordings; what depends on the training shows in how far the "
+        "seeds are apart.\n",
+        "Every number is in the study's results.json, each summary (model, seed, scale) with the interval of its "
+        "median in summary.csv.\n",
     )
 
 

@@ -101,18 +101,19 @@ def between(interval: tuple[float, float], digits: int = 2) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
-def opening(results: Results, title: str, setting: str, conclusions: Sequence[str]) -> list[str]:
-    """The first lines of every report: the question, what made the numbers, what was done and what follows."""
+def assembled(results: Results, title: str, setting: str, conclusions: Sequence[str], *parts: str) -> str:
+    """A report: the question, what made the numbers, what was done, what follows, and the parts of this study."""
     made = results.made
     versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
     training = f", with {made.seconds:.0f} s of training" if made.seconds else ""
-    return [
+    lines = [
         f"# {title}\n",
         f"Made on {made.date} by `{made.command}` on {made.device}{training} ({versions}).\n",
         setting,
         "## Conclusions\n",
         *(f"- {line}" for line in conclusions),
     ]
+    return "\n".join([*lines, *parts])
 
 
 def chance(results: Results) -> str:

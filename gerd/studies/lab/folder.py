@@ -70,9 +70,9 @@ class StudyFolder:
         return _read(file, kind)
 
     def finish(self, chance: Summary, runs: Sequence[Run]) -> Results:
-        """Write all results, with what made them; if nothing is new, the results stay as they are."""
+        """The results, which are written if anything is new, with what made them."""
         file, device = self.path / "results.json", self.order.device
-        if not self._anything_new and file.exists():
+        if file.exists() and not self._anything_new:
             return read_results(self.path)
         made = Made(
             date=time.strftime("%Y-%m-%d"),
@@ -86,9 +86,8 @@ class StudyFolder:
                 "python": platform.python_version(),
             },
         )
-        results = Results(self.settings, made, chance, tuple(runs))
-        _write(results, file)
-        return results
+        _write(Results(self.settings, made, chance, tuple(runs)), file)
+        return read_results(self.path)
 
 
 def read_results(path: Path | str, study: str | None = None) -> Results:

@@ -46,7 +46,8 @@ def compute_study(
     study = _study(name)
     if size not in study.SIZES:
         raise GerdError(f"size {size!r}: allowed: {', '.join(study.SIZES)}")
-    changes = {key: number for key, number in (("epochs", epochs), ("seeds", seeds)) if number is not None}
+    changes: dict[str, Any] = {"epochs": epochs, "seeds": seeds}
+    changes = {key: number for key, number in changes.items() if number is not None}
     for key, number in changes.items():
         if number < 1:
             raise GerdError(f"{key} {number}: allowed is a whole number, 1 or more")
@@ -55,8 +56,7 @@ def compute_study(
     check_device(device)
     own = {option: value for option, value in own.items() if value is not None}
     command = _command(name, size, {"device": device, "seed": seed, **changes, **own})
-    sized: Any = changes
-    order = Order(replace(study.SIZES[size], **sized), device, seed, Deadline.after(minutes), _say, command)
+    order = Order(replace(study.SIZES[size], **changes), device, seed, Deadline.after(minutes), _say, command)
     return study.compute(out, order, **own)
 
 
@@ -65,7 +65,7 @@ def run_study(
     out: Path | None,
     source: Path | None,
     size: str,
-    changes: dict[str, int | None],
+    changes: dict[str, Any],
     *,
     device: str,
     seed: int,
@@ -85,10 +85,8 @@ def run_study(
         raise GerdError(f"--{options[0]}: goes with computing, and --from computes nothing")
     folder = out or source or Path("out") / str(name)
     if results is None:
-        options_of_size: Any = changes
-        results = compute_study(
-            str(name), folder, size=size, device=device, seed=seed, minutes=minutes, **options_of_size, **own
-        )
+        options_of_study = {"size": size, "device": device, "seed": seed, "minutes": minutes, **changes, **own}
+        results = compute_study(str(name), folder, **options_of_study)
     return write_report(study.report, results, folder)
 
 
