@@ -13,13 +13,13 @@ from pathlib import Path
 from gerd.config.config import Config
 from gerd.config.load import parse
 from gerd.errors import counted
-from gerd.measures.curves import Covariance, Curve, covariance_matrix
+from gerd.measures.curves import Covariance, covariance_matrix
 from gerd.measures.transformation import velocity
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
-from gerd.studies.lab.experiment import Experiment, Network, Sweep
+from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
-from gerd.studies.lab.results import Results, Run
+from gerd.studies.lab.results import Results, Run, Sweep
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, anchored_loss, place_loss
 from gerd.studies.networks import VelocityChannels
 
@@ -74,21 +74,16 @@ def compute(out: Path | str, order: Order) -> Results:
     return Experiment(StudyFolder(out, "covariance", order, config), config, [SWEEP]).run(networks)
 
 
-def curve_of(results: Results, model: str) -> Curve:
-    """All seeds together."""
-    return results.curve(model, SWEEP.name, TRAINED)
-
-
 def matrix_of(run: Run) -> Covariance:
     """Channels against boosts in one training. Between two channels either is right: the slower one is named."""
-    test = run.test(SWEEP.name)
+    test = run.test(SWEEP)
     matched = [CHANNELS.index(int(boost)) for boost in test.amounts]  # int() goes towards rest
     return covariance_matrix(test.channels, test.weights, CHANNELS, test.amounts, matched)
 
 
 def comparisons(results: Results) -> list[Comparison]:
     """How much smaller the errors are with five velocities than at rest only, at each boost."""
-    return compared(curve_of(results, BASELINE), curve_of(results, MULTI))
+    return compared(results.curve(BASELINE, SWEEP), results.curve(MULTI, SWEEP))
 
 
 def conclusions(results: Results) -> list[str]:
@@ -99,7 +94,7 @@ def conclusions(results: Results) -> list[str]:
     chosen = sum(each.selected[k] == each.matched[k] for each in matrices for k in whole)
     moving = [each for each in comparisons(results) if each.amount != TRAINED]
     ratios = {
-        model: drawing.over_seeds(curve.ratio() for curve in each_seed(curve_of(results, model)))
+        model: drawing.over_seeds(curve.ratio() for curve in each_seed(results.curve(model, SWEEP)))
         for model in (MULTI, BASELINE)
     }
     return [
@@ -115,7 +110,7 @@ def conclusions(results: Results) -> list[str]:
 
 def report(results: Results, out: Path) -> str:
     """Figures and tables into `out`; the text of the report."""
-    curves = {model: curve_of(results, model) for model in (MULTI, BASELINE)}
+    curves = {model: results.curve(model, SWEEP) for model in (MULTI, BASELINE)}
     rows = [row for model in curves for row in drawing.rows_of(results.of(model), each_seed(curves[model]), "boost")]
     drawing.write_csv(out, rows)
     matrices = {run.seed: matrix_of(run) for run in results.of(MULTI)}

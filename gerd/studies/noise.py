@@ -7,6 +7,7 @@ with all three at once, at several multiples of their levels in the training.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,9 +22,9 @@ from gerd.measures.statistics import bootstrap
 from gerd.measures.transformation import Transformation, background, density, shape_noise
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
-from gerd.studies.lab.experiment import Experiment, Network, Sweep
+from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
-from gerd.studies.lab.results import Results
+from gerd.studies.lab.results import Results, Sweep
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss
 from gerd.studies.networks import ScaleChannels
 
@@ -84,8 +85,7 @@ def compute(out: Path | str, order: Order) -> Results:
 
 
 def curve_of(results: Results, model: str, sweep: Sweep) -> Curve:
-    """All seeds together."""
-    return results.curve(model, sweep.name, sweep.trained if model == NOISY else 0.0)
+    return results.curve(model, sweep if model == NOISY else replace(sweep, trained=0.0))
 
 
 def comparisons(results: Results, sweep: Sweep) -> list[Comparison]:

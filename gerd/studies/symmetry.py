@@ -27,7 +27,7 @@ from gerd.measures.statistics import bootstrap, summary
 from gerd.measures.transformation import KINDS, UNITS, Transformation, acceleration, velocity
 from gerd.studies.lab import drawing
 from gerd.studies.lab.folder import StudyFolder
-from gerd.studies.lab.results import Results, Run, Tested
+from gerd.studies.lab.results import Results, Run, SweepResult
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, rounded, train
 from gerd.studies.networks import ScaleChannels
 
@@ -170,21 +170,21 @@ def compute(
         data = recordings(config, 0, size.training, order.device)
         losses, seconds = train(network, data, place_loss, order, order.seed, folder.weights("network"), "network")
     tests = tuple(
-        folder.kept(kind, Tested, partial(_tested, network, config, kind, several, order))
+        folder.kept(kind, SweepResult, partial(_tested, network, config, kind, several, order))
         for kind, several in transformations(config, size.first_step).items()
     )
     chance = chance_error(config, size.training, size.tests, size.first_step)
     return folder.finish(chance, [Run(model or OWN, order.seed, losses, seconds, tests)])
 
 
-def _tested(network: Model, config: Config, kind: str, several: list[Transformation], order: Order) -> Tested:
+def _tested(network: Model, config: Config, kind: str, several: list[Transformation], order: Order) -> SweepResult:
     order.deadline.check()
     size = order.size
     options = Options(
         count=size.tests, first=size.training, first_step=size.first_step, device=order.device, batch=BATCH
     )
     pairs = [equivariance_error(network, config, g, **options).values for g in several]
-    tested = Tested(
+    tested = SweepResult(
         kind,
         tuple(g.amount for g in several),
         errors=tuple(rounded(truth_error(network, config, g, **options)) for g in several),
@@ -195,7 +195,7 @@ def _tested(network: Model, config: Config, kind: str, several: list[Transformat
     return tested
 
 
-def gained(test: Tested) -> list[Number]:
+def gained(test: SweepResult) -> list[Number]:
     """At each amount, by how many pixels the error grows, in the median over pairs of recordings, and its interval."""
 
     def growth(errors: tuple[float, ...]) -> Number:
@@ -205,7 +205,7 @@ def gained(test: Tested) -> list[Number]:
     return [growth(errors) for errors in test.errors]
 
 
-def respected(test: Tested) -> list[bool]:
+def respected(test: SweepResult) -> list[bool]:
     """For each amount but the first, which changes nothing: whether the error surely grows by TOLERANCE at most."""
     return [interval[1] <= TOLERANCE for _, interval in gained(test)[1:]]
 
@@ -236,7 +236,7 @@ def conclusions(results: Results) -> list[str]:
     return lines
 
 
-def curve_of(results: Results, test: Tested) -> Curve:
+def curve_of(results: Results, test: SweepResult) -> Curve:
     """Errors against the truth, in order of the amount."""
     ordered = sorted(zip(test.amounts, map(np.array, test.errors), strict=True), key=lambda pair: pair[0])
     amounts, errors = zip(*ordered, strict=True)
@@ -274,7 +274,7 @@ def report(results: Results, out: Path) -> str:
     )
 
 
-def _rows(test: Tested) -> Iterator[tuple[list[str], dict[str, Any]]]:
+def _rows(test: SweepResult) -> Iterator[tuple[list[str], dict[str, Any]]]:
     """For each amount, the line of the report's table and the row of summary.csv."""
     verdicts = ["", *("yes" if good else "no" for good in respected(test))]
     measured = zip(test.amounts, test.errors, gained(test), test.absolute, test.relative, verdicts, strict=True)

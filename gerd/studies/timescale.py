@@ -22,9 +22,9 @@ from gerd.measures.transformation import time_scale
 from gerd.studies.lab import comparison, drawing
 from gerd.studies.lab.comparison import LARGE, Comparison, each_seed, surely
 from gerd.studies.lab.drawing import over_seeds, px
-from gerd.studies.lab.experiment import Experiment, Network, Sweep
+from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
-from gerd.studies.lab.results import Results, Run
+from gerd.studies.lab.results import Results, Run, Sweep
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, anchored_loss, place_loss
 from gerd.studies.networks import TIME_CONSTANTS, Channels, Layers, ScaleChannels
 
@@ -95,17 +95,12 @@ def compute(out: Path | str, order: Order, study: str = "timescale", kept: float
     return Experiment(folder, config, [SWEEP], held_out(size)).run(networks)
 
 
-def curve_of(results: Results, model: str) -> Curve:
-    """All seeds together."""
-    return results.curve(model, SWEEP.name, TRAINED)
-
-
 def matrix_of(run: Run) -> Covariance:
     """Channels against scales, in one training.
 
     Which channel is right at scale 1 is up to the training, except in the anchored variant; the others follow from it.
     """
-    test = run.test(SWEEP.name)
+    test = run.test(SWEEP)
     at_home = np.median(test.channels[test.amounts.index(TRAINED)], axis=1)
     anchor = MIDDLE if run.model == ANCHORED else int(at_home.argmin())
     matched = [matched_channel(scale, anchor) for scale in test.amounts]
@@ -120,7 +115,7 @@ def matched_channel(scale: float, anchor: int = MIDDLE) -> int:
 
 def compared(results: Results, reference: str, model: str) -> list[Comparison]:
     """How much smaller the errors of `model` are than those of `reference`, at each scale."""
-    return comparison.compared(curve_of(results, reference), curve_of(results, model))
+    return comparison.compared(results.curve(reference, SWEEP), results.curve(model, SWEEP))
 
 
 def compared_unseen(results: Results, reference: str, model: str) -> list[Comparison]:
@@ -137,7 +132,7 @@ def best_single(results: Results) -> str:
     """The one of them that is best: the smallest mean, over the unseen scales, of the median error."""
 
     def score(model: str) -> float:
-        curve = curve_of(results, model)
+        curve = results.curve(model, SWEEP)
         return float(np.mean([np.median(curve.errors[curve.amounts.index(scale)]) for scale in UNSEEN]))
 
     return min(singles_of(results), key=score)
@@ -151,7 +146,7 @@ def _trained(results: Results, *models: str) -> list[str]:
 def report(results: Results, out: Path, title: str = TITLE) -> str:
     """Figures and tables into `out`; the text of the report."""
     best, singles, channelled = best_single(results), singles_of(results), _trained(results, MULTI, ANCHORED)
-    curves = {model: each_seed(curve_of(results, model)) for model in results.models}
+    curves = {model: each_seed(results.curve(model, SWEEP)) for model in results.models}
     rows = [row for model in curves for row in drawing.rows_of(results.of(model), curves[model], "scale")]
     drawing.write_csv(out, rows)
     matrices = {model: [matrix_of(run) for run in results.of(model)] for model in channelled}
@@ -218,7 +213,7 @@ def conclusions(results: Results) -> list[str]:
     ]
     names = {MULTI: "five time constants", best: f"{_mu(best)} alone", BASELINE: f"{_mu(BASELINE)} alone"}
     ratios = [
-        f"{over_seeds(curve.ratio() for curve in each_seed(curve_of(results, model)))} with {name}"
+        f"{over_seeds(curve.ratio() for curve in each_seed(results.curve(model, SWEEP)))} with {name}"
         for model, name in names.items()
     ]
     lines.append(
@@ -321,7 +316,7 @@ def _all(curves: dict[str, list[Curve]]) -> str:
 def _curves(results: Results, out: Path, models: list[str], name: str) -> str:
     figure = drawing.new_figure(6.5, 3.6)
     ax = figure.subplots()
-    drawing.draw_curves(ax, {model: curve_of(results, model) for model in models}, xlabel="time scale s")
+    drawing.draw_curves(ax, {model: results.curve(model, SWEEP) for model in models}, xlabel="time scale s")
     if name == "curves":
         top = ax.get_ylim()[1]
         for each in compared_unseen(results, BASELINE, MULTI):

@@ -11,9 +11,8 @@ from functools import partial
 
 from gerd.config.config import Config
 from gerd.measures.measure import chance_error
-from gerd.measures.transformation import Transformation
 from gerd.studies.lab.folder import StudyFolder
-from gerd.studies.lab.results import Results, Run, Tested
+from gerd.studies.lab.results import Results, Run, Sweep, SweepResult
 from gerd.studies.lab.training import Data, Loss, errors, recordings, rounded, train
 from gerd.studies.networks import Channels
 
@@ -25,16 +24,6 @@ class Network:
     build: Callable[[int], Channels]  # from a seed
     loss: Loss
     config: Config  # the stimuli of its training
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A transformation, and the amounts of it at which networks are tested."""
-
-    name: str
-    amounts: tuple[float, ...]
-    transformation: Callable[[float], Transformation]
-    trained: float  # the amount in the training
 
 
 class Experiment:
@@ -80,14 +69,14 @@ class Experiment:
             self._data[config.digest] = recordings(config, 0, self.first_test, self.order.device)
         return self._data[config.digest]
 
-    def _tested(self, network: Channels, sweep: Sweep) -> Tested:
+    def _tested(self, network: Channels, sweep: Sweep) -> SweepResult:
         measured = []
         for amount in sweep.amounts:
             count = self.held_out if self.held_out and amount == sweep.trained else self.size.tests
             g = sweep.transformation(amount)
             data = recordings(self.config, self.first_test, count, self.order.device, g)
             measured.append(errors(network, data, self.size.first_step))
-        return Tested(
+        return SweepResult(
             sweep.name,
             sweep.amounts,
             errors=tuple(rounded(each.fused) for each in measured),

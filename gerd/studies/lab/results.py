@@ -12,6 +12,7 @@ Errors are in pixels, seconds are those of the training.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from gerd.errors import GerdError
 from gerd.measures.curves import Curve
 from gerd.measures.statistics import Summary
+from gerd.measures.transformation import Transformation
 from gerd.studies.lab.training import Size
 
 Numbers = tuple[float, ...]
@@ -27,10 +29,20 @@ Table = tuple[Numbers, ...]
 
 
 @dataclass(frozen=True)
-class Tested:
+class Sweep:
+    """A transformation, and the amounts of it at which networks are tested."""
+
+    name: str
+    amounts: Numbers
+    transformation: Callable[[float], Transformation]
+    trained: float  # the amount in the training
+
+
+@dataclass(frozen=True)
+class SweepResult:
     """One network at several amounts of one transformation; what a study does not measure is empty."""
 
-    sweep: str  # what was changed
+    sweep: str  # the name of what was changed
     amounts: Numbers
     errors: Table  # (amounts, recordings): distances from the truth
     channels: tuple[Table, ...] = ()  # (amounts, channels, recordings): likewise, of each channel alone
@@ -47,11 +59,11 @@ class Run:
     seed: int
     losses: Numbers  # the mean of each epoch
     seconds: float
-    tests: tuple[Tested, ...]
+    tests: tuple[SweepResult, ...]
     validation: Numbers = ()  # errors on recordings that are neither of the training nor of the tests
 
-    def test(self, sweep: str) -> Tested:
-        return next(test for test in self.tests if test.sweep == sweep)
+    def test(self, sweep: Sweep) -> SweepResult:
+        return next(test for test in self.tests if test.sweep == sweep.name)
 
 
 @dataclass(frozen=True)
@@ -100,8 +112,8 @@ class Results:
             raise GerdError(f"the results have no network {model!r}; allowed: {', '.join(self.models) or 'none'}")
         return runs
 
-    def curve(self, model: str, sweep: str, trained: float) -> Curve:
-        """The errors of a model, (seeds, recordings) at each amount; `trained` is the amount in its training."""
+    def curve(self, model: str, sweep: Sweep) -> Curve:
+        """The errors of a model, (seeds, recordings) at each amount."""
         tests = [run.test(sweep) for run in self.of(model)]
         pooled = tuple(np.array(errors) for errors in zip(*(test.errors for test in tests), strict=True))
-        return Curve(tests[0].amounts, pooled, trained, self.chance)
+        return Curve(tests[0].amounts, pooled, sweep.trained, self.chance)
