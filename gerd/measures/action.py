@@ -63,8 +63,8 @@ def act_on_heat_maps(g: Transformation, out: Tensor, size: tuple[int, int]) -> T
     back = torch.linalg.inv(_matrices(g, out, size, 3))
     x = (torch.arange(columns, device=out.device, dtype=out.dtype) + 0.5) * (width / columns)
     y = (torch.arange(rows, device=out.device, dtype=out.dtype) + 0.5) * (height / rows)
-    here = torch.stack([x.expand(rows, columns), y[:, None].expand(rows, columns)], dim=-1)
-    source = torch.einsum("...ij,rcj->...rci", back[..., :2, :2], here) + back[..., None, None, :2, 2]
+    centres = torch.stack([x.expand(rows, columns), y[:, None].expand(rows, columns)], dim=-1)
+    source = torch.einsum("...ij,rcj->...rci", back[..., :2, :2], centres) + back[..., None, None, :2, 2]
     frame = torch.tensor([width, height], device=out.device, dtype=out.dtype)
     maps = flat.reshape(-1, 1, rows, columns)
     grid = (source * 2 / frame - 1).expand(*out.shape, 2).reshape(-1, rows, columns, 2)
@@ -87,12 +87,13 @@ def _check_end(out: Tensor, end: tuple[int, ...], allowed: str) -> None:
 def _matrices(g: Transformation, out: Tensor, size: tuple[int, int], least: int) -> Tensor:
     """G at each step of an output, shaped to act on it; `least` is the number of its axes without steps."""
     steps = out.shape[1] if out.ndim > least else 1
-    last = g.frame(*size).G(np.arange(steps) if out.ndim > least else _last_step(g))
-    G = torch.from_numpy(last).to(out.device, out.dtype)
+    times = np.arange(steps) if out.ndim > least else _any_step(g)
+    G = torch.from_numpy(g.frame(*size).G(times)).to(out.device, out.dtype)
     return G.reshape(steps, *[1] * max(0, out.ndim - least - 1), 3, 3) if out.ndim > least else G[0]
 
 
-def _last_step(g: Transformation) -> list[float]:
+def _any_step(g: Transformation) -> list[float]:
+    """A step at which G is what it is at every other."""
     if any(g.velocity) or any(g.acceleration):
         raise GerdError(f"{g}: acts differently at each step; allowed is an output (batch, steps, …)")
     return [0.0]

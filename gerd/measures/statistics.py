@@ -52,8 +52,8 @@ def summary(values: ArrayLike) -> Summary:
 
 def medians(table: Array, rows: NDArray[np.int64]) -> Array:
     """The median of everything in (repeats, count), for each of some resamples: rows (resamples, count)."""
-    found: Array = np.median(table[:, rows], axis=(0, 2))
-    return found
+    result: Array = np.median(table[:, rows], axis=(0, 2))
+    return result
 
 
 def bootstrap(statistic: Callable[[NDArray[np.int64]], Array], count: int, seed: int = 0) -> tuple[float, float]:

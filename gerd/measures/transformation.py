@@ -87,8 +87,8 @@ class Transformation:
                 raise GerdError(f"{self}: the scene has been transformed already; allowed is one transformation")
             trajectory = Seen.of(trajectory, self.frame(scenes.width, scenes.height))
         noises = {name: getattr(self, name) for name in ("background", "shape_noise", "event_noise")}
-        given = {name: value for name, value in noises.items() if value is not None}
-        return replace(scenes, trajectory=trajectory, **given)
+        changed = {name: value for name, value in noises.items() if value is not None}
+        return replace(scenes, trajectory=trajectory, **changed)
 
 
 def translation(x: float, y: float = 0.0) -> Transformation:
@@ -144,18 +144,8 @@ def density(kept: float) -> Transformation:
     return Transformation("density", _share("density", kept), 1.0, event_noise=1.0 - kept)
 
 
-KINDS: dict[str, Callable[[float], Transformation]] = {
-    "translation": translation,
-    "rotation": rotation,
-    "scale": scale,
-    "shear": shear,
-    "velocity": velocity,
-    "acceleration": acceleration,
-    "time_scale": time_scale,
-    "background": background,
-    "shape_noise": shape_noise,
-    "density": density,
-}
+_MAKERS = (translation, rotation, scale, shear, velocity, acceleration, time_scale, background, shape_noise, density)
+KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}
 UNITS = {"translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
 
 

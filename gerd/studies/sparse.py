@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import gerd.studies.lab.folder as store
 from gerd.config.config import Config
 from gerd.studies import timescale
+from gerd.studies.lab.results import Results
 from gerd.studies.lab.training import Order
 
 KEPT = 0.05  # of the events
@@ -25,17 +25,11 @@ def stimuli(side: int, seed: int = 0) -> Config:
     return timescale.stimuli(side, seed, KEPT)
 
 
-def compute(out: Path | str, order: Order) -> store.Results:
+def compute(out: Path | str, order: Order) -> Results:
     """Train and test everything that is not yet in `out`; the results, which are also in its results.json."""
     return timescale.compute(out, order, "sparse", KEPT)
 
 
-def report(results: store.Results, out: Path) -> str:
+def report(results: Results, out: Path) -> str:
     """Figures and tables into `out`; the text of the report."""
-    from gerd.studies.timescale_report import write
-
-    return write(results, out, "Do several time constants beat each of them alone when events are sparse?")
-
-
-if __name__ == "__main__":
-    store.bare_command(compute, SIZES, "sparse")
+    return timescale.report(results, out, "Do several time constants beat each of them alone when events are sparse?")

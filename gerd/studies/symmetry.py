@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from dataclasses import asdict
+from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,24 @@ from typing import Any
 import numpy as np
 import torch
 
-import gerd.studies.lab.folder as store
 from gerd.config.config import Config
 from gerd.config.load import parse
 from gerd.errors import GerdError, shorten
-from gerd.measures.measure import Curve, Model, bootstrap, chance_error, equivariance_error, summary, truth_error
+from gerd.measures.curves import Curve, Number
+from gerd.measures.measure import Model, Options, chance_error, equivariance_error, truth_error
+from gerd.measures.statistics import bootstrap, summary
 from gerd.measures.transformation import KINDS, UNITS, Transformation, acceleration, velocity
+from gerd.studies.lab import drawing
+from gerd.studies.lab.folder import StudyFolder
+from gerd.studies.lab.results import Results, Run, SweepResult
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, rounded, train
-from gerd.studies.networks import ScaleChannels
+from gerd.studies.models import ScaleChannels
 
+TITLE = "Which transformations does a network respect?"
 TOLERANCE = 1.0  # pixels by which the error may grow under a transformation that is respected
+BATCH = 8  # recordings that the network gets at once
 TIME_SCALES = (1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
+NUMBERS = ["n", "error, px", "grows by, px", "equivariance error, px", "relative"]  # columns of the report's table
 OWN = "five time constants, trained here"
 SPATIAL = ("translation", "rotation", "scale", "shear", "velocity", "acceleration")
 SIZES = {
@@ -116,9 +124,9 @@ def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
 
 def _sources(model: str | None, checkpoint: Path | str | None) -> dict[str, Path]:
     """The files that a user's network comes from, as far as they are known: with other content it is another one."""
-    found = {} if checkpoint is None else {"checkpoint_sha256": Path(checkpoint)}
-    written = getattr(sys.modules.get((model or "").partition(":")[0]), "__file__", None)
-    return found | ({} if written is None else {"model_sha256": Path(written)})
+    module = getattr(sys.modules.get((model or "").partition(":")[0]), "__file__", None)
+    files = {"checkpoint_sha256": checkpoint, "model_sha256": module}
+    return {name: Path(file) for name, file in files.items() if file is not None}
 
 
 def _load_weights(network: torch.nn.Module, file: Path) -> None:
@@ -146,7 +154,7 @@ def compute(
     model: str | None = None,
     checkpoint: Path | str | None = None,
     config: Config | None = None,
-) -> store.Results:
+) -> Results:
     """Measure what is not yet in `out`; the results, which are also in its results.json."""
     size = order.size
     config = config or stimuli(size.side, order.seed)
@@ -155,166 +163,148 @@ def compute(
     network: Any = None if model is None else load_model(model, checkpoint, order.device)
     own = {"model": model or OWN, "checkpoint": None if checkpoint is None else str(checkpoint)}
     own |= {name: sha256(file.read_bytes()).hexdigest() for name, file in _sources(model, checkpoint).items()}
-    folder = store.Folder(out, "symmetry", order, config, **own)
-    seconds, first = 0.0, size.training
+    folder = StudyFolder(out, "symmetry", order, config, **own)
+    losses, seconds = (), 0.0
     if network is None:
         network = ScaleChannels(layers=size.layers, seed=order.seed)
         data = recordings(config, 0, size.training, order.device)
-        trained = train(network, data, place_loss(order.recipe), order, order.seed, folder.state("network"), "network")
-        seconds = trained["seconds"]
-    found: dict[str, Any] = {}
-    options: Any = {
-        "count": size.tests,
-        "first": first,
-        "first_step": size.first_step,
-        "device": order.device,
-        "batch": 8,
-    }
-    for kind, several in transformations(config, size.first_step).items():
-        result = folder.found(kind)
-        if result is None:
-            order.clock.check()
-            result = {f"{g.amount:g}": _measured(network, config, g, options) for g in several}
-            folder.keep(kind, result)
-            order.say(f"{kind}: {len(several)} amounts on {size.tests} recordings")
-        found[kind] = result
-    chance = chance_error(config, first, size.tests, size.first_step)
-    results = {"model": own["model"], "tolerance": TOLERANCE, "chance": asdict(chance), "kinds": found}
-    return folder.finish(results, seconds)
+        losses, seconds = train(network, data, place_loss, order, order.seed, folder.weights("network"), "network")
+    tests = tuple(
+        folder.kept(kind, SweepResult, partial(_tested, network, config, kind, several, order))
+        for kind, several in transformations(config, size.first_step).items()
+    )
+    chance = chance_error(config, size.training, size.tests, size.first_step)
+    return folder.finish(chance, [Run(model or OWN, order.seed, losses, seconds, tests)])
 
 
-def _measured(network: Model, config: Config, g: Transformation, options: dict[str, Any]) -> dict[str, Any]:
-    pair = equivariance_error(network, config, g, **options)
-    return {
-        "errors": rounded(truth_error(network, config, g, **options)),
-        "relative": rounded(pair.values[:, 0], 6),
-        "absolute": rounded(pair.values[:, 1]),
-    }
+def _tested(network: Model, config: Config, kind: str, several: list[Transformation], order: Order) -> SweepResult:
+    order.deadline.check()
+    size = order.size
+    options = Options(
+        count=size.tests, first=size.training, first_step=size.first_step, device=order.device, batch=BATCH
+    )
+    pairs = [equivariance_error(network, config, g, **options).values for g in several]
+    tested = SweepResult(
+        kind,
+        tuple(g.amount for g in several),
+        errors=tuple(rounded(truth_error(network, config, g, **options)) for g in several),
+        relative=tuple(rounded(values[:, 0], 6) for values in pairs),
+        absolute=tuple(rounded(values[:, 1]) for values in pairs),
+    )
+    order.say(f"{kind}: {len(several)} amounts on {size.tests} recordings")
+    return tested
 
 
-def gained(results: store.Results, kind: str, amount: str) -> tuple[float, tuple[float, float]]:
-    """By how many pixels the error grows, in the median over pairs of recordings, and its interval."""
-    amounts = results["kinds"][kind]
-    more = np.array(amounts[amount]["errors"]) - np.array(next(iter(amounts.values()))["errors"])
-    return float(np.median(more)), bootstrap(lambda rows: np.median(more[rows], axis=-1), len(more))
+def gained(test: SweepResult) -> list[Number]:
+    """At each amount, by how many pixels the error grows, in the median over pairs of recordings, and its interval."""
+
+    def growth(errors: tuple[float, ...]) -> Number:
+        more = np.array(errors) - np.array(test.errors[0])
+        return float(np.median(more)), bootstrap(lambda rows: np.median(more[rows], axis=-1), len(more))
+
+    return [growth(errors) for errors in test.errors]
 
 
-def respected(results: store.Results, kind: str) -> dict[str, bool]:
-    """For each amount but the neutral one, whether the error surely grows by no more than the tolerance."""
-    amounts = list(results["kinds"][kind])[1:]
-    return {amount: gained(results, kind, amount)[1][1] <= results["tolerance"] for amount in amounts}
+def respected(test: SweepResult) -> list[bool]:
+    """For each amount but the first, which changes nothing: whether the error surely grows by TOLERANCE at most."""
+    return [interval[1] <= TOLERANCE for _, interval in gained(test)[1:]]
 
 
-def conclusions(results: store.Results) -> list[str]:
+def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     groups: dict[str, list[str]] = {"in all amounts tested": [], "in some": [], "in none": []}
     untested = []
-    for kind in results["kinds"]:
-        verdicts = respected(results, kind)
+    tests = results.runs[0].tests
+    for test in tests:
+        verdicts = respected(test)
         if not verdicts:
-            untested.append(kind)
+            untested.append(test.sweep)
             continue
-        amounts = ", ".join(f"{float(amount):g}" for amount, good in verdicts.items() if good)
-        group = (
-            "in all amounts tested" if all(verdicts.values()) else "in some" if any(verdicts.values()) else "in none"
-        )
-        groups[group].append(f"{kind} ({amounts} {UNITS.get(kind, '')})".replace(" )", ")") if amounts else kind)
+        good = [f"{amount:g}" for amount, verdict in zip(test.amounts[1:], verdicts, strict=True) if verdict]
+        group = "in all amounts tested" if all(verdicts) else "in some" if good else "in none"
+        groups[group].append(f"{test.sweep} ({_with_unit(', '.join(good), test.sweep)})" if good else test.sweep)
     lines = [f"Respected {group}: {', '.join(kinds) or 'nothing'}." for group, kinds in groups.items()]
-    first = next(iter(results["kinds"].values()))
-    unchanged, chance = summary(next(iter(first.values()))["errors"]), store.chance_of(results)
+    unchanged, chance = summary(tests[0].errors[0]), results.chance
     if unchanged.interval[1] >= chance.interval[0]:
         lines.insert(
             0,
             f"Without a transformation the error ({unchanged}) is not surely below that of always saying the mean "
             f"place ({chance}): then it says little that one is respected.",
         )
-    return lines + ([f"Not tested: {', '.join(untested)}; the recordings are too short for it."] if untested else [])
+    if untested:
+        lines.append(f"Not tested: {', '.join(untested)}; the recordings are too short for it.")
+    return lines
 
 
-def curve_of(results: store.Results, kind: str) -> Curve:
+def curve_of(results: Results, test: SweepResult) -> Curve:
     """Errors against the truth, in order of the amount."""
-    amounts = results["kinds"][kind]
-    ordered = sorted(amounts, key=float)
-    errors = tuple(np.array(amounts[amount]["errors"]) for amount in ordered)
-    return Curve(tuple(map(float, ordered)), errors, float(next(iter(amounts))), store.chance_of(results))
+    ordered = sorted(zip(test.amounts, map(np.array, test.errors), strict=True), key=lambda pair: pair[0])
+    amounts, errors = zip(*ordered, strict=True)
+    return Curve(amounts, errors, test.amounts[0], results.chance)
 
 
-def _columns(name: str, number: float, ends: tuple[float, float]) -> dict[str, float]:
-    return {name: round(number, 6), f"{name}_low": round(ends[0], 6), f"{name}_high": round(ends[1], 6)}
+def _with_unit(text: str, kind: str) -> str:
+    return f"{text} {UNITS[kind]}" if kind in UNITS else text
 
 
-def report(results: store.Results, out: Path) -> str:
+def report(results: Results, out: Path) -> str:
     """Figures and tables into `out`; the text of the report."""
-    from gerd.studies.lab import drawing
-
-    figure = drawing.new_figure(7.5, 7.5)
-    panels = list(figure.subplots(4, 3, sharey=True).flat)
-    rows, lines = [], []
-    for ax, (kind, amounts) in zip(panels[: len(results["kinds"])], results["kinds"].items(), strict=True):
-        label = f"{kind} {UNITS.get(kind, '')}"
-        drawing.draw_curves(ax, {"error": curve_of(results, kind)}, label=label, even=True, marked="unchanged")
-        ax.set_ylabel("px")
-        if ax is not panels[0]:
-            ax.get_legend().remove()
-        verdicts = respected(results, kind)
-        for amount, found in amounts.items():
-            errors, relative, absolute = (summary(found[what]) for what in ("errors", "relative", "absolute"))
-            more, interval = gained(results, kind, amount)
-            verdict = "" if amount not in verdicts else "yes" if verdicts[amount] else "no"
-            lines.append(
-                [
-                    kind,
-                    f"{amount} {UNITS.get(kind, '')}".strip(),
-                    str(errors.count),
-                    drawing.px([errors]),
-                    drawing.over_seeds([(more, interval)]),
-                    drawing.px([absolute]),
-                    drawing.px([relative], 4),
-                    verdict,
-                ]
-            )
-            row = {"kind": kind, "amount": amount, **drawing.row_of(errors)}
-            rows.append(
-                row
-                | _columns("growth_px", more, interval)
-                | _columns("equivariance_px", absolute.median, absolute.interval)
-                | _columns("relative", relative.median, relative.interval)
-            )
-    for ax in panels[len(results["kinds"]) :]:
-        ax.remove()
+    tests = results.runs[0].tests
+    lines, rows = zip(*(pair for test in tests for pair in _rows(test)), strict=True)
     drawing.write_csv(out, rows)
-    header = [
-        "transformation",
-        "amount",
-        "n",
-        "error, px",
-        "grows by, px",
-        "equivariance error, px",
-        "relative",
-        "respected",
-    ]
-    return "\n".join(
-        [
-            "# Which transformations does a network respect?\n",
-            drawing.provenance(results),
-            f"Network: {results['model']}. Each transformation is rendered from the scene, with the same draws, on "
-            f"the same {results['settings']['tests']} recordings. An amount is *respected* if the median growth of "
-            f"the error, up to the end of its 95 % interval, is at most {results['tolerance']:g} px. "
-            f"{drawing.chance(results)}.\n",
-            "## Conclusions\n",
-            *(f"- {line}" for line in conclusions(results)),
-            "\n## Errors\n",
-            drawing.save(figure, out, "symmetry"),
-            "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
-            "95 % intervals. The equivariance error compares the answer with the transformed answer, and not with the "
-            "truth.\n",
-            drawing.table(header, lines),
-            "## Limits\n",
-            "A transformation may take the shape out of the frame or change how many events there are; then no "
-            "network can respect it. What is respected on these stimuli need not be on others.\n",
-        ]
+    setting = (
+        f"Network: {results.runs[0].model}. Each transformation is rendered from the scene, with the same draws, on "
+        f"the same {results.settings.size.tests} recordings. An amount is *respected* if the median growth of the "
+        f"error, up to the end of its 95 % interval, is at most {TOLERANCE:g} px. {drawing.chance(results)}.\n"
+    )
+    return drawing.assembled(
+        results,
+        TITLE,
+        setting,
+        conclusions(results),
+        "\n## Errors\n",
+        _figure(results, out),
+        "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
+        "95 % intervals. The equivariance error compares the answer with the transformed answer, and not with the "
+        "truth.\n",
+        drawing.table(["transformation", "amount", *NUMBERS, "respected"], lines),
+        "## Limits\n",
+        "A transformation may take the shape out of the frame or change how many events there are; then no "
+        "network can respect it. What is respected on these stimuli need not be on others.\n",
     )
 
 
-if __name__ == "__main__":
-    store.bare_command(compute, SIZES, "symmetry")
+def _rows(test: SweepResult) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """For each amount, the line of the report's table and the row of summary.csv."""
+    verdicts = ["", *("yes" if good else "no" for good in respected(test))]
+    measured = zip(test.amounts, test.errors, gained(test), test.absolute, test.relative, verdicts, strict=True)
+    for amount, of_truth, growth, in_pixels, as_share, verdict in measured:
+        errors, absolute, relative = summary(of_truth), summary(in_pixels), summary(as_share)
+        named = f"{amount:g}"
+        equivariance = drawing.px([absolute]), drawing.px([relative], 4)
+        numbers = str(errors.count), drawing.px([errors]), drawing.over_seeds([growth]), *equivariance
+        line = [test.sweep, _with_unit(named, test.sweep), *numbers, verdict]
+        row = {
+            "kind": test.sweep,
+            "amount": named,
+            **drawing.row_of(errors),
+            **drawing.columns("growth_px", growth, digits=6),
+            **drawing.columns("equivariance_px", (absolute.median, absolute.interval), digits=6),
+            **drawing.columns("relative", (relative.median, relative.interval), digits=6),
+        }
+        yield line, row
+
+
+def _figure(results: Results, out: Path) -> str:
+    figure = drawing.new_figure(7.5, 7.5)
+    panels = list(figure.subplots(4, 3, sharey=True).flat)
+    tests = results.runs[0].tests
+    for ax, test in zip(panels, tests, strict=False):
+        xlabel = f"{test.sweep} {UNITS.get(test.sweep, '')}"
+        drawing.draw_curves(ax, {"error": curve_of(results, test)}, xlabel=xlabel, even=True, marked="unchanged")
+        ax.set_ylabel("px")
+        if ax is not panels[0]:
+            ax.get_legend().remove()
+    for ax in panels[len(tests) :]:
+        ax.remove()
+    return drawing.save(figure, out, "symmetry")

@@ -36,7 +36,7 @@ from gerd.measures.transformation import (
 from gerd.recording.simulate import scenes_of
 from gerd.studies.lab.training import TINY, recordings
 from gerd.studies.lab.training import errors as studied_errors
-from gerd.studies.networks import Reading, ScaleChannels
+from gerd.studies.models import Reading, ScaleChannels
 
 SPATIAL = [
     translation(3.25, -1.5),

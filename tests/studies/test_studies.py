@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,16 @@ from gerd.cli.app import app
 from gerd.config.sweep import with_values
 from gerd.errors import GerdError
 from gerd.measures.measure import Curve, effect_size, summary
-from gerd.studies import covariance, noise, sparse, symmetry, timescale, timescale_report
-from gerd.studies.lab import drawing, folder
+from gerd.studies import covariance, noise, sparse, symmetry, timescale
+from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import LARGE, Comparison, each_seed
+from gerd.studies.lab.folder import StudyFolder, read_results
+from gerd.studies.lab.results import Made, Results, Run, Settings, SweepResult
 from gerd.studies.lab.running import STUDIES, run_study
 from gerd.studies.lab.training import (
     TINY,
-    Clock,
     Data,
+    Deadline,
     Order,
     OutOfTimeError,
     Size,
@@ -41,33 +42,36 @@ from gerd.studies.lab.training import (
     recordings,
     train,
 )
-from gerd.studies.networks import ScaleChannels
+from gerd.studies.models import ScaleChannels
 
 HEAVY = ("matplotlib", "typer", "rich", "scipy.stats", "safetensors", "PIL", "contourpy")
 BARE = """
-import runpy, sys
+import sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         if name in {heavy!r}:
             raise ImportError("not on this machine: " + name)
 sys.meta_path.insert(0, Refuse())
+from gerd.studies.lab.running import compute_study
 for study in {studies!r}:
-    sys.argv = [study, "--size", "smoke", "--out", {out!r} + "/" + study]
-    runpy.run_module("gerd.studies." + study, run_name="__main__", alter_sys=True)
+    compute_study(study, {out!r} + "/" + study, size="smoke")
 """
+WAIT = 600  # seconds, for another worker to compute the studies
 SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layers=TINY, first_step=20)
 
 
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All studies, each computed by a bare command in a process that cannot import what only reports need."""
+    """All studies, computed by Python calls in a process that cannot import what only commands and reports need."""
     base = tmp_path_factory.getbasetemp()
     out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "studies"
     log = out / "log"
     try:
         out.mkdir()  # by one of pytest-xdist's workers; the others wait for it
     except FileExistsError:
-        while not log.exists():
+        for _ in range(WAIT * 5):
+            if log.exists():
+                break
             time.sleep(0.2)
     else:
         program = BARE.format(heavy=HEAVY, studies=STUDIES, out=str(out))
@@ -76,7 +80,6 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (out / "part").rename(log)
     text = log.read_text()
     assert text.endswith("exit code 0"), text
-    assert text.count("draw the report with") == len(STUDIES)
     return out
 
 
@@ -142,37 +145,35 @@ def test_drawing_again_gives_the_same_files_elsewhere(computed: Path, tmp_path: 
 
 
 def test_results_have_every_number_and_what_made_them(computed: Path) -> None:
-    results = folder.read_results(computed / "timescale", "timescale")
-    assert set(results["made"]["versions"]) == {"gerd", "torch", "numpy", "python"}
-    assert "gerd.studies.timescale" in results["made"]["command"]
-    assert results["settings"]["seed"] == 0
-    assert set(results["runs"]) == set(timescale.MODELS)
-    run = results["runs"][timescale.MULTI]["0"]
-    for scale in timescale.SCALES:
+    results = read_results(computed / "timescale", "timescale")
+    assert set(results.made.versions) == {"gerd", "torch", "numpy", "python"}
+    assert results.made.command == "gerd study timescale --smoke"
+    assert results.settings.seed == 0
+    assert results.models == [*timescale.MODELS]
+    run = results.of(timescale.MULTI)[0]
+    assert len(run.validation) == 5
+    test = run.test(timescale.SWEEP)
+    assert test.amounts == timescale.SCALES
+    for scale, fused, channels, weights in zip(test.amounts, test.errors, test.channels, test.weights, strict=True):
         count = 5 if scale == 1 else 6
-        assert len(run["errors"][f"{scale:g}"]) == count
-        assert np.shape(run["channels"][f"{scale:g}"]) == (5, count)
-        np.testing.assert_allclose(np.sum(run["weights"][f"{scale:g}"], axis=0), 1, atol=1e-3)
+        assert len(fused) == count
+        assert np.shape(channels) == (5, count)
+        np.testing.assert_allclose(np.sum(weights, axis=0), 1, atol=1e-3)
 
 
 def test_training_reduces_the_loss(computed: Path) -> None:
-    results = folder.read_results(computed / "timescale", "timescale")
-    for model, runs in results["runs"].items():
-        losses = runs["0"]["losses"]
-        assert losses[-1] < 0.98 * losses[0], model
+    for run in read_results(computed / "timescale").runs:
+        assert run.losses[-1] < 0.98 * run.losses[0], run.model
 
 
-def test_a_network_learns_the_place_of_a_square() -> None:
+def test_a_network_learns_the_place_of_a_square(tmp_path: Path) -> None:
     """Twelve recordings and a minute fraction of the training: already nearer than before, and than chance."""
     config = timescale.stimuli(32)
     data = recordings(config, 0, 12, "cpu")
     order = Order(Size(side=32, training=12, tests=4, epochs=20, batch=4, seeds=1, layers=TINY), say=lambda _: None)
     network = ScaleChannels([2.5], layers=TINY, seed=0)
     before = errors(network, data, 20).fused.mean()
-    file = Path("unused.pt")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gerd.studies.lab.training._save", lambda state, file: None)
-        train(network, data, place_loss(order.recipe), order, 0, file, "test")
+    train(network, data, place_loss, order, 0, tmp_path / "unused.pt", "test")
     after = errors(network, data, 20).fused.mean()
     assert after < 0.6 * before
 
@@ -180,12 +181,12 @@ def test_a_network_learns_the_place_of_a_square() -> None:
 def trained(file: Path, order: Order) -> dict[str, torch.Tensor]:
     network = ScaleChannels([1.25, 5.0], layers=TINY, seed=0)
     data = recordings(timescale.stimuli(32), 0, 12, "cpu")
-    train(network, data, anchored_loss(order.recipe, 1), order, 0, file, "test")
+    train(network, data, anchored_loss(1), order, 0, file, "test")
     return network.state_dict()
 
 
-class Once(Clock):
-    """A clock that lets one epoch pass."""
+class Once(Deadline):
+    """Lets one epoch pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -203,7 +204,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path: Path) 
     assert [line.split(",")[0] for line in said] == [f"test: epoch {k}/3" for k in (1, 2, 3)]
     for _ in range(2):
         with pytest.raises(OutOfTimeError):
-            trained(tmp_path / "parts.pt", Order(SMALLEST, clock=Once(), say=said.append))
+            trained(tmp_path / "parts.pt", Order(SMALLEST, deadline=Once(), say=said.append))
     parts = trained(tmp_path / "parts.pt", Order(SMALLEST, say=said.append))
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
     again = trained(tmp_path / "whole.pt", Order(SMALLEST, say=lambda line: pytest.fail(line)))
@@ -223,44 +224,48 @@ def test_a_study_continues_where_it_was(computed: Path, tmp_path: Path) -> None:
     for file in ("results.json", "runs/at-rest-only-0.json"):
         (out / file).unlink()
     said: list[str] = []
-    order = folder.order(covariance.SIZES, "smoke", {}, say=said.append)
-    results = covariance.compute(out, order)
+    results = covariance.compute(out, Order(covariance.SIZES["smoke"], say=said.append))
     assert said == []  # weights were there, errors were not
-    known = folder.read_results(computed / "covariance", "covariance")
-    assert results["runs"] == known["runs"]
+    assert results.runs == read_results(computed / "covariance").runs
 
 
-CHANCE = asdict(summary([8.0, 9.0, 10.0]))
-
-
-def invented(multi: float, best: float = 3.0) -> dict[str, Any]:
+def invented(multi: float, best: float = 3.0) -> Results:
     """Results in which the network with five time constants has this error, at every scale, and others have more."""
     rng = np.random.default_rng(0)
 
-    def run(error: float, channels: int) -> dict[str, Any]:
-        keys = [f"{scale:g}" for scale in timescale.SCALES]
-        return {
-            "losses": [1.0],
-            "seconds": 1.0,
-            "errors": {key: (error + rng.normal(0, 0.3, 30)).tolist() for key in keys},
-            "channels": {key: (error + rng.random((channels, 30))).tolist() for key in keys},
-            "weights": {key: np.full((channels, 30), 1 / channels).tolist() for key in keys},
-        }
+    def run(model: str, seed: int, error: float) -> Run:
+        channels, scales = 1 if model in timescale.SINGLES else 5, timescale.SCALES
+        test = SweepResult(
+            timescale.SWEEP.name,
+            scales,
+            errors=tuple(error + rng.normal(0, 0.3, 30) for _ in scales),
+            channels=tuple(error + rng.random((channels, 30)) for _ in scales),
+            weights=tuple(np.full((channels, 30), 1 / channels) for _ in scales),
+        )
+        return Run(model, seed, (1.0,), 1.0, (test,))
 
     models = {timescale.MULTI: multi, timescale.ANCHORED: 3.0, timescale.UNIFORM: 6.0}
     models |= {single: best if single == timescale.SINGLES[0] else 5.0 for single in timescale.SINGLES}
-    runs = {
-        model: {str(seed): run(error, 1 if model in timescale.SINGLES else 5) for seed in range(2)}
-        for model, error in models.items()
-    }
-    settings = {"seed": 0, "seeds": 2, "kept": 0.25, "side": 32, "training": 10, "tests": 30, "epochs": 1}
-    made = {"date": "2026-01-01", "command": "gerd", "device": "x", "seconds": 1, "versions": {}}
-    return {"study": "timescale", "made": made, "settings": settings, "chance": CHANCE, "runs": runs}
+    runs = tuple(run(model, seed, error) for model, error in models.items() for seed in range(2))
+    settings = Settings("timescale", 0, replace(SMALLEST, seeds=2), "digest", {"kept": 0.25})
+    return Results(settings, Made("2026-01-01", "gerd", "x", 1.0, {}), summary([8.0, 9.0, 10.0]), runs)
+
+
+def only(results: Results, models: tuple[str, ...], seeds: int = 2) -> Results:
+    """Without the other networks."""
+    return replace(results, runs=tuple(run for run in results.runs if run.model in models and run.seed < seeds))
+
+
+def with_errors(run: Run, changed: dict[float, list[float]]) -> Run:
+    """With other errors at some amounts."""
+    test = run.tests[0]
+    errors = tuple(changed.get(amount, known) for amount, known in zip(test.amounts, test.errors, strict=True))
+    return replace(run, tests=(replace(test, errors=errors),))
 
 
 def test_conclusions_follow_from_the_numbers() -> None:
     """Invented results of three kinds: better than all, better than the middle only, and worse than all."""
-    every, some, none = (" ".join(timescale_report.conclusions(invented(error))) for error in (2.0, 3.6, 8.0))
+    every, some, none = (" ".join(timescale.conclusions(invented(error))) for error in (2.0, 3.6, 8.0))
     assert "paper's result holds, in every seed: " in every
     assert "better than every single one at 8 of 8 unseen scales. So the gain is not" in every
     assert "μ = 1.25, surely better at 8 and surely worse at 0 of 8" in every
@@ -270,24 +275,21 @@ def test_conclusions_follow_from_the_numbers() -> None:
     assert "μ = 1.25, surely better at 0 and surely worse at 8 of 8" in some
     assert "paper's result does not hold at every scale: " in none
     assert "d > 0.8 at 0 of 8 unseen scales" in none
-    one = invented(2.0)
-    one["runs"] = {model: {"0": one["runs"][model]["0"]} for model in timescale.SIZES["quick"].models}
-    said = " ".join(timescale_report.conclusions(one))
+    said = " ".join(timescale.conclusions(only(invented(2.0), timescale.SIZES["quick"].models, seeds=1)))
     assert "paper's result holds: against μ = 5 alone, " in said
     assert "have d > 0.8 at 8 of 8 unseen scales. The smallest d is " in said
     assert "of μ = 1.25 and 5 at 8 of 8 unseen scales. From" in said  # not said of time constants that were not trained
     assert "over 9 scales × 1 seed: " in said
-    mixed = invented(2.0)
-    mixed["runs"][timescale.MULTI]["1"]["errors"]["4"] = [6.0 + k / 100 for k in range(30)]  # one seed fails at s = 4
-    said = " ".join(timescale_report.conclusions(mixed))
+    first, second, *others = invented(2.0).runs
+    fails = with_errors(second, {4.0: [6.0 + k / 100 for k in range(30)]})  # one seed, at s = 4
+    said = " ".join(timescale.conclusions(replace(invented(2.0), runs=(first, fails, *others))))
     assert "paper's result holds on average, and not in every seed: " in said
     assert "d > 0.8 at 8 of 8 unseen scales in the mean of the seeds, and at 7 in every seed" in said
 
 
 def test_a_report_of_fewer_networks(tmp_path: Path) -> None:
     """The middle time constant is the best single one, and the only one: it is said once."""
-    results = invented(2.0)
-    results["runs"] = {model: results["runs"][model] for model in (timescale.MULTI, timescale.BASELINE)}
+    results = only(invented(2.0), (timescale.MULTI, timescale.BASELINE))
     text = drawing.write_report(timescale.report, results, tmp_path).read_text("utf-8")
     assert "## Time constants alone" in text
     assert "the best at the unseen scales is μ = 5, as above." in text
@@ -308,11 +310,12 @@ def test_noise_is_said_to_double_an_error_only_where_it_surely_does() -> None:
 
 
 def test_the_ratio_of_a_study_is_that_of_its_seeds(computed: Path) -> None:
-    results = folder.read_results(computed / "covariance", "covariance")
-    run = results["runs"][covariance.MULTI]["0"]
-    twice = {"0": run, "1": {**run, "errors": {boost: [5.0] * 6 for boost in run["errors"]}}}
-    results["runs"] = {covariance.MULTI: twice, covariance.BASELINE: twice}
-    (ratio, _), (flat, _) = (curve.ratio() for curve in each_seed(covariance.curve_of(results, covariance.MULTI)))
+    results = read_results(computed / "covariance")
+    run = results.of(covariance.MULTI)[0]
+    flat_run = replace(with_errors(run, dict.fromkeys(covariance.BOOSTS, [5.0] * 6)), seed=1)
+    pairs = [(replace(run, model=model), replace(flat_run, model=model)) for model in results.models]
+    results = replace(results, runs=(*pairs[0], *pairs[1]))
+    (ratio, _), (flat, _) = (curve.ratio() for curve in each_seed(results.curve(covariance.MULTI, covariance.SWEEP)))
     assert flat == 1
     assert f"by a factor of {(ratio + 1) / 2:.2f} (1.00 to " in covariance.conclusions(results)[2]
 
@@ -404,13 +407,20 @@ def nothing():
     arguments = ["study", "--smoke", "--model", "mine:build", "--checkpoint", "mine.pt", "--out", "own"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    results = json.loads(Path("own/results.json").read_text())
-    assert results["model"] == "mine:build"
-    assert all(symmetry.respected(results, "translation")[amount] for amount in ("0.25", "0.5", "1"))
-    assert not symmetry.respected(results, "background")["0.03"]
+    results = read_results(Path("own"))
+    run = results.runs[0]
+    assert run.model == "mine:build"
+    respected = {
+        (test.sweep, amount): good
+        for test in run.tests
+        for amount, good in zip(test.amounts[1:], symmetry.respected(test), strict=True)
+    }
+    assert all(respected["translation", amount] for amount in (0.25, 0.5, 1.0))
+    assert not respected["background", 0.03]
     assert "translation" in Path("own/report.md").read_text()
-    weights = np.median(results["kinds"]["translation"]["0"]["errors"])
-    assert weights < results["chance"]["median"]  # the checkpoint was used: with a gain of 0 it would be far away
+    assert (
+        np.median(run.tests[0].errors[0]) < results.chance.median
+    )  # the checkpoint was used: with a gain of 0 it would be far away
     torch.save({"gain": torch.tensor(0.5)}, tmp_path / "mine.pt")
     other = CliRunner().invoke(app, arguments)
     assert "own: was begun with checkpoint_sha256" in str(other.exception)
@@ -474,6 +484,7 @@ def nothing():
         (["study", "noise", "--smoke", "--quick"], "allowed is one of them"),
         (["study", "symmetry", "--smoke", "--seeds", "2"], "symmetry is of one network"),
         (["study", "--from", "nowhere"], "allowed is the folder of a finished study"),
+        (["study", "noise", "--smoke", "--seed", "1", "--out", "/dev/null/x"], "/dev/null/x: cannot be written"),
     ],
 )
 def test_mistakes_on_the_command_line(
@@ -487,31 +498,41 @@ def test_mistakes_on_the_command_line(
 
 def test_a_folder_belongs_to_one_study_with_one_setting(computed: Path, tmp_path: Path) -> None:
     config = timescale.stimuli(32)
-    folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=1), config)
-    folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=1), config)
+    StudyFolder(tmp_path, "timescale", Order(SMALLEST, seed=1), config)
+    StudyFolder(tmp_path, "timescale", Order(SMALLEST, seed=1), config)
     with pytest.raises(GerdError, match="was begun with seed = 1, and this is 2; give another folder with --out"):
-        folder.Folder(tmp_path, "timescale", Order(SMALLEST, seed=2), config)
+        StudyFolder(tmp_path, "timescale", Order(SMALLEST, seed=2), config)
     with pytest.raises(GerdError, match="is of the study 'noise', and not of 'symmetry'"):
-        folder.read_results(computed / "noise", "symmetry")
+        read_results(computed / "noise", "symmetry")
     drawn = run_study(None, tmp_path / "drawn", computed / "noise", "full", {}, device="cpu", seed=0, minutes=None)
     assert "noise" in drawn.read_text("utf-8")
     (tmp_path / "results.json").write_text("{broken")
     with pytest.raises(GerdError, match=r"results\.json: cannot be read"):
-        folder.read_results(tmp_path, "timescale")
+        read_results(tmp_path, "timescale")
+    (tmp_path / "results.json").write_text('{"study": "noise", "made": {}, "runs": {"trained with noise": {"0": {}}}}')
+    with pytest.raises(
+        GerdError, match=r"results\.json: is not what this version of gerd writes \(settings: Field req"
+    ):
+        read_results(tmp_path, "noise")
 
 
 def test_what_made_the_numbers_stays_when_nothing_is_computed_anew(tmp_path: Path) -> None:
     config = timescale.stimuli(32)
     order = Order(SMALLEST, seed=1)
-    first = folder.Folder(tmp_path, "timescale", order, config)
-    first.keep("one", {"errors": [1.0]})
-    made = first.finish({"runs": 1}, 5.0)
-    made["made"]["device"] = "a large machine"
-    folder.write_json(made, tmp_path / "results.json")
-    assert folder.Folder(tmp_path, "timescale", order, config).finish({"runs": 1}, 5.0) == made
-    again = folder.Folder(tmp_path, "timescale", order, config)
-    again.keep("two", {"errors": [2.0]})
-    assert again.finish({"runs": 2}, 6.0)["made"]["device"] != "a large machine"
+    chance, test = summary([8.0, 9.0]), SweepResult("time scale", (1.0,), ((2.0, 3.0),))
+    run = Run("one", 1, (0.5,), 5.0, (test,))
+    first = StudyFolder(tmp_path, "timescale", order, config)
+    made = first.finish(chance, [first.kept("one", Run, lambda: run)])
+    assert made.runs == (run,)
+    text = (tmp_path / "results.json").read_text("utf-8")
+    (tmp_path / "results.json").write_text(
+        text.replace(f'"device": "{made.made.device}"', '"device": "a large machine"')
+    )
+    again = StudyFolder(tmp_path, "timescale", order, config)
+    kept = again.kept("one", Run, lambda: pytest.fail("it is kept"))
+    assert again.finish(chance, [kept]).made.device == "a large machine"
+    other = again.kept("two", Run, lambda: replace(run, model="two"))
+    assert again.finish(chance, [kept, other]).made.device == made.made.device
 
 
 @pytest.mark.long
@@ -522,7 +543,7 @@ def test_the_quick_study_finds_what_the_paper_found(tmp_path: Path) -> None:
     """
     report = run_study("timescale", tmp_path, None, "quick", {}, device="cpu", seed=0, minutes=None)
     assert report.exists()
-    results = folder.read_results(tmp_path, "timescale")
+    results = read_results(tmp_path, "timescale")
     found = timescale.compared(results, timescale.BASELINE, timescale.MULTI)
     unseen = [each for each in found if each.amount != timescale.TRAINED]
     assert len(unseen) == 8

@@ -1,1 +1,5 @@
-"""What studies share: training loops, the folder with results, comparisons, drawings, and how a study is run."""
+"""What studies share, from a study's name to its report.
+
+`running` finds a study by its name; `experiment` trains, tests and keeps its networks, with the help of `training`;
+`folder` holds the files and `results` says what is in them; `comparison` and `drawing` make the report.
+"""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.measures.measure import Curve, Effect, effect_size
+from gerd.measures.curves import Curve
+from gerd.measures.statistics import Effect, effect_size
 
 Array = NDArray[np.float64]
 
@@ -56,3 +58,9 @@ def compared(theirs: Curve, ours: Curve) -> list[Comparison]:
         Comparison(amount, our, their, tuple(effect_size(a, b) for a, b in zip(their, our, strict=True)))
         for amount, their, our in zip(ours.amounts, theirs.errors, ours.errors, strict=True)
     ]
+
+
+def surely(comparisons: Sequence[Comparison]) -> str:
+    """At how many amounts a network is better or worse than the reference."""
+    better, worse = sum(each.better for each in comparisons), sum(each.worse for each in comparisons)
+    return f"surely better at {better} and surely worse at {worse} of {len(comparisons)}"

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gerd.errors import GerdError
-from gerd.measures.measure import Covariance, Curve, Summary, summary
+from gerd.measures.curves import Covariance, Curve, Number
+from gerd.measures.statistics import Summary, summary
 from gerd.pictures.colours import ACTORS
 from gerd.pictures.figure import STYLE
 from gerd.pictures.figure import save as save_figure
-from gerd.studies.lab import folder as store
 from gerd.studies.lab.comparison import Comparison
-from gerd.studies.lab.folder import Results
+from gerd.studies.lab.results import Results, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+MATCHED = ACTORS[1]  # the colour of a matched channel's frame
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -29,17 +32,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def over_seeds(found: Iterable[tuple[float, tuple[float, float]]], digits: int = 2) -> str:
+def over_seeds(numbers: Iterable[Number], digits: int = 2) -> str:
     """Numbers with their intervals, one of each seed: the mean, and the lowest and the highest end."""
-    numbers = list(found)
-    mean = sum(number for number, _ in numbers) / len(numbers)
-    low, high = min(interval[0] for _, interval in numbers), max(interval[1] for _, interval in numbers)
-    return f"{mean:.{digits}f} ({between((low, high), digits)})"
+    values, intervals = zip(*numbers, strict=True)
+    low, high = min(interval[0] for interval in intervals), max(interval[1] for interval in intervals)
+    return f"{sum(values) / len(values):.{digits}f} ({between((low, high), digits)})"
 
 
-def px(found: Iterable[Summary], digits: int = 2) -> str:
+def px(summaries: Iterable[Summary], digits: int = 2) -> str:
     """Medians, one of each seed, with their intervals."""
-    return over_seeds(((each.median, each.interval) for each in found), digits)
+    return over_seeds(((each.median, each.interval) for each in summaries), digits)
 
 
 OVER_SEEDS = (
@@ -50,12 +52,12 @@ OVER_SEEDS = (
 
 
 def versus(
-    amounts: str, ours: str, theirs: str, found: Sequence[Comparison], marked: Mapping[float, str] | None = None
+    amounts: str, ours: str, theirs: str, comparisons: Sequence[Comparison], trained: float | None = None
 ) -> str:
     """The table of a comparison: the errors of two networks, and all that tells them apart."""
     rows = [
         [
-            f"{each.amount:g}{(marked or {}).get(each.amount, '')}",
+            f"{each.amount:g} (training)" if each.amount == trained else f"{each.amount:g}",
             f"{each.effects[0].count}×{len(each.effects)}",
             px(map(summary, each.ours)),
             px(map(summary, each.theirs)),
@@ -64,31 +66,34 @@ def versus(
             over_seeds((effect.d_z, effect.d_z_interval) for effect in each.effects),
             "–" if each.p is None else f"{each.p:.1g}",
         ]
-        for each in found
+        for each in comparisons
     ]
     return table([amounts, "n × seeds", f"{ours}, px", f"{theirs}, px", "difference, px", "d", "d_z", "p"], rows)
 
 
-def cells_of(found: Covariance) -> list[dict[str, float]]:
+def cells_of(matrix: Covariance) -> list[dict[str, float]]:
     """A covariance matrix as rows of a table, with an interval for every number."""
-    error_intervals, share_intervals = found.intervals()
-    medians, weights = found.medians, found.weights
+    error_intervals, share_intervals = matrix.intervals()
+    medians, weights = matrix.medians, matrix.weights
     return [
         {
             "channel": channel,
             "amount": amount,
-            "matched": int(found.matched[j] == i),
-            "n": found.counts[j],
-            "median_px": round(medians[i, j], 4),
-            "median_interval_low_px": round(error_intervals[i, j, 0], 4),
-            "median_interval_high_px": round(error_intervals[i, j, 1], 4),
-            "mean_share": round(weights[i, j], 4),
-            "share_interval_low": round(share_intervals[i, j, 0], 4),
-            "share_interval_high": round(share_intervals[i, j, 1], 4),
+            "matched": int(matrix.matched[j] == i),
+            "n": matrix.counts[j],
+            **columns("median_px", (medians[i, j], error_intervals[i, j]), "median_interval_{}_px"),
+            **columns("mean_share", (weights[i, j], share_intervals[i, j]), "share_interval_{}"),
         }
-        for i, channel in enumerate(found.channels)
-        for j, amount in enumerate(found.amounts)
+        for i, channel in enumerate(matrix.channels)
+        for j, amount in enumerate(matrix.amounts)
     ]
+
+
+def columns(name: str, number: Number, ends: str = "", digits: int = 4) -> dict[str, float]:
+    """A number with its interval as columns of a table; `ends` is how the columns of the interval are called."""
+    value, (low, high) = number
+    values = {name: value, (ends or name + "_{}").format("low"): low, (ends or name + "_{}").format("high"): high}
+    return {column: round(each, digits) for column, each in values.items()}
 
 
 def between(interval: tuple[float, float], digits: int = 2) -> str:
@@ -96,22 +101,29 @@ def between(interval: tuple[float, float], digits: int = 2) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
-def provenance(results: Results) -> str:
-    """What the numbers were made by."""
-    made = results["made"]
-    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-    training = f", with {made['seconds']:.0f} s of training" if made["seconds"] else ""
-    return f"Made on {made['date']} by `{made['command']}` on {made['device']}{training} ({versions}).\n"
+def assembled(results: Results, title: str, setting: str, conclusions: Sequence[str], *parts: str) -> str:
+    """A report: the question, what made the numbers, what was done, what follows, and the parts of this study."""
+    made = results.made
+    versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
+    training = f", with {made.seconds:.0f} s of training" if made.seconds else ""
+    lines = [
+        f"# {title}\n",
+        f"Made on {made.date} by `{made.command}` on {made.device}{training} ({versions}).\n",
+        setting,
+        "## Conclusions\n",
+        *(f"- {line}" for line in conclusions),
+    ]
+    return "\n".join([*lines, *parts])
 
 
 def chance(results: Results) -> str:
     """What always saying the mean place would give."""
-    found = store.chance_of(results)
-    return f"Always saying the mean place gives {px([found], 1)} px (median and 95 % interval, n = {found.count})"
+    errors = results.chance
+    return f"Always saying the mean place gives {px([errors], 1)} px (median and 95 % interval, n = {errors.count})"
 
 
 SURELY = (
-    "*Surely*: in every seed the 95 % bootstrap interval of the mean difference, over test recordings, leaves out 0. "
+    "\n*Surely*: in every seed the 95 % bootstrap interval of the mean difference, over test recordings, leaves out 0. "
     "Several comparisons are not corrected for.\n"
 )
 
@@ -123,18 +135,23 @@ def write_csv(out: Path, rows: Sequence[Mapping[str, Any]], name: str = "summary
         writer.writerows(rows)
 
 
-def row_of(found: Summary) -> dict[str, float]:
+def row_of(errors: Summary) -> dict[str, float]:
     """A summary as columns of a table."""
     return {
-        "n": found.count,
-        "mean_px": round(found.mean, 4),
-        "sd_px": round(found.sd, 4),
-        "median_px": round(found.median, 4),
-        "quartile_low_px": round(found.quartiles[0], 4),
-        "quartile_high_px": round(found.quartiles[1], 4),
-        "median_interval_low_px": round(found.interval[0], 4),
-        "median_interval_high_px": round(found.interval[1], 4),
+        "n": errors.count,
+        "mean_px": round(errors.mean, 4),
+        "sd_px": round(errors.sd, 4),
+        **columns("median_px", (errors.median, errors.quartiles), "quartile_{}_px"),
+        "median_interval_low_px": round(errors.interval[0], 4),
+        "median_interval_high_px": round(errors.interval[1], 4),
     }
+
+
+def rows_of(runs: Sequence[Run], curves: Sequence[Curve], amount_name: str) -> Iterator[dict[str, Any]]:
+    """The errors of one model as rows of a table; there is one curve for each of its runs."""
+    for run, curve in zip(runs, curves, strict=True):
+        for amount, errors in zip(curve.amounts, curve.summaries, strict=True):
+            yield {"model": run.model, "seed": run.seed, amount_name: amount, **row_of(errors)}
 
 
 def write_report(report: Callable[[Results, Path], str], results: Results, out: Path | str) -> Path:
@@ -149,8 +166,6 @@ def write_report(report: Callable[[Results, Path], str], results: Results, out: 
         (folder / "report.md").write_text(text, "utf-8")
     except OSError as error:
         raise GerdError(f"{folder}: cannot be written: {error.strerror}") from None
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise GerdError(f"{folder}: results.json is not what this version writes ({error!r})") from error
     return folder / "report.md"
 
 
@@ -168,7 +183,7 @@ def save(figure: Figure, out: Path, name: str) -> str:
 
 
 def draw_curves(
-    ax: Axes, curves: Mapping[str, Curve], *, label: str, even: bool = False, marked: str = "training"
+    ax: Axes, curves: Mapping[str, Curve], *, xlabel: str, even: bool = False, marked: str = "training"
 ) -> None:
     """Medians with quartiles against the amount; the level of chance is marked, and the amount of the training.
 
@@ -181,10 +196,10 @@ def draw_curves(
     places: list[float] = list(range(len(amounts))) if even else list(amounts)
     shared = len({curve.trained for curve in curves.values()}) == 1
     for number, (name, curve) in enumerate(curves.items()):
-        found = curve.summaries
+        summaries = curve.summaries
         colour = ACTORS[number % len(ACTORS)]
-        ax.plot(places, [each.median for each in found], color=colour, marker="o", markersize=3, label=name)
-        low, high = zip(*(each.quartiles for each in found), strict=True)
+        ax.plot(places, [each.median for each in summaries], color=colour, marker="o", markersize=3, label=name)
+        low, high = zip(*(each.quartiles for each in summaries), strict=True)
         ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
         if curve.trained in amounts and (number == 0 or not shared):
             place = places[amounts.index(curve.trained)]
@@ -201,24 +216,34 @@ def draw_curves(
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     ax.yaxis.set_minor_formatter("")
-    ax.set(xlabel=label, ylabel="error in px: median, quartiles")
+    ax.set(xlabel=xlabel, ylabel="error in px: median, quartiles")
     ax.legend(fontsize=6, frameon=False)
 
 
-def draw_matrix(ax: Axes, values: Any, found: Covariance, *, title: str, digits: int = 1, best: Sequence[int]) -> None:
-    """Channels against amounts: the matched channel has a frame, the best one a bold number."""
-    table = np.asarray(values)
-    ax.imshow(table, aspect="auto", cmap="viridis_r" if digits == 1 else "viridis")
-    middle = (table.max() + table.min()) / 2
-    for (channel, column), value in np.ndenumerate(table):
-        dark = (value > middle) == (digits == 1)
-        weight = "bold" if best[column] == channel else "normal"
-        text = f"{value:.{digits}f}"
-        ax.text(column, channel, text, ha="center", va="center", fontsize=6, weight=weight, color="w" if dark else "k")
+def draw_covariance(left: Axes, right: Axes, matrix: Covariance, model: str = "") -> None:
+    """Channels against amounts, on the left their errors and on the right their shares."""
+    name = f"{model}: " if model else ""
+    left.set_title(f"{name}median error, px", fontsize=8)
+    right.set_title(f"{name}mean share", fontsize=8)
+    _draw_table(left, matrix.medians, matrix, matrix.best, digits=1, colours="viridis_r", dark_is_high=True)
+    _draw_table(right, matrix.weights, matrix, matrix.selected, digits=2, colours="viridis", dark_is_high=False)
+
+
+def _draw_table(
+    ax: Axes, table: Any, matrix: Covariance, best: Sequence[int], *, digits: int, colours: str, dark_is_high: bool
+) -> None:
+    """The matched channel has a frame, the best one a bold number."""
     from matplotlib.patches import Rectangle
 
-    for column, channel in enumerate(found.matched):
-        ax.add_patch(Rectangle((column - 0.5, channel - 0.5), 1, 1, fill=False, edgecolor="#d55e00", linewidth=1.5))
-    ax.set_xticks(range(len(found.amounts)), [f"{amount:g}" for amount in found.amounts])
-    ax.set_yticks(range(len(found.channels)), [f"{channel:g}" for channel in found.channels])
-    ax.set_title(title, fontsize=8)
+    ax.imshow(table, aspect="auto", cmap=colours)
+    middle = (table.max() + table.min()) / 2
+    for (channel, column), value in np.ndenumerate(table):
+        colour = "w" if (value > middle) == dark_is_high else "k"
+        weight = "bold" if best[column] == channel else "normal"
+        text = f"{value:.{digits}f}"
+        ax.text(column, channel, text, ha="center", va="center", fontsize=6, weight=weight, color=colour)
+    for column, channel in enumerate(matrix.matched):
+        frame = Rectangle((column - 0.5, channel - 0.5), 1, 1, fill=False, edgecolor=MATCHED, linewidth=1.5)
+        ax.add_patch(frame)
+    ax.set_xticks(range(len(matrix.amounts)), [f"{amount:g}" for amount in matrix.amounts])
+    ax.set_yticks(range(len(matrix.channels)), [f"{channel:g}" for channel in matrix.channels])

@@ -1,17 +1,63 @@
-"""`gerd study`: compute what a study has not computed yet, then draw its report."""
+"""Studies by their names: `compute_study` computes what is missing, `run_study` also draws the report.
+
+`gerd study` calls `run_study`. A machine that has PyTorch, but neither typer nor matplotlib, computes by
+
+    from gerd.studies.lab.running import compute_study
+    compute_study("timescale", "out/timescale", device="cuda", minutes=8)
+"""
 
 from __future__ import annotations
 
+import shlex
+import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import gerd.studies.lab.folder as store
 from gerd.errors import GerdError
+from gerd.recording.simulate import check_device
 from gerd.studies.lab.drawing import write_report
-from gerd.studies.lab.training import Clock
+from gerd.studies.lab.folder import read_results
+from gerd.studies.lab.results import Results
+from gerd.studies.lab.training import Deadline, Order
 
 STUDIES = ("timescale", "sparse", "covariance", "noise", "symmetry")
+
+
+def compute_study(
+    name: str,
+    out: Path | str,
+    *,
+    size: str = "full",
+    device: str = "cpu",
+    seed: int = 0,
+    minutes: float | None = None,
+    epochs: int | None = None,
+    seeds: int | None = None,
+    **own: Any,
+) -> Results:
+    """Compute what is not yet in the folder `out`; a call that was stopped goes on when it is made again.
+
+    size: full, quick or smoke. epochs, seeds: in place of those of the size.
+    minutes: after which an OutOfTimeError ends the computing.
+    own: for the study symmetry, a model of the user, its checkpoint and other stimuli, config.
+    """
+    study = _study(name)
+    if size not in study.SIZES:
+        raise GerdError(f"size {size!r}: allowed: {', '.join(study.SIZES)}")
+    changes: dict[str, Any] = {"epochs": epochs, "seeds": seeds}
+    changes = {key: number for key, number in changes.items() if number is not None}
+    for key, number in changes.items():
+        if number < 1:
+            raise GerdError(f"{key} {number}: allowed is a whole number, 1 or more")
+    if name == "symmetry" and seeds is not None:
+        raise GerdError("--seeds: goes with the other studies; symmetry is of one network")
+    check_device(device)
+    own = {option: value for option, value in own.items() if value is not None}
+    command = _command(name, size, {"device": device, "seed": seed, **changes, **own})
+    order = Order(replace(study.SIZES[size], **changes), device, seed, Deadline.after(minutes), _say, command)
+    return study.compute(out, order, **own)
 
 
 def run_study(
@@ -19,7 +65,7 @@ def run_study(
     out: Path | None,
     source: Path | None,
     size: str,
-    changes: dict[str, int | None],
+    changes: dict[str, Any],
     *,
     device: str,
     seed: int,
@@ -27,23 +73,41 @@ def run_study(
     **own: Any,
 ) -> Path:
     """Where the report is. `source` is a finished folder to draw again; `own` is the user's model, for symmetry."""
-    given = {option: value for option, value in own.items() if value is not None}
-    if source is not None and name is None:
-        name = store.study_of(source)
-    name = name or ("symmetry" if given else None)
+    options = [option for option, value in own.items() if value is not None]
+    results = None if source is None else read_results(source, name)
+    name = name or (results.settings.study if results else "symmetry" if options else None)
+    study = _study(name)
+    if options and name != "symmetry":
+        raise GerdError(f"--{options[0]}: goes with the study symmetry, not with {name}")
+    if "checkpoint" in options and "model" not in options:
+        raise GerdError("--checkpoint: goes with --model, which says whose weights they are")
+    if options and source is not None:
+        raise GerdError(f"--{options[0]}: goes with computing, and --from computes nothing")
+    folder = out or source or Path("out") / str(name)
+    if results is None:
+        options_of_study = {"size": size, "device": device, "seed": seed, "minutes": minutes, **changes, **own}
+        results = compute_study(str(name), folder, **options_of_study)
+    return write_report(study.report, results, folder)
+
+
+def _study(name: str | None) -> Any:
     if name not in STUDIES:
         raise GerdError(f"study {name or '(none)'}: allowed: {', '.join(STUDIES)}")
-    if given and name != "symmetry":
-        raise GerdError(f"--{next(iter(given))}: goes with the study symmetry, not with {name}")
-    if name == "symmetry" and changes.get("seeds") is not None:
-        raise GerdError("--seeds: goes with the other studies; symmetry is of one network")
-    if "checkpoint" in given and "model" not in given:
-        raise GerdError("--checkpoint: goes with --model, which says whose weights they are")
-    study = import_module(f"gerd.studies.{name}")
-    if source is not None:
-        if given:
-            raise GerdError(f"--{next(iter(given))}: goes with computing, and --from computes nothing")
-        return write_report(study.report, store.read_results(source, name), out or source)
-    folder = out or Path("out") / name
-    order = store.order(study.SIZES, size, changes, device=device, seed=seed, clock=Clock.of(minutes), say=store.say)
-    return write_report(study.report, study.compute(folder, order, **given), folder)
+    return import_module(f"gerd.studies.{name}")
+
+
+def _command(name: str, size: str, options: dict[str, Any]) -> str:
+    """The command that gives the same numbers; stimuli of the user are in the study's folder."""
+    words = ["gerd", "study", name]
+    if size != "full":
+        words.append(f"--{size}")
+    defaults = {"device": "cpu", "seed": 0}
+    for option, value in options.items():
+        if value != defaults.get(option):
+            words += [f"--{option}", "config.yaml" if option == "config" else str(value)]
+    return shlex.join(words)
+
+
+def _say(message: str) -> None:
+    """Progress, as lines that a log can hold."""
+    print(message, file=sys.stderr, flush=True)

@@ -24,10 +24,14 @@ from gerd.errors import GerdError
 from gerd.measures.transformation import Transformation, frames_of
 from gerd.recording.simulate import scenes_of
 from gerd.storage.whole import written_whole
-from gerd.studies.networks import Channels, Layers, Reading
+from gerd.studies.models import Channels, Layers, Reading
 
 NOTHING = Transformation("nothing", 0.0)
-AT_ONCE = 125  # recordings that are simulated or evaluated together
+SIMULATED_AT_ONCE = 125  # recordings
+TESTED_AT_ONCE = 25  # recordings
+CLIP = 1.0  # the largest norm of a gradient
+BETA = 0.1  # of SmoothL1, in units of half the frame
+SMALLEST_SHARE = 1e-6  # of which a logarithm is taken
 Say = Callable[[str], None]
 Loss = Callable[[Reading, Tensor], Tensor]  # of what a network reads and where the shape is, in units of the frame
 
@@ -44,7 +48,7 @@ class Size:
     seeds: int  # networks of each kind
     layers: Layers
     first_step: int = 20  # losses and errors count from here on: before, the integrators are filling
-    models: tuple[str, ...] = ()  # which of the study's networks; all, unless named
+    models: tuple[str, ...] = ()  # which of the study's networks; none named: all
     rate: float = 2e-3  # of learning, at its highest
 
 
@@ -67,18 +71,6 @@ class Data:
         return Data(self.frames[rows], self.places[rows])
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How to train."""
-
-    epochs: int
-    batch: int
-    first_step: int
-    rate: float
-    clip: float = 1.0
-    beta: float = 0.1  # of SmoothL1, in units of half the frame
-
-
 class OutOfTimeError(GerdError):
     """The time that the user allowed is over; the same command goes on."""
 
@@ -86,13 +78,13 @@ class OutOfTimeError(GerdError):
 
 
 @dataclass(frozen=True)
-class Clock:
+class Deadline:
     """When to stop."""
 
-    end: float = float("inf")
+    end: float = float("inf")  # seconds of the monotonic clock
 
     @classmethod
-    def of(cls, minutes: float | None) -> Clock:
+    def after(cls, minutes: float | None) -> Deadline:
         if minutes is not None and not 0 <= minutes < float("inf"):
             raise GerdError(f"minutes {minutes:g}: allowed is a number, 0 or more")
         return cls() if minutes is None else cls(time.monotonic() + 60 * minutes)
@@ -109,86 +101,89 @@ class Order:
     size: Size
     device: str = "cpu"
     seed: int = 0
-    clock: Clock = Clock()
+    deadline: Deadline = Deadline()
     say: Say = print
-
-    @property
-    def recipe(self) -> Recipe:
-        size = self.size
-        return Recipe(epochs=size.epochs, batch=size.batch, first_step=size.first_step, rate=size.rate)
+    command: str = ""  # that asks for the same
 
 
 def recordings(config: Config, first: int, count: int, device: str, g: Transformation = NOTHING) -> Data:
     """Recordings `first` to `first + count - 1`, transformed: the draws are the same for every g."""
     parts = []
-    for begin in range(first, first + count, AT_ONCE):
-        scenes = g(scenes_of(config, range(begin, min(begin + AT_ONCE, first + count)), {}))
+    for begin in range(first, first + count, SIMULATED_AT_ONCE):
+        scenes = g(scenes_of(config, range(begin, min(begin + SIMULATED_AT_ONCE, first + count)), {}))
         places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, 0, :, 0, :2]
         parts.append((frames_of(scenes, device), torch.from_numpy(places).float().to(device)))
     return Data(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-def place_loss(recipe: Recipe) -> Loss:
+def place_loss(reading: Reading, truth: Tensor) -> Tensor:
     """SmoothL1 on the fused place."""
-    return lambda reading, truth: F.smooth_l1_loss(reading.place, truth, beta=recipe.beta)
+    return F.smooth_l1_loss(reading.place, truth, beta=BETA)
 
 
-def anchored_loss(recipe: Recipe, anchor: int, guidance: float = 0.1) -> Loss:
+def anchored_loss(anchor: int, guidance: float = 0.1) -> Loss:
     """The channel `anchor` alone has to be right, and is the one to be chosen: the others get no own purpose."""
 
     def loss(reading: Reading, truth: Tensor) -> Tensor:
-        right = F.smooth_l1_loss(reading.places[:, anchor], truth, beta=recipe.beta)
-        return right - guidance * reading.weights[:, anchor].clamp(min=1e-6).log().mean()
+        right = F.smooth_l1_loss(reading.places[:, anchor], truth, beta=BETA)
+        return right - guidance * reading.weights[:, anchor].clamp(min=SMALLEST_SHARE).log().mean()
 
     return loss
 
 
-def train(network: Channels, data: Data, loss: Loss, order: Order, seed: int, file: Path, title: str) -> dict[str, Any]:
-    """Train `network` in place; the mean loss of each epoch. `file` holds the state, also that of a finished run."""
-    recipe, device, begun = order.recipe, data.frames.device, time.monotonic()
+def train(
+    network: Channels, data: Data, loss: Loss, order: Order, seed: int, file: Path, title: str
+) -> tuple[Any, float]:
+    """Train `network` in place. `file` holds its state after each epoch, also when it is finished.
+
+    The result is the mean loss of each epoch, and how many seconds all epochs took.
+    """
+    size, device, begun = order.size, data.frames.device, time.monotonic()
     torch.backends.cudnn.benchmark = True  # the shapes stay the same: look for the fastest convolution once
     network.to(device)
-    optimiser = torch.optim.AdamW(network.parameters(), lr=recipe.rate)
-    steps = max(2, -(-len(data) // recipe.batch) * recipe.epochs)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, recipe.rate, total_steps=steps)
-    state: dict[str, Any] = {"losses": [], "seconds": 0.0}
-    if file.exists():
-        state = _loaded(file, device)
-        network.load_state_dict(state["network"])
-        if "optimiser" in state:
-            optimiser.load_state_dict(state["optimiser"])
-            schedule.load_state_dict(state["schedule"])
-    losses, before = state["losses"], state["seconds"]
-    for epoch in range(len(losses), recipe.epochs):
-        order.clock.check()
+    optimiser = torch.optim.AdamW(network.parameters(), lr=size.rate)
+    steps = max(2, -(-len(data) // size.batch) * size.epochs)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, size.rate, total_steps=steps)
+    losses, seconds = _resumed(network, optimiser, schedule, file, device)
+    begun -= seconds
+    for epoch in range(len(losses), size.epochs):
+        order.deadline.check()
         total = torch.zeros((), device=device)
-        for batch in _batches(data, recipe.batch, seed, epoch):
-            value = _loss_of(network, batch, loss, recipe)
+        for batch in _batches(data, size.batch, seed, epoch):
+            value = _loss_of(network, batch, loss, size.first_step)
             optimiser.zero_grad(set_to_none=True)
             value.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
+            torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
             optimiser.step()
             schedule.step()
             total += value.detach() * len(batch)
         losses.append(float(total) / len(data))
         if not np.isfinite(losses[-1]):
             raise GerdError(f"{title}: the loss is not a number after epoch {epoch + 1}; try another seed")
-        seconds = before + time.monotonic() - begun
+        seconds, left = time.monotonic() - begun, size.epochs - epoch - 1
         state = {"network": network.state_dict(), "losses": losses, "seconds": seconds}
-        if epoch + 1 < recipe.epochs:
+        if left:
             state |= {"optimiser": optimiser.state_dict(), "schedule": schedule.state_dict()}
-        _save(state, file)
-        left = seconds / (epoch + 1) * (recipe.epochs - epoch - 1)
-        order.say(f"{title}: epoch {epoch + 1}/{recipe.epochs}, loss {losses[-1]:.4f}, {left:.0f} s left")
-    return {"losses": rounded(losses, 6), "seconds": round(state["seconds"], 2)}
+        with written_whole(file) as temporary:
+            torch.save(state, temporary)
+        time_left = seconds / (epoch + 1) * left
+        order.say(f"{title}: epoch {epoch + 1}/{size.epochs}, loss {losses[-1]:.4f}, {time_left:.0f} s left")
+    return rounded(losses, 6), round(seconds, 2)
 
 
-def _loaded(file: Path, device: torch.device) -> dict[str, Any]:
+def _resumed(network: Channels, optimiser: Any, schedule: Any, file: Path, device: Any) -> tuple[list[float], float]:
+    """The losses and the seconds of the epochs that `file` has, whose state the other arguments take."""
+    if not file.exists():
+        return [], 0.0
     try:
         state: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
     except Exception as error:  # whatever PyTorch raises for a file that is not its own
         raise GerdError(f"{file}: cannot be read; delete it to train anew: {str(error).splitlines()[0]}") from None
-    return state
+    network.load_state_dict(state["network"])
+    if "optimiser" in state:
+        optimiser.load_state_dict(state["optimiser"])
+        schedule.load_state_dict(state["schedule"])
+    return state["losses"], state["seconds"]
 
 
 def rounded(values: Any, digits: int = 4) -> Any:
@@ -202,19 +197,14 @@ def _batches(data: Data, size: int, seed: int, epoch: int) -> Iterator[Data]:
         yield data[rows]
 
 
-def _loss_of(network: Channels, batch: Data, loss: Loss, recipe: Recipe) -> Tensor:
+def _loss_of(network: Channels, batch: Data, loss: Loss, first_step: int) -> Tensor:
     height, width = batch.frames.shape[-2:]
     half = torch.tensor([width / 2, height / 2], device=batch.frames.device)
     with torch.autocast(batch.frames.device.type, torch.bfloat16, enabled=batch.frames.is_cuda):
         reading = network.read(batch.frames)
-    late = slice(recipe.first_step, None)
+    late = slice(first_step, None)
     scaled = Reading(reading.place[:, late] / half, reading.places[:, :, late] / half, reading.weights[..., late])
     return loss(scaled, batch.places[:, late] / half)
-
-
-def _save(state: dict[str, Any], file: Path) -> None:
-    with written_whole(file) as temporary:
-        torch.save(state, temporary)
 
 
 @dataclass(frozen=True)
@@ -231,7 +221,7 @@ def errors(network: Channels, data: Data, first_step: int) -> Errors:
     """How far off the network is in each recording."""
     network.to(data.frames.device)
     parts = []
-    for rows in torch.arange(len(data), device=data.frames.device).split(25):
+    for rows in torch.arange(len(data), device=data.frames.device).split(TESTED_AT_ONCE):
         batch = data[rows]
         reading = network.read(batch.frames)
         truth = batch.places[:, first_step:]

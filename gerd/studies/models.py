@@ -56,17 +56,6 @@ class Reading:
     weights: Tensor  # (batch, channels, steps): the share of each channel in the fused heat map; they sum to 1
 
 
-def integrate_loop(x: Tensor, mu: float, trace: bool = False) -> Tensor:
-    """The leaky integrator over axis 1 of `x`, step by step: the definition, slow."""
-    alpha = float(torch.exp(torch.tensor(-1.0 / mu, dtype=torch.float64)))
-    gain = 1.0 if trace else 1.0 - alpha
-    state, states = torch.zeros_like(x[:, 0]), []
-    for step in range(x.shape[1]):
-        state = alpha * state + gain * x[:, step]
-        states.append(state)
-    return torch.stack(states, dim=1)
-
-
 def integration_matrices(mus: Tensor, steps: int, trace: bool = False) -> Tensor:
     """(channels, steps, steps): the leaky integrator with each time constant as a matrix over time."""
     step = torch.arange(steps, device=mus.device, dtype=torch.float64)
@@ -78,7 +67,7 @@ def integration_matrices(mus: Tensor, steps: int, trace: bool = False) -> Tensor
 def integrate(x: Tensor, mus: Tensor, trace: bool = False) -> Tensor:
     """The leaky integrator over axis 2 of `x` (batch, channels or 1, steps, …), one time constant per channel.
 
-    One multiplication by a triangular matrix does all steps: equal to the loop, up to rounding.
+    One multiplication by a triangular matrix does all steps.
     """
     matrices = integration_matrices(mus.double(), x.shape[2], trace).to(x.dtype)
     if x.shape[1] == 1:  # all channels see the same: one matrix for all of them, and no copies

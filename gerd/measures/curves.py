@@ -1,0 +1,135 @@
+"""Errors against the amounts of a transformation: arrays in, numbers with intervals out; no model is asked here.
+
+`Curve` is of a model as a whole, `Covariance` of each of its channels. Errors are in the unit of the model's output,
+pixels for places; intervals are 95 % bootstrap intervals over recordings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gerd.errors import GerdError
+from gerd.measures.statistics import Summary, bootstrap, interval, medians, resampled, summary
+
+Array = NDArray[np.float64]
+Number = tuple[float, tuple[float, float]]  # with its interval
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Errors against the amount of a transformation: how far beyond its training a model works."""
+
+    amounts: tuple[float, ...]
+    errors: tuple[Array, ...]  # for each amount, that of each recording: (count,), or (trainings, count)
+    trained: float | None = None  # the amount in the training data
+    chance: Summary | None = None  # the errors of always saying the mean place, without a transformation
+
+    @cached_property
+    def summaries(self) -> list[Summary]:
+        return [summary(each) for each in self.errors]
+
+    def ratio(self) -> Number:
+        """The largest median over the smallest, and its interval: 1 if the error does not depend on the amount.
+
+        It is never below 1, nor is its interval: that of a model whose error is the same everywhere lies above 1.
+        """
+        return self._from_medians(
+            lambda middle: middle.max(axis=0) / np.maximum(middle.min(axis=0), np.finfo(float).tiny)
+        )
+
+    def slope(self, neutral: float = 1.0) -> Number:
+        """Error gained per factor of two in the amount, away from `neutral`: least squares, and its interval."""
+        if not all(amount > 0 for amount in self.amounts):
+            raise GerdError(f"amounts {self.amounts}: allowed for a slope against the logarithm are positive numbers")
+        away = np.abs(np.log2(np.array(self.amounts) / neutral))
+        centred = away - away.mean()
+        if not centred.any():
+            raise GerdError(f"amounts {self.amounts}: allowed for a slope are different distances from {neutral}")
+        weights = centred / (centred**2).sum()
+        return self._from_medians(lambda middle: weights @ middle)
+
+    def _from_medians(self, number: Callable[[Array], Array]) -> Number:
+        """A number made of the medians (amounts, …) with its interval."""
+        return float(number(np.array([np.median(each) for each in self.errors]))), interval(number(self._resampled))
+
+    @cached_property
+    def _resampled(self) -> Array:
+        """(amounts, resamples): medians over resampled recordings, the same ones wherever there are as many of them."""
+        tables = [np.atleast_2d(each) for each in self.errors]
+        return np.array([resampled(partial(medians, table), table.shape[1]) for table in tables])
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """Which channel of a model suits which amount of a transformation."""
+
+    channels: tuple[float, ...]  # what the channels are tuned to
+    amounts: tuple[float, ...]
+    matched: tuple[int, ...]  # for each amount, the channel that should be best
+    errors: tuple[Array, ...]  # for each amount (channels, recordings): the error of a channel alone
+    shares: tuple[Array, ...]  # likewise: its share in what the model says
+
+    @property
+    def counts(self) -> list[int]:
+        """Recordings for each amount."""
+        return [each.shape[1] for each in self.errors]
+
+    @property
+    def medians(self) -> Array:
+        """(channels, amounts): the median error of a channel alone."""
+        return np.stack([np.median(each, axis=1) for each in self.errors], axis=1)
+
+    @property
+    def weights(self) -> Array:
+        """(channels, amounts): the mean share of a channel."""
+        return np.stack([each.mean(axis=1) for each in self.shares], axis=1)
+
+    def intervals(self) -> tuple[Array, Array]:
+        """(channels, amounts, 2) each: the intervals of `medians` and of `weights`."""
+
+        def of(tables: tuple[Array, ...], statistic: Any) -> Array:
+            def ends(row: Array) -> tuple[float, float]:
+                return bootstrap(lambda rows: statistic(row[rows], axis=-1), len(row))
+
+            return np.array([[ends(row) for row in column] for column in zip(*tables, strict=True)])
+
+        return of(self.errors, np.median), of(self.shares, np.mean)
+
+    @property
+    def best(self) -> list[int]:
+        """For each amount, the channel with the smallest median error."""
+        return self.medians.argmin(axis=0).tolist()
+
+    @property
+    def selected(self) -> list[int]:
+        """For each amount, the channel to which the model gives the largest share."""
+        return self.weights.argmax(axis=0).tolist()
+
+    def on_diagonal(self, which: Sequence[int], within: int = 0) -> int:
+        """For how many amounts a channel lies at most `within` channels from the matched one."""
+        return sum(abs(channel - wanted) <= within for channel, wanted in zip(which, self.matched, strict=True))
+
+
+def covariance_matrix(
+    errors: Sequence[ArrayLike],
+    weights: Sequence[ArrayLike],
+    channels: Sequence[float],
+    amounts: Sequence[float],
+    matched: Sequence[int],
+) -> Covariance:
+    """From errors and weights (channels, recordings) of each amount, as `channel_errors` gives them."""
+    table = [np.asarray(each, np.float64) for each in errors]
+    shares = [np.asarray(each, np.float64) for each in weights]
+    if not len(table) == len(shares) == len(amounts) == len(matched):
+        raise GerdError("errors, weights, amounts and matched channels: allowed is one of each for every amount")
+    for each, share in zip(table, shares, strict=True):
+        if each.ndim != 2 or each.shape[0] != len(channels) or each.shape != share.shape or each.shape[1] == 0:
+            wanted = f"({len(channels)}, recordings) of both, with one recording or more"
+            raise GerdError(f"errors of shape {each.shape} and weights of shape {share.shape}; allowed: {wanted}")
+    return Covariance(tuple(channels), tuple(amounts), tuple(matched), tuple(table), tuple(shares))

@@ -1,0 +1,119 @@
+"""What a study finds, and how it stands in results.json: the fields of these classes, by their names.
+
+    {"settings": {"study", "seed", "size": {…}, "config", "own": {…}},
+     "made": {"date", "command", "device", "seconds", "versions": {…}},
+     "chance": {"count", "mean", "sd", "median", "quartiles", "interval"},
+     "runs": [{"model", "seed", "losses", "seconds", "validation",
+               "tests": [{"sweep", "amounts": […], "errors": [[…], …], …}, …]}, …]}
+
+Amounts are numbers, in the order in which they were tested; what was measured at them stands beside, in the same order.
+Errors are in pixels, seconds are those of the training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from gerd.errors import GerdError
+from gerd.measures.curves import Curve
+from gerd.measures.statistics import Summary
+from gerd.measures.transformation import Transformation
+from gerd.studies.lab.training import Size
+
+Numbers = tuple[float, ...]
+Table = tuple[Numbers, ...]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A transformation, and the amounts of it at which networks are tested."""
+
+    name: str
+    amounts: Numbers
+    transformation: Callable[[float], Transformation]
+    trained: float  # the amount in the training
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """One network at several amounts of one transformation; what a study does not measure is empty."""
+
+    sweep: str  # the name of what was changed
+    amounts: Numbers
+    errors: Table  # (amounts, recordings): distances from the truth
+    channels: tuple[Table, ...] = ()  # (amounts, channels, recordings): likewise, of each channel alone
+    weights: tuple[Table, ...] = ()  # (amounts, channels, recordings): the mean share of a channel
+    relative: Table = ()  # (amounts, recordings): the equivariance error, as a share of the output
+    absolute: Table = ()  # (amounts, recordings): the same in pixels
+
+
+@dataclass(frozen=True)
+class Run:
+    """One network, trained from one seed."""
+
+    model: str
+    seed: int
+    losses: Numbers  # the mean of each epoch
+    seconds: float
+    tests: tuple[SweepResult, ...]
+    validation: Numbers = ()  # errors on recordings that are neither of the training nor of the tests
+
+    def test(self, sweep: Sweep) -> SweepResult:
+        return next(test for test in self.tests if test.sweep == sweep.name)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the numbers depend on."""
+
+    study: str
+    seed: int
+    size: Size
+    config: str  # the digest of the stimuli
+    own: dict[str, Any]  # what only this study has
+
+    def flat(self) -> dict[str, Any]:
+        """Every setting by its name."""
+        return {"study": self.study, "seed": self.seed, "config": self.config, **asdict(self.size), **self.own}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the numbers were made by."""
+
+    date: str
+    command: str
+    device: str
+    seconds: float
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that a study has found."""
+
+    settings: Settings
+    made: Made
+    chance: Summary  # the errors of always saying the mean place
+    runs: tuple[Run, ...]
+
+    @property
+    def models(self) -> list[str]:
+        return list(dict.fromkeys(run.model for run in self.runs))
+
+    def of(self, model: str) -> list[Run]:
+        """The runs of one model, in the order of their seeds."""
+        runs = [run for run in self.runs if run.model == model]
+        if not runs:
+            raise GerdError(f"the results have no network {model!r}; allowed: {', '.join(self.models) or 'none'}")
+        return runs
+
+    def curve(self, model: str, sweep: Sweep) -> Curve:
+        """The errors of a model, (seeds, recordings) at each amount."""
+        tests = [run.test(sweep) for run in self.of(model)]
+        pooled = tuple(np.array(errors) for errors in zip(*(test.errors for test in tests), strict=True))
+        return Curve(tests[0].amounts, pooled, sweep.trained, self.chance)
