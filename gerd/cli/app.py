@@ -172,7 +172,7 @@ def generate(
     seconds = time.monotonic() - begun
     rate = f", {advance.done} made or checked at {advance.done / seconds:.3g} recordings/s" if advance.done else ""
     size = f"{counted(len(data), 'recording')} in {counted(data.shard_count, 'shard')}"
-    if not data.manifest["complete"]:
+    if not data.manifest.complete:
         size = f"part {shard}, {counted(total, 'recording')}; other parts are still to be made of {size}"
     typer.echo(f"{out}: {size} ({seconds:.1f} s{rate})")
 
@@ -195,7 +195,7 @@ def verify(
 ) -> None:
     """Check a dataset against its digests; every fault is printed, and the exit code is 1 if there is one."""
     from gerd.storage.recordings import Recordings
-    from gerd.storage.recordings import verify as inspect
+    from gerd.storage.verify import verify as inspect
 
     faults = 0
     with _Progress("recordings", len(Recordings(dataset))) as advance:

@@ -8,8 +8,8 @@ Where events can go, and how they look there:
               y in the bits 0-14, p in bit 15, x in the bits 16-30, and bit 31 set; at most 512 bytes to a packet
 
 An event is sent when its time has come, never before. Memory stays bounded: windows are simulated at most two ahead,
-and a receiver that does not read makes the sender wait. What falls behind by more than LATE is reported, and the clock
-is put back by as much, so that the events of the meantime come at their pace and not all at once.
+and a receiver that does not read makes the sender wait. When sending falls behind by more than LATE, this is reported,
+and all later events are sent that much later: they come at their pace and not all at once.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ BINARY_DTYPE = np.dtype([("t", "<u8"), ("x", "<u2"), ("y", "<u2"), ("p", "u1")])
 
 
 @dataclass
-class Clock:
-    """Waits until it is time for an event; the time of the events runs `speed` times as fast as real time."""
+class Pace:
+    """Waits until it is time for an event; recorded time runs `speed` times as fast as real time."""
 
     speed: float
     report: Callable[[str], None]
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    began: float | None = None  # the first time that `wait` was asked for
-    behind: float = 0.0  # seconds by which the clock was put back, all together
+    began: float | None = None  # when `wait` was called first
+    behind: float = 0.0  # seconds of all delays together
     _zero: float = field(default=0.0, repr=False)  # when t = 0 was, or would have been
 
     def wait(self, t: float) -> None:
@@ -91,7 +91,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Pipe:
-    """A file descriptor: standard output, a file, a named pipe. Unbuffered: what is sent is gone."""
+    """A file descriptor: standard output, a file or a named pipe. Nothing is buffered."""
 
     descriptor: int
     format: str
@@ -112,7 +112,7 @@ class Pipe:
 
 @dataclass(frozen=True)
 class Udp:
-    """Packets to a host and a port. Nobody says whether they arrive."""
+    """Packets to a host and a port; whether they arrive is not known."""
 
     socket: socket.socket
     address: Any
@@ -229,8 +229,9 @@ def send(
 ) -> Sent:
     """Send a recording in real time until it ends, the receiver closes its pipe, or Ctrl-C is pressed.
 
-    `to` is `-` for standard output, `udp://HOST:PORT`, or a file or pipe, and so is `truth_to`, but for UDP. `speed` 2
-    is twice as fast as real time, infinity as fast as the receiver reads. `report` is told when sending falls behind.
+    `to` is `-` for standard output, `udp://HOST:PORT`, or a file or pipe; `truth_to` the same without UDP. `speed` 2 is
+    twice as fast as real time, infinity as fast as the receiver reads. `report` is called with a message when sending
+    falls behind.
     """
     if not speed > 0:
         raise GerdError(f"speed {speed}: allowed is a number above 0, or inf")
@@ -240,21 +241,21 @@ def send(
         )
     if to == truth_to:
         raise GerdError(f"{to}: events and ground truth cannot go to the same place")
-    clock = Clock(speed, report)
+    pace = Pace(speed, report)
     steps = events = 0
     with opened(to, format) as sink, _recorder(truth_to) as record:
         windows = windows_of(source, index, loop=loop, endless=endless, speed=speed)
         try:
             sink.begin()
-            with closing(play(windows, sink, clock, record)) as sending:
+            with closing(play(windows, sink, pace, record)) as sending:
                 for more_steps, more_events in sending:
                     steps, events = steps + more_steps, events + more_events
         except (KeyboardInterrupt, BrokenPipeError):
             pass
         except OSError as error:
             raise GerdError(f"{to}: cannot be sent: {error.strerror or error}") from None
-    seconds = 0.0 if clock.began is None else clock.now() - clock.began
-    return Sent(steps, events, seconds, clock.behind)
+    seconds = 0.0 if pace.began is None else pace.now() - pace.began
+    return Sent(steps, events, seconds, pace.behind)
 
 
 @contextmanager
@@ -273,8 +274,8 @@ def windows_of(
 
     The time goes on from one round to the next.
     """
-    pace = speed if speed != math.inf else 1.0
-    chunk = max(1, min(LARGEST_WINDOW, round(WINDOW * pace / source.step_us)))
+    window_us = WINDOW * (speed if speed != math.inf else 1.0)
+    chunk = max(1, min(LARGEST_WINDOW, round(window_us / source.step_us)))
     for number in itertools.count():
         once: Iterable[Recording] = (
             (source,) if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)
@@ -286,11 +287,11 @@ def windows_of(
 
 
 def play(
-    windows: Iterable[Recording], sink: Sink, clock: Clock, record: Callable[[bytes], None] | None = None
+    windows: Iterable[Recording], sink: Sink, pace: Pace, record: Callable[[bytes], None] | None = None
 ) -> Generator[tuple[int, int]]:
     """Send the events of each window at their time; yields the number of steps and of events sent.
 
-    `record` is given the ground truth, a line of JSON about the recording and one for each step.
+    `record` is called with the ground truth: a line of JSON about the recording, then one for each step.
     """
     events_before = 0
     for number, window in enumerate(_ahead(windows)):
@@ -299,24 +300,24 @@ def play(
         if record is not None and number == 0:
             record(truth_lines.header(window).encode())
         together = window.steps
-        if clock.speed != math.inf:
-            together = max(1, math.ceil(TICK * clock.speed / window.step_us))
+        if pace.speed != math.inf:
+            together = max(1, math.ceil(TICK * pace.speed / window.step_us))
         for begin in range(0, window.steps, together):
             end = min(begin + together, window.steps)
             low, high = window.codec.bounds(window.keys, [begin, end])
             t = (window.first + end - 1) * window.step_us
-            _send(events[low:high], t, (end - begin) * window.step_us, sink, clock)
+            _send(events[low:high], t, (end - begin) * window.step_us, sink, pace)
             if record is not None:
                 record("".join(itertools.islice(lines, end - begin)).encode())
             yield end - begin, int(high - low)
         events_before += len(events)
 
 
-def _send(events: NDArray[Any], t: int, duration: int, sink: Sink, clock: Clock) -> None:
+def _send(events: NDArray[Any], t: int, duration: int, sink: Sink, pace: Pace) -> None:
     """The events of some steps up to the one at `t`, in pieces spread over their duration if there are many."""
     at_once = sink.at_once or max(1, len(events))
     for start in range(0, max(1, len(events)), at_once):
-        clock.wait(t + duration * start / max(1, len(events)))
+        pace.wait(t + duration * start / max(1, len(events)))
         sink.send(events[start : start + at_once])
 
 

@@ -19,7 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from gerd.errors import GerdError
-from gerd.storage.work import Entries, Entry, Job, Progress, finish_shard
+from gerd.storage.manifest import Entry
+from gerd.storage.work import Entries, Job, Progress, finish_shard
 
 
 def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress: Progress) -> Entries:
@@ -45,7 +46,7 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
                 yield jobs[finished], finished.result()
     except BrokenProcessPool:
         raise GerdError(
-            f"{job.store}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
+            f"{job.place}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
             "command continues"
         ) from None
     except BaseException:

@@ -67,14 +67,14 @@ class Header(Member):
     def _bare(self) -> Recording:
         """The recording without its events."""
         manifest = self.data.manifest
-        truth = self.data.truth(self.index * manifest["members"] + self.member)
+        truth = self.data.truth(self.index * manifest.members + self.member)
         return Recording(
             identity=Identity(
-                manifest["config_digest"],
-                manifest["seed"],
+                manifest.config_digest,
+                manifest.seed,
                 self.index,
                 self.labels,
-                manifest["gerd_version"],
+                manifest.gerd_version,
                 FORMAT_VERSION,
             ),
             config=self.data.config,
