@@ -9,8 +9,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +18,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import processes
 from support.family import TEXT
+from support.processes import errors_of
 from support.scenes import actor, config, simulated
 
 import gerd
@@ -557,9 +557,8 @@ def test_a_port_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) -> None:
-    command = [sys.executable, "-c", "from gerd.cli.app import main; main()", "view", str(file), "--port", "0"]
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = processes.start(file.parent, "view", str(file), "--port", "0", env=environment)
     try:
         assert process.stdout
         told = process.stdout.readline()
@@ -568,10 +567,10 @@ def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) 
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=30)
+        assert process.stdout.readline() == "stopped\n"
+        assert errors_of(process) == []
     finally:
-        process.kill()
-    assert (process.returncode, out, error) == (0, "stopped\n", "")
+        processes.stop(process)
 
 
 def test_mistakes_are_told_before_anything_is_served(file: Path, dataset: Path, tmp_path: Path) -> None:

@@ -22,13 +22,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
+from support.datasets import noticed
 
 import gerd
 from gerd.cli.app import STARTER
 from gerd.cli.describe import dry_run
 from gerd.recording.recording import Recording
+from gerd.storage.manifest import MANIFEST, RESOLVED, shard_name
 from gerd.storage.places import Folder
-from gerd.storage.recordings import MANIFEST, RESOLVED, shard_name
 from gerd.storage.shard import Shard
 
 ROOT = Path(__file__).parents[2]
@@ -182,13 +183,6 @@ def readable(folder: Path, originals: list[Any]) -> int:
     return count
 
 
-def inspected(folder: Path) -> list[str]:
-    try:
-        return [str(fault) for _, found in gerd.verify(folder) for fault in found]
-    except gerd.StorageError as error:
-        return [str(error)]
-
-
 def with_file(sound: Path, name: str, data: bytes, look: Callable[[Path], Any]) -> Any:
     """What `look` gives for a copy of the dataset in which one file is another."""
     with tempfile.TemporaryDirectory() as folder, impatient():
@@ -214,7 +208,7 @@ def check_bytes(name: str, sound: Path, originals: list[Any], examples: int) -> 
         nonlocal refused
         refused += with_file(sound, name, data, lambda folder: readable(folder, originals)) < len(originals)
         if meaning(data) != meaning(content):
-            assert with_file(sound, name, data, inspected)
+            assert with_file(sound, name, data, noticed)
 
     each()
     assert refused > examples // 4
@@ -292,7 +286,7 @@ def check_manifests(sound: Path, originals: list[Any], examples: int) -> None:
     def each(changed: Any) -> None:
         data = json.dumps(changed).encode()
         with_file(sound, MANIFEST, data, lambda folder: readable(folder, originals))
-        with_file(sound, MANIFEST, data, inspected)
+        with_file(sound, MANIFEST, data, noticed)
 
     each()
 
@@ -317,7 +311,7 @@ def test_sizes_that_only_a_bomb_has(sound: Path) -> None:
         with_header(content, {**header, "keys": {**header["keys"], "shape": [2**40], "data_offsets": [0, 2**42]}}),
     ]
     for data in bombs:
-        assert "is damaged" in with_file(sound, shard_name(0), data, inspected)[-1]
+        assert "is damaged" in with_file(sound, shard_name(0), data, noticed)[-1]
 
 
 def test_a_file_that_is_cut_while_it_is_read(sound: Path, tmp_path: Path) -> None:
