@@ -60,7 +60,7 @@ def export_dataset(
     for position, recording in enumerate(data):
         files.append(_export(recording, folder, f"{position:06d}", format, levels))
         progress(1)
-    _write_index(folder, {**about, "complete": True, "files": files})
+    write_whole(folder / INDEX, json_bytes({**about, "complete": True, "files": files}))
     return len(data)
 
 
@@ -95,12 +95,8 @@ def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int])
         if changed:
             raise StorageError(f"{folder}: holds a different export: {'; '.join(changed)}")
     about = {"what": "recordings exported by gerd", **wanted, "complete": False}
-    _write_index(folder, about)
-    return about
-
-
-def _write_index(folder: Path, about: dict[str, Any]) -> None:
     write_whole(folder / INDEX, json_bytes(about))
+    return about
 
 
 def _read_index(file: Path) -> dict[str, Any]:

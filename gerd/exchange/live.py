@@ -17,16 +17,16 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import queue
 import socket
 import stat
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,6 @@ TICK = 1_000  # microseconds: shorter steps are sent together
 WINDOW = 100_000  # microseconds that are simulated at a time
 LARGEST_WINDOW = 4096  # steps
 WINDOWS_AHEAD = 2
-PACKET_BYTES = {"aestream": 512, "binary": 1300}  # AEStream reads so many; an Ethernet frame holds so many
 BURST = 16  # packets sent at once; the rest of a step is spread over its duration
 AESTREAM_PORT = 3333
 
@@ -76,30 +75,13 @@ class Pace:
             self.report(f"at t = {t / 1e6:.3f} s: {-early:.2f} s behind real time; going on from there")
 
 
-class Sink(Protocol):
-    """Where events go."""
-
-    @property
-    def at_once(self) -> int | None:
-        """How many events may be sent together; more of them are spread over the step."""
-
-    def begin(self) -> None:
-        """Send what comes before all events."""
-
-    def send(self, events: NDArray[Any]) -> None: ...
-
-
 @dataclass(frozen=True)
 class Pipe:
     """A file descriptor: standard output, a file or a named pipe. Nothing is buffered."""
 
     descriptor: int
     format: str
-    at_once: int | None = None
-
-    def begin(self) -> None:
-        if self.format == "csv":
-            self.write(CSV_HEADER)
+    at_once: int | None = None  # how many events may be sent together; more of them are spread over the step
 
     def send(self, events: NDArray[Any]) -> None:
         self.write(csv_lines(events) if self.format == "csv" else binary(events))
@@ -116,23 +98,16 @@ class Udp:
 
     socket: socket.socket
     address: Any
-    format: str
+    encode: Callable[[NDArray[Any]], bytes]
+    in_packet: int  # events
 
     @property
     def at_once(self) -> int:
-        return BURST * self._in_packet
-
-    @property
-    def _in_packet(self) -> int:
-        return PACKET_BYTES[self.format] // (4 if self.format == "aestream" else BINARY_DTYPE.itemsize)
-
-    def begin(self) -> None:
-        pass
+        return BURST * self.in_packet
 
     def send(self, events: NDArray[Any]) -> None:
-        encode = aestream if self.format == "aestream" else binary
-        for start in range(0, len(events), self._in_packet):
-            self.socket.sendto(encode(events[start : start + self._in_packet]), self.address)
+        for start in range(0, len(events), self.in_packet):
+            self.socket.sendto(self.encode(events[start : start + self.in_packet]), self.address)
 
 
 def binary(events: NDArray[Any]) -> bytes:
@@ -147,8 +122,12 @@ def aestream(events: NDArray[Any]) -> bytes:
     return ((x | 0x8000) << 16 | p << 15 | y).astype("<u4").tobytes()
 
 
+# How events are put into packets, and how many: AEStream reads 512 bytes; 1300 bytes fit into an Ethernet frame.
+PACKETS = {"aestream": (aestream, 512 // 4), "binary": (binary, 1300 // BINARY_DTYPE.itemsize)}
+
+
 @contextmanager
-def opened(to: str, format: str | None) -> Iterator[Sink]:
+def opened(to: str, format: str | None) -> Iterator[Pipe | Udp]:
     """The receiver that `to` names: `-` for standard output, `udp://HOST:PORT`, or a file or pipe."""
     if to.startswith("udp://"):
         with _udp(to, format or "aestream") as sink:
@@ -164,8 +143,8 @@ def opened(to: str, format: str | None) -> Iterator[Sink]:
 
 @contextmanager
 def _udp(to: str, format: str) -> Iterator[Udp]:
-    if format not in PACKET_BYTES:
-        raise GerdError(f"format {format!r} to {to}: allowed are {', '.join(PACKET_BYTES)}")
+    if format not in PACKETS:
+        raise GerdError(f"format {format!r} to {to}: allowed are {', '.join(PACKETS)}")
     host, _, port = to.removeprefix("udp://").rstrip("/").rpartition(":")
     if not host and not port.isdecimal():
         host, port = port, str(AESTREAM_PORT)
@@ -176,7 +155,7 @@ def _udp(to: str, format: str) -> Iterator[Udp]:
     except OSError as error:
         raise GerdError(f"{to}: there is no such host: {error.strerror or error}") from None
     with socket.socket(family, kind, protocol) as opened:
-        yield Udp(opened, address, format)
+        yield Udp(opened, address, *PACKETS[format])
 
 
 @contextmanager
@@ -246,7 +225,8 @@ def send(
     with opened(to, format) as sink, _recorder(truth_to) as record:
         windows = windows_of(source, index, loop=loop, endless=endless, speed=speed)
         try:
-            sink.begin()
+            if isinstance(sink, Pipe) and sink.format == "csv":
+                sink.write(CSV_HEADER)
             with closing(play(windows, sink, pace, record)) as sending:
                 for more_steps, more_events in sending:
                     steps, events = steps + more_steps, events + more_events
@@ -287,7 +267,7 @@ def windows_of(
 
 
 def play(
-    windows: Iterable[Recording], sink: Sink, pace: Pace, record: Callable[[bytes], None] | None = None
+    windows: Iterable[Recording], sink: Pipe | Udp, pace: Pace, record: Callable[[bytes], None] | None = None
 ) -> Generator[tuple[int, int]]:
     """Send the events of each window at their time; yields the number of steps and of events sent.
 
@@ -313,7 +293,7 @@ def play(
         events_before += len(events)
 
 
-def _send(events: NDArray[Any], t: int, duration: int, sink: Sink, pace: Pace) -> None:
+def _send(events: NDArray[Any], t: int, duration: int, sink: Pipe | Udp, pace: Pace) -> None:
     """The events of some steps up to the one at `t`, in pieces spread over their duration if there are many."""
     at_once = sink.at_once or max(1, len(events))
     for start in range(0, max(1, len(events)), at_once):
@@ -323,32 +303,11 @@ def _send(events: NDArray[Any], t: int, duration: int, sink: Sink, pace: Pace) -
 
 def _ahead(windows: Iterable[Recording]) -> Iterator[Recording]:
     """The same windows, made by a thread while earlier ones are sent."""
-    made: queue.Queue[Recording | BaseException | None] = queue.Queue(WINDOWS_AHEAD)
-    ended = threading.Event()
-
-    def make() -> None:
-        last: BaseException | None = None
-        try:
-            for window in windows:
-                _put(made, window, ended)
-                if ended.is_set():
-                    return
-        except BaseException as error:
-            last = error
-        _put(made, last, ended)
-
-    threading.Thread(target=make, daemon=True).start()
+    source, thread = iter(windows), ThreadPoolExecutor(1)
     try:
-        while (item := made.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+        coming = deque(thread.submit(next, source, None) for _ in range(WINDOWS_AHEAD))
+        while (window := coming.popleft().result()) is not None:
+            coming.append(thread.submit(next, source, None))
+            yield window
     finally:
-        ended.set()
-
-
-def _put(made: queue.Queue[Any], item: Any, ended: threading.Event) -> None:
-    while not ended.is_set():
-        with suppress(queue.Full):
-            made.put(item, timeout=0.1)
-            return
+        thread.shutdown(wait=False, cancel_futures=True)

@@ -16,7 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ from gerd.storage.manifest import (
 )
 from gerd.storage.places import Place, place_at
 from gerd.storage.recordings import Recordings
-from gerd.storage.work import Entries, Job, Progress, kept_shard
+from gerd.storage.work import Job, Progress, kept_shard
 
 BYTES_OF_TRUTH = 3 * 6 * 8  # of an actor at one step
 MOST_BYTES = 2**35  # of a shard's ground truth
@@ -85,13 +85,14 @@ def generate(
             job = Job(config, place, manifest.model_copy(update={"shards": ()}), device or "cpu")
             numbers = range(part[0] - 1, manifest.shard_count, part[1])
             entries = _sound(place, manifest, numbers)
-            missing = [number for number in numbers if number not in entries]
+            missing = [number for number in numbers if shard_name(number) not in entries]
             if engine == "ray":
                 from gerd.storage.ray_workers import finish_on_ray
 
-                entries.update(finish_on_ray(job, missing, device, workers, progress))
+                made = finish_on_ray(job, missing, device, workers, progress)
             else:
-                entries.update(_finish_here(job, missing, workers, progress))
+                made = _finish_here(job, missing, workers, progress)
+            entries.update((entry.file, entry) for entry in made)
             _complete(job, manifest, entries, part)
         finally:
             if alone:
@@ -202,21 +203,17 @@ def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
         yield f"{path} is {shorten(stored)} there and {shorten(wanted)} here"
 
 
-def _sound(place: Place, manifest: Manifest, numbers: Sequence[int]) -> dict[int, Entry]:
-    """Of a complete dataset, the entries of the shards `numbers` that are still as they were written."""
+def _sound(place: Place, manifest: Manifest, numbers: Sequence[int]) -> dict[str, Entry]:
+    """The entries, by name, of those shards `numbers` that the manifest lists and that are as they were written."""
     result = {}
-    for number, entry in enumerate(manifest.shards if manifest.complete else ()):
-        if number not in numbers or entry.file != shard_name(number):
-            continue
-        try:
-            if file_digest(place.open(entry.file)) == entry.sha256:
-                result[number] = entry
-        except StorageError:
-            continue
+    for entry in manifest.shards:
+        with suppress(StorageError):
+            if shard_number(entry.file) in numbers and file_digest(place.open(entry.file)) == entry.sha256:
+                result[entry.file] = entry
     return result
 
 
-def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress: Progress) -> Entries:
+def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress: Progress) -> Iterator[Entry]:
     """By processes of this machine; a place in the memory of this process cannot be shared with others."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if str(job.place).startswith("memory:"):
@@ -225,55 +222,51 @@ def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress
     return finish_in_processes(job, numbers, min(workers, max(1, len(numbers))), progress)
 
 
-def _complete(job: Job, manifest: Manifest, entries: dict[int, Entry], part: tuple[int, int]) -> None:
+def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tuple[int, int]) -> None:
     """Write the manifest that lists all shards, unless some are still to be made by others; never one with holes."""
     place = job.place
     if part != WHOLE and not manifest.complete:
         made = Part(config_digest=job.config.digest, shards=tuple(entries.values()))
         place.write(f".part-{part[0]}-of-{part[1]}.json", made.to_bytes())
     names, numbers = place.names(), range(manifest.shard_count)
-    gone = [shard_name(number) for number in entries if shard_name(number) not in names]
-    if gone:
+    if gone := entries.keys() - names:
         message = "was written by a worker, but is not there; the folder must be one that all machines share"
-        raise StorageError(f"{place.at(gone[0])}: {message}")
+        raise StorageError(f"{place.at(min(gone))}: {message}")
     if not all(shard_name(number) in names for number in numbers):
         return  # whoever makes the last shard will come here, too
     now = read_manifest(place)
     if any(getattr(now, key) != getattr(manifest, key) for key in ("config_digest", "count", "gerd_version")):
         raise StorageError(f"{place}: another run has begun a different dataset here at the same time")
     if part != WHOLE:
-        entries = dict(enumerate(now.shards)) if now.complete else _joined(job, entries)
-    if not all(number in entries for number in numbers):
+        entries = {entry.file: entry for entry in now.shards} if now.complete else _joined(job, entries)
+    if not all(shard_name(number) in entries for number in numbers):
         return  # what stands under the name of a shard is not the shard: its own part will make it
-    shards = tuple(entries[number] for number in numbers)
+    shards = tuple(entries[shard_name(number)] for number in numbers)
     if (now.complete, now.shards) != (True, shards):
         place.write(MANIFEST, manifest.model_copy(update={"complete": True, "shards": shards}).to_bytes())
     for name in filter(_PART.fullmatch, names):
         place.remove(name)
 
 
-def _joined(job: Job, entries: dict[int, Entry]) -> dict[int, Entry]:
+def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     """These entries, those that other parts have left, and of what is not among them those of the shards themselves.
 
     (The parts of others are gone if one of them joins them at this moment, too.)
     """
     result = dict(entries)
     for name in filter(_PART.fullmatch, job.place.names()):
-        try:
+        with suppress(StorageError, ValidationError):
             part = Part.model_validate_json(job.place.read(name))
-        except (StorageError, ValidationError):
-            continue
-        if part.config_digest == job.config.digest:
-            numbered = ((shard_number(entry.file), entry) for entry in part.shards)
-            result.update((number, entry) for number, entry in numbered if number is not None)
+            if part.config_digest == job.config.digest:
+                result.update((entry.file, entry) for entry in part.shards)
     for number in range(job.manifest.shard_count):
-        if number not in result and (entry := kept_shard(job, number, lambda made: None)):
-            result[number] = entry
+        if shard_name(number) not in result and (entry := kept_shard(job, number, lambda made: None)):
+            result[entry.file] = entry
     return result
 
 
 def _importable(config: Config) -> None:
-    """A dataset's config must say all of it: a function without a name that can be imported cannot be placed."""
+    """A dataset's config must say all of it: a function without a name that can be imported cannot be stored."""
     for i, actor in enumerate(config.actors):
         for name in TRANSFORMATIONS:
             acceleration = getattr(actor, name).acceleration

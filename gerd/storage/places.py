@@ -106,12 +106,9 @@ class Folder:
         return self.path.is_dir()
 
     def names(self) -> set[str]:
-        try:
+        with suppress(MissingError), _reading(str(self.path)):
             return {name for name in os.listdir(self.path) if not is_temporary(name)}
-        except FileNotFoundError:
-            return set()
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+        return set()
 
     def read(self, name: str) -> bytes:
         if self.path.is_file():
@@ -223,11 +220,7 @@ class Bucket:
             return {path.rstrip("/").rpartition("/")[2] for path in system.ls(root, detail=False) if path != root}
         return set()
 
-    def read(self, name: str) -> bytes:
-        with self._system(name, "read") as (system, path):
-            return bytes(system.cat_file(path))
-
-    def read_range(self, name: str, start: int, stop: int) -> bytes:
+    def read(self, name: str, start: int | None = None, stop: int | None = None) -> bytes:
         with self._system(name, "read") as (system, path):
             return bytes(system.cat_file(path, start=start, end=stop))
 
@@ -257,9 +250,7 @@ class _RemoteFile:
 
     def __init__(self, bucket: Bucket, name: str, size: int):
         self.name, self.size = bucket.at(name), size
-        self._block = lru_cache(BLOCKS)(
-            lambda block: bucket.read_range(name, block * BLOCK, min((block + 1) * BLOCK, size))
-        )
+        self._block = lru_cache(BLOCKS)(lambda block: bucket.read(name, block * BLOCK, min((block + 1) * BLOCK, size)))
 
     def read(self, start: int, stop: int) -> bytearray:
         result = bytearray()

@@ -26,7 +26,7 @@ from typing import Any
 from gerd.errors import GerdError
 from gerd.storage.manifest import MANIFEST, Entry
 from gerd.storage.places import Folder
-from gerd.storage.work import Entries, Job, Progress, finish_shard
+from gerd.storage.work import Job, Progress, finish_shard
 from gerd.version import __version__
 
 TASK_SECONDS = 2.0  # how long a worker should be busy with one range
@@ -38,7 +38,7 @@ CONTINUES = "finished shards are kept, and the same command continues"
 
 def finish_on_ray(
     job: Job, numbers: Sequence[int], device: str | None, workers: int | None, progress: Progress
-) -> Entries:
+) -> Iterator[Entry]:
     """Finish the shards `numbers` on the connected cluster, with its GPUs if it has any and `device` is not cpu."""
     import ray
 
@@ -68,7 +68,7 @@ def finish_on_ray(
             fair = max(1, len(waiting) // (2 * max(1, slots)))  # so that no worker is left with a long last range
             size = min(fair, max(1, int(TASK_SECONDS * len(made) / max(seconds, 1e-3))))
             progress(sum(len(entry.recordings) for entry in entries))
-            yield from zip(made, entries, strict=True)
+            yield from entries
 
 
 @contextmanager

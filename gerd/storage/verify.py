@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -96,12 +95,13 @@ def _file_faults(data: Recordings, shards: set[str]) -> list[Fault]:
                 faults.append(Fault(file, DIFFERS))
         except StorageError as error:
             faults.append(_fault(file, error))
-    listed = [entry.file for entry in data.manifest.shards]
+    listed, problem = [entry.file for entry in data.manifest.shards], None
     if not data.manifest.complete:
-        faults.append(Fault(data.place.at(MANIFEST), UNFINISHED))
+        problem = UNFINISHED
     elif len(listed) != data.shard_count or listed != [shard_name(number) for number in range(len(listed))]:
-        message = f"does not list the {data.shard_count} shards of {len(data)} recordings"
-        faults.append(Fault(data.place.at(MANIFEST), message))
+        problem = f"does not list the {data.shard_count} shards of {len(data)} recordings"
+    if problem:
+        faults.append(Fault(data.place.at(MANIFEST), problem))
     strangers = sorted(name for name in shards if shard_number(name) not in range(data.shard_count))
     return faults + [Fault(data.place.at(name), "does not belong to the dataset") for name in strangers]
 
@@ -148,9 +148,6 @@ def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool) 
             ("the background flags differ", ("background",)),
             ("the ground truth differs", ("truth",)),
         ):
-            if any(_bits(getattr(again, name)) != _bits(getattr(recording, name)) for name in fields):
+            stored, made = ([np.asarray(getattr(r, name)).tobytes() for name in fields] for r in (recording, again))
+            if stored != made:
                 yield f"made again, {problem}"
-
-
-def _bits(value: Any) -> bytes:
-    return np.asarray(value).tobytes()

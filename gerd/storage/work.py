@@ -8,7 +8,7 @@ a shard has the same bytes whoever makes it, and it appears under its name only 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,6 @@ BATCH_PIXELS = 2**20  # pixels of all frames simulated together, so that memory 
 GPU_BATCH_PIXELS = 2**24  # the same on a GPU, which needs more to be busy
 
 Progress = Callable[[int], None]  # called with a number of recordings that are done
-Entries = Iterator[tuple[int, Entry]]  # shard number, entry
 
 
 @dataclass(frozen=True)

@@ -288,7 +288,7 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
         (["info", "."], 1, ".: has no manifest.json"),
         (["verify", "nothing"], 1, "nothing: there is no such dataset"),
         (["render", "small.yaml", "out.jpg"], 1, "out.jpg: the file to write must end in one of .gif"),
-        (["render", "small.yaml", "no/out.gif"], 1, "no/out.gif: cannot be written: No such file or directory"),
+        (["render", "small.yaml", "no/out.gif"], 1, "no/out.gif: cannot be written: there is no folder no"),
         (["render", "nothing", "out.gif"], 2, "nothing: cannot be read"),
         (["render", ".", "out.gif"], 1, ".: has no manifest.json"),
         (["render", "small.yaml", "out.gif", "--index", "4294967296"], 1, "index 4294967296"),

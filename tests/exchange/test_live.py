@@ -162,7 +162,7 @@ def test_windows_are_made_no_more_than_two_ahead(recording: gerd.Recording) -> N
     for k in range(5):
         next(sent)
         wait_for(lambda k=k: len(made) > k + live.WINDOWS_AHEAD, "windows to be made ahead")
-        assert len(made) <= k + 2 + live.WINDOWS_AHEAD  # one is sent, and one waits for room
+        assert len(made) == k + 1 + live.WINDOWS_AHEAD
 
 
 def test_an_error_in_the_simulation_arrives(recording: gerd.Recording) -> None:
