@@ -51,7 +51,7 @@ def write_events(path: str | Path, events: Events, *, width: int, height: int, f
         raise StorageError(f"{path}: exists already; give another name")
     with written_whole(path) as temporary:
         chosen.write(temporary, events, width, height)
-        if chosen.read is not None and not _same(chosen.read(temporary, width, height), events):
+        if chosen.read is not None and not np.array_equal(chosen.read(temporary, width, height), events):
             raise GerdError(
                 f"{path}: the {format} file did not read back as it was written, so it was not kept; use evt2 or aedat4"
             )
@@ -88,10 +88,6 @@ def _checked(path: Path, events: Events, width: int, height: int, name: str, cho
     for field in EVENT_DTYPE.fields or ():
         result[field] = events[field]
     return result if (t[1:] >= t[:-1]).all() else result[np.argsort(t, kind="stable")]
-
-
-def _same(written: Events, wanted: Events) -> bool:
-    return len(written) == len(wanted) and all(np.array_equal(written[field], wanted[field]) for field in "xytp")
 
 
 def _package(name: str) -> Any:

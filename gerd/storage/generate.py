@@ -16,7 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ from gerd.storage.manifest import (
     shard_number,
 )
 from gerd.storage.places import Place, place_at
+from gerd.storage.ray_workers import connected, finish_on_ray
 from gerd.storage.recordings import Recordings
 from gerd.storage.work import Job, Progress, kept_shard
 
@@ -77,7 +78,7 @@ def generate(
     if engine == "local":
         check_device(device or "cpu")
     place, alone = place_at(out), part == WHOLE
-    with _engine(engine, address), place.claimed(alone) as certain:
+    with connected(address) if engine == "ray" else nullcontext(), place.claimed(alone) as certain:
         if alone:
             place.tidy()
         try:
@@ -87,8 +88,6 @@ def generate(
             entries = _sound(place, manifest, numbers)
             missing = [number for number in numbers if shard_name(number) not in entries]
             if engine == "ray":
-                from gerd.storage.ray_workers import finish_on_ray
-
                 made = finish_on_ray(job, missing, device, workers, progress)
             else:
                 made = _finish_here(job, missing, workers, progress)
@@ -137,14 +136,6 @@ def _check(
     _importable(config)
     for member in range(min(member_count(config), TRIED_MEMBERS)):
         scenes_of(config, [0], labels(config, member))
-
-
-def _engine(engine: str, address: str | None) -> AbstractContextManager[None]:
-    if engine == "local":
-        return nullcontext()
-    from gerd.storage.ray_workers import connected
-
-    return connected(address)
 
 
 def _begin(config: Config, place: Place, count: int, alone: bool) -> Manifest:

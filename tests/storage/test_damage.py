@@ -37,6 +37,11 @@ SPARE = 512 * 2**20  # bytes of memory that an example may take beyond what the 
 PATIENCE = 120  # seconds after which an example counts as hanging
 
 
+def few_and_many(few: int, many: int = 5000) -> pytest.MarkDecorator:
+    """A test with few examples, and a long one with many."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.long)])
+
+
 class HangError(BaseException):
     """No part of the program may catch this."""
 
@@ -199,7 +204,9 @@ def meaning(data: bytes) -> Any:
         return data
 
 
-def check_bytes(name: str, sound: Path, originals: list[Any], examples: int) -> None:
+@few_and_many(120)
+@pytest.mark.parametrize("name", [shard_name(0), MANIFEST, RESOLVED])
+def test_damaged_bytes(name: str, examples: int, sound: Path, originals: list[Any]) -> None:
     content, refused = (sound / name).read_bytes(), 0
 
     @settings(max_examples=examples)
@@ -212,17 +219,6 @@ def check_bytes(name: str, sound: Path, originals: list[Any], examples: int) -> 
 
     each()
     assert refused > examples // 4
-
-
-@pytest.mark.parametrize("name", [shard_name(0), MANIFEST, RESOLVED])
-def test_damaged_bytes(name: str, sound: Path, originals: list[Any]) -> None:
-    check_bytes(name, sound, originals, 120)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", [shard_name(0), MANIFEST, RESOLVED])
-def test_many_damaged_bytes(name: str, sound: Path, originals: list[Any]) -> None:
-    check_bytes(name, sound, originals, 5000)
 
 
 def with_header(content: bytes, header: Any) -> bytes:
@@ -242,7 +238,8 @@ def accepted_by_safetensors(data: bytes) -> bool:
             return False
 
 
-def check_headers(sound: Path, originals: list[Any], examples: int) -> None:
+@few_and_many(150)
+def test_nonsense_in_headers(examples: int, sound: Path, originals: list[Any]) -> None:
     """The header of a shard, and the JSON in it; what is accepted, safetensors' own reader accepts, too."""
     content = (sound / shard_name(0)).read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
@@ -271,16 +268,8 @@ def check_headers(sound: Path, originals: list[Any], examples: int) -> None:
     assert accepted < examples
 
 
-def test_nonsense_in_headers(sound: Path, originals: list[Any]) -> None:
-    check_headers(sound, originals, 150)
-
-
-@pytest.mark.long
-def test_much_nonsense_in_headers(sound: Path, originals: list[Any]) -> None:
-    check_headers(sound, originals, 5000)
-
-
-def check_manifests(sound: Path, originals: list[Any], examples: int) -> None:
+@few_and_many(100)
+def test_nonsense_in_manifests(examples: int, sound: Path, originals: list[Any]) -> None:
     @settings(max_examples=examples)
     @given(edited(json.loads((sound / MANIFEST).read_text())))
     def each(changed: Any) -> None:
@@ -289,15 +278,6 @@ def check_manifests(sound: Path, originals: list[Any], examples: int) -> None:
         with_file(sound, MANIFEST, data, noticed)
 
     each()
-
-
-def test_nonsense_in_manifests(sound: Path, originals: list[Any]) -> None:
-    check_manifests(sound, originals, 100)
-
-
-@pytest.mark.long
-def test_much_nonsense_in_manifests(sound: Path, originals: list[Any]) -> None:
-    check_manifests(sound, originals, 5000)
 
 
 def test_sizes_that_only_a_bomb_has(sound: Path) -> None:
@@ -445,7 +425,8 @@ def look(text: str) -> str:
     return outcome
 
 
-def check_configs(examples: int) -> None:
+@few_and_many(300, 10_000)
+def test_mutations_of_configs(examples: int) -> None:
     outcomes: dict[str, int] = {}
 
     @settings(max_examples=examples)
@@ -456,12 +437,3 @@ def check_configs(examples: int) -> None:
 
     each()
     assert set(outcomes) >= {"refused", "good"}, outcomes
-
-
-def test_mutations_of_configs() -> None:
-    check_configs(300)
-
-
-@pytest.mark.long
-def test_many_mutations_of_configs() -> None:
-    check_configs(10_000)
