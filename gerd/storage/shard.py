@@ -186,8 +186,8 @@ class Shard:
         low, high = self.event_offsets[row : row + 2].tolist()
         codec, first = Keys(height, width), int(self.truth_offsets[row])
         if stop - start < steps:
-            ends = (step * codec.per_step for step in (start, stop))
-            low, high = [bisect_left(range(high), end, low, high, key=self._key) for end in ends]
+            low = bisect_left(range(high), start * codec.per_step, low, high, key=self._key)
+            high = bisect_left(range(high), stop * codec.per_step, low, high, key=self._key)
         bits = np.unpackbits(self._rows("background", low // 8, -(-high // 8)))
         keys = codec.moved(self._rows("keys", low, high).astype(np.int64), -start)
         inside = not len(keys) or 0 <= keys[0] <= keys[-1] < (stop - start) * codec.per_step

@@ -387,6 +387,22 @@ def test_more_parts_than_shards_and_parts_of_different_cuts(tmp_path: Path, undi
     assert content(folder) == undisturbed
 
 
+def test_what_others_have_left_is_believed_only_if_it_is_of_this_dataset(
+    tmp_path: Path, undisturbed: dict[str, bytes]
+) -> None:
+    """A part of another config, one that is damaged, and one with a shard that is not in the dataset."""
+    gerd.generate(gerd.parse(SMALL), tmp_path, 320, workers=1, part=PARTS[0])
+    sound = json.loads((tmp_path / ".part-1-of-3.json").read_text())
+    wrong = [{"file": shard_name(number), "sha256": "0", "recordings": []} for number in range(9)]
+    for number, content_of_part in enumerate(
+        ({"config_digest": "0" * 64, "shards": wrong}, {**sound, "shards": [*wrong, 7]}, {**sound, "shards": wrong[5:]})
+    ):
+        (tmp_path / f".part-{number}-of-9.json").write_text(json.dumps(content_of_part))
+    for part in PARTS[1:]:
+        gerd.generate(gerd.parse(SMALL), tmp_path, 320, workers=1, part=part)
+    assert content(tmp_path) == undisturbed
+
+
 @pytest.mark.parametrize("recordings", [1, 64, 65, 1000])
 @pytest.mark.parametrize("parts", [1, 2, 3, 40])
 def test_the_parts_are_the_whole(recordings: int, parts: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import pickle
@@ -225,6 +226,15 @@ def test_no_flipped_byte_of_a_shard_gives_a_wrong_recording(tmp_path: Path) -> N
     assert refused > len(places) // 2
 
 
+@pytest.mark.parametrize("keys", [[-1, 5], [5, 3], [5, 5], [5, 3 * 2 * 20 * 10]], ids=str)
+def test_events_that_cannot_be_are_refused_whatever_the_checksum_says(keys: list[int], tmp_path: Path) -> None:
+    config = gerd.parse(TRIANGLE)
+    forged = dataclasses.replace(gerd.simulate(config), keys=np.array(keys), background=np.zeros(2, bool))
+    (tmp_path / "shard").write_bytes(shard_bytes([forged], [0]))
+    with pytest.raises(gerd.StorageError, match="row 0, recording 0, has changed"):
+        shard_of(tmp_path / "shard").recording(0, config)
+
+
 def test_other_recordings_stay_readable(dataset: Path) -> None:
     file = dataset / shard_name(1)
     shard = shard_of(file)
@@ -311,6 +321,9 @@ def test_a_bad_shard_is_named_and_the_others_are_read(damage: str, dataset: Path
     assert all(line.startswith(f"{file}: ") for line in messages.splitlines())
     assert [line for line in faults(dataset) if not line.startswith(f"{file}: ")] == []
     assert faults(dataset)
+    for start in range(5):  # of a part only the order and the range of its events are checked
+        with contextlib.suppress(gerd.StorageError):
+            gerd.Recordings(dataset).window(SHARD_SIZE, start, start + 1)
 
 
 CONFIGS = {

@@ -117,16 +117,26 @@ FORGERIES = {
 }
 
 
+def store(folder: Path, content: bytes, digests: list[str]) -> None:
+    """Put a shard in the place of the first, with a manifest that says so."""
+    (folder / shard_name(0)).write_bytes(content)
+    entry = {"file": shard_name(0), "sha256": hashlib.sha256(content).hexdigest(), "recordings": digests}
+    change_manifest(folder, shards=[entry])
+
+
+def test_a_forged_digest_is_found(tmp_path: Path) -> None:
+    digests = [recording.digest for recording in make(tmp_path, TWO_SHAPES, 1)]
+    content = (tmp_path / shard_name(0)).read_bytes()
+    store(tmp_path, content.replace(bytes.fromhex(digests[1]), bytes(32)), [digests[0], "00" * 32])
+    assert faults(tmp_path) == [f"{tmp_path / shard_name(0)}: recording 1: the events differ from their digest"]
+
+
 @pytest.mark.parametrize("message", FORGERIES)
 def test_regenerate_finds_a_forgery_with_valid_hashes(message: str, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     recordings = list(make(folder, TWO_SHAPES, 3))
     recordings[4] = dataclasses.replace(recordings[4], **FORGERIES[message](recordings[4]))
-    content = shard_bytes(recordings, [0, 1] * 3)
-    (folder / shard_name(0)).write_bytes(content)
-    digests = [recording.digest for recording in recordings]
-    entry = {"file": shard_name(0), "sha256": hashlib.sha256(content).hexdigest(), "recordings": digests}
-    change_manifest(folder, shards=[entry])
+    store(folder, shard_bytes(recordings, [0, 1] * 3), [recording.digest for recording in recordings])
     assert not faults(folder)
     assert faults(folder, regenerate=True) == [f"{folder / shard_name(0)}: recording 4: made again, {message}"]
 
