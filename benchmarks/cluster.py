@@ -29,8 +29,8 @@ import gerd
 from gerd.config.config import Config
 from gerd.storage import ray_workers as engine
 from gerd.storage.generate import generate
+from gerd.storage.manifest import SHARD_SIZE, new_manifest
 from gerd.storage.places import Folder
-from gerd.storage.recordings import SHARD_SIZE
 from gerd.storage.work import Job, make_shard
 
 
@@ -68,8 +68,7 @@ def seconds_each(work: Callable[[int], object], limit: float, clock: Callable[[]
 
 def one_worker(config: Config, folder: Path, limit: float, device: str) -> dict[str, float]:
     """A core or a GPU that makes shard after shard."""
-    store = Folder(folder)
-    job = Job(config, store, 10**9, device)
+    job = Job(config, Folder(folder), new_manifest(config, 10**9), device)
     clock = time.process_time if device == "cpu" else time.perf_counter
     taken = seconds_each(lambda number: make_shard(job, number % 8, lambda made: None), limit, clock)
     size = (folder / "shard-000000.safetensors").stat().st_size
@@ -80,8 +79,7 @@ def one_disk(config: Config, folder: Path, limit: float) -> dict[str, float]:
     """Bytes per second: written and synced, and read with every checksum compared."""
     data = generate(config, folder / "read", 8 * SHARD_SIZE)
     content = (folder / "read" / "shard-000000.safetensors").read_bytes()
-    store = Folder(folder)
-    written = len(content) / seconds_each(lambda number: store.write(f"file-{number % 8}", content), limit)
+    written = len(content) / seconds_each(lambda number: Folder(folder).write(f"file-{number % 8}", content), limit)
     sizes = [file.stat().st_size for file in (folder / "read").glob("shard-*")]
     read = sum(sizes) / len(data) / seconds_each(lambda number: data[number * 67 % len(data)], limit)
     begun = time.perf_counter()

@@ -21,7 +21,7 @@ from pathlib import Path
 import gerd
 from gerd.events.parts import Events
 from gerd.recording.simulate import run, scenes_of
-from gerd.storage.recordings import SHARD_SIZE
+from gerd.storage.manifest import SHARD_SIZE
 
 CONFIG = Path(__file__).parent.parent / "configs" / "bouncing.yaml"
 

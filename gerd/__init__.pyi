@@ -18,7 +18,7 @@ from gerd.recording.simulate import simulate_batch as simulate_batch
 from gerd.recording.simulate import simulate_chunks as simulate_chunks
 from gerd.storage.generate import generate as generate
 from gerd.storage.recordings import Recordings as Recordings
-from gerd.storage.recordings import verify as verify
+from gerd.storage.verify import verify as verify
 from gerd.studies import models as models
 from gerd.training.batch import collate as collate
 from gerd.training.dataset import Dataset as Dataset

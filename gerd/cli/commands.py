@@ -92,7 +92,7 @@ def generate(
     seconds = time.monotonic() - begun
     rate = f", {bar.done} made or checked at {bar.done / seconds:.3g} recordings/s" if bar.done else ""
     size = f"{counted(len(data), 'recording')} in {counted(data.shard_count, 'shard')}"
-    if not data.manifest["complete"]:
+    if not data.manifest.complete:
         size = f"part {shard}, {counted(total, 'recording')}; other parts are still to be made of {size}"
     echo(f"{out}: {size} ({seconds:.1f} s{rate})")
 
@@ -112,7 +112,7 @@ def verify(
     """Check a dataset against its digests; every fault is printed, and the exit code is 1 if there is one."""
     from gerd.cli.progress import Bar
     from gerd.storage.recordings import Recordings
-    from gerd.storage.recordings import verify as inspect
+    from gerd.storage.verify import verify as inspect
 
     sound = True
     with Bar("recordings", len(Recordings(dataset))) as bar:

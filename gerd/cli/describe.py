@@ -21,7 +21,8 @@ from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.recording.simulate import run, scenes_of
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
-from gerd.storage.recordings import MANIFEST, Recordings, shard_name
+from gerd.storage.manifest import MANIFEST, shard_name
+from gerd.storage.recordings import Recordings
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
 SAMPLED_PIXELS = 2**26  # fewer steps if the frame is so large that they would have more pixels than this
@@ -89,11 +90,11 @@ def describe(path: str | Path) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     data = Recordings(path)
     manifest, config = data.manifest, data.config
-    state = "complete" if manifest["complete"] else "not complete: run the same generate command to finish it"
+    state = "complete" if manifest.complete else "not complete: run the same generate command to finish it"
     console.print(f"dataset     {path}, {state}")
-    console.print(f"made by     gerd {manifest['gerd_version']}, format {manifest['format_version']}")
-    console.print(f"config      {manifest['config_digest'][:16]}…, seed {config.seed}")
-    family = f" ({manifest['count']} × {manifest['members']} members of the sweep)" if config.sweep else ""
+    console.print(f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}")
+    console.print(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
+    family = f" ({manifest.count} × {manifest.members} members of the sweep)" if config.sweep else ""
     console.print(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
     for swept, values in config.sweep.items():
         console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
@@ -101,12 +102,12 @@ def describe(path: str | Path) -> None:
     swept = " but for what is swept" if config.sweep else ""
     console.print(f"frame       {sensor.width}×{sensor.height}, {config.steps} steps of {config.step_us} µs{swept}")
     console.print(f"actors      {names or 'none'}")
-    if manifest["complete"]:
-        lengths = np.concatenate([np.diff(data.shard(number).events) for number in range(data.shard_count)])
-        size = sum(data.store.open(shard_name(number)).size for number in range(data.shard_count))
+    if manifest.complete:
+        lengths = np.concatenate([np.diff(data.shard(number).event_offsets) for number in range(data.shard_count)])
+        size = sum(data.place.open(shard_name(number)).size for number in range(data.shard_count))
         spread = f"per recording {lengths.min()} to {lengths.max()}, median {np.median(lengths):g}"
         console.print(f"events      {lengths.sum()}; {spread}")
-        console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.store.at(MANIFEST)}")
+        console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
 
 
 def _shape_name(shape: Any) -> str:

@@ -1,7 +1,7 @@
 """A dataset to files that other tools read: for each recording one file of events, and one of ground truth beside it.
 
     000000.raw, 000001.raw …    recording i of the dataset, in the format asked for
-    000000.truth.jsonl …        its ground truth; `truth.py` says what is in it
+    000000.truth.jsonl …        its ground truth; `truth_lines.py` says what is in it
     export.json                 what was exported, and which file is which recording
 
 The format `frames` gives the grey-level video that the events were made from, for emulators of sensors:
@@ -26,13 +26,13 @@ from gerd.errors import GerdError, StorageError
 from gerd.exchange import truth_lines
 from gerd.exchange.formats import FORMATS, check_installed, format_named, write_events
 from gerd.recording.recording import Recording
-from gerd.storage.recordings import UNFINISHED, Recordings
+from gerd.storage.manifest import UNFINISHED, json_bytes
+from gerd.storage.recordings import Recordings
 from gerd.storage.whole import is_temporary, write_whole, written_whole
 
 FRAMES = "frames"
 INDEX = "export.json"
 PICTURES_AT_ONCE = 64  # steps rendered together
-_SAME = ("config_digest", "gerd_version", "recordings", "format", "levels")  # what an export continues only if equal
 
 
 def export_dataset(
@@ -53,85 +53,79 @@ def export_dataset(
             raise GerdError(f"format {format!r}: allowed are {', '.join((*FORMATS, FRAMES))}")
         check_installed(format)
     data, folder = Recordings(dataset), Path(out)
-    if not data.manifest["complete"]:
+    if not data.manifest.complete:
         raise StorageError(f"{dataset}: {UNFINISHED}")
     about = _begin(data, folder, format, levels)
-    listed = []
-    for position in range(len(data)):
-        recording = data[position]
-        listed.append(_export(recording, folder, f"{position:06d}", format, levels))
+    files = []
+    for position, recording in enumerate(data):
+        files.append(_export(recording, folder, f"{position:06d}", format, levels))
         progress(1)
-    _write_index(folder, {**about, "complete": True, "files": listed})
+    write_whole(folder / INDEX, json_bytes({**about, "complete": True, "files": files}))
     return len(data)
 
 
 def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int]) -> dict[str, Any]:
-    """Claim the folder for this export, or find that it was begun before; what `export.json` says about it."""
-    about = {
-        "what": "recordings exported by gerd",
-        "config_digest": data.manifest["config_digest"],
-        "gerd_version": data.manifest["gerd_version"],
+    """Claim the folder for this export, begun before or not; what `export.json` says about it."""
+    wanted = {
+        "config_digest": data.manifest.config_digest,
+        "gerd_version": data.manifest.gerd_version,
         "recordings": len(data),
         "format": format,
         "levels": list(levels) if format == FRAMES else None,
-        "complete": False,
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.iterdir():
             if is_temporary(file.name):
                 shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
-        found = sorted(file.name for file in folder.iterdir())
+        names = {file.name for file in folder.iterdir()}
     except FileExistsError:
         raise StorageError(f"{folder}: is a file; an export is written into a folder") from None
     except OSError as error:
         raise StorageError(f"{folder}: cannot be used as a folder: {error.strerror or error}") from None
-    if found and INDEX not in found:
+    if names and INDEX not in names:
         raise StorageError(f"{folder}: holds files that are not an export; give an empty or a new folder")
-    if len(found) > 1:
-        there = _index(folder / INDEX)
+    if len(names) > 1:
+        stored = _read_index(folder / INDEX)
         changed = [
-            f"{key} is {there.get(key)} there and {about[key]} here" for key in _SAME if there.get(key) != about[key]
+            f"{key} is {stored.get(key)} there and {value} here"
+            for key, value in wanted.items()
+            if stored.get(key) != value
         ]
         if changed:
             raise StorageError(f"{folder}: holds a different export: {'; '.join(changed)}")
-    _write_index(folder, about)
+    about = {"what": "recordings exported by gerd", **wanted, "complete": False}
+    write_whole(folder / INDEX, json_bytes(about))
     return about
 
 
-def _write_index(folder: Path, about: dict[str, Any]) -> None:
-    write_whole(folder / INDEX, (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode())
-
-
-def _index(file: Path) -> dict[str, Any]:
+def _read_index(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text("utf-8"))
+        index = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise StorageError(f"{file}: cannot be read: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(index, dict):
         raise StorageError(f"{file}: is damaged")
-    return found
+    return index
 
 
 def _export(recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int]) -> dict[str, Any]:
-    """Write one recording, unless it is there already, and say which it is."""
-    label, main = folder / f"{name}.truth.jsonl", folder / name
-    if format != FRAMES:
-        main = folder / f"{name}{format_named(format).suffix}"
+    """Write one recording, if it is not there already; what `export.json` says about it."""
+    suffix = "" if format == FRAMES else format_named(format).suffix
+    main, truth = folder / f"{name}{suffix}", folder / f"{name}.truth.jsonl"
     if not main.exists():
         if format == FRAMES:
             _write_frames(recording, main, levels)
         else:
             write_events(main, recording.events, width=recording.width, height=recording.height, format=format)
-    if not label.exists():
-        about = truth_lines.header(recording, file=main.name, steps=recording.steps, digest=recording.digest)
-        write_whole(label, "".join([about, *truth_lines.lines(recording)]).encode())
-    identity = recording.identity
+    if not truth.exists():
+        header = truth_lines.header(recording, file=main.name, steps=recording.steps, digest=recording.digest)
+        write_whole(truth, "".join([header, *truth_lines.lines(recording)]).encode())
     return {
         "file": main.name,
-        "truth": label.name,
-        "index": identity.index,
-        "labels": identity.labels,
+        "truth": truth.name,
+        "index": recording.identity.index,
+        "labels": recording.identity.labels,
         "events": len(recording),
     }
 

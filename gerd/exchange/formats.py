@@ -3,10 +3,10 @@
 In: a structured array with the fields x, y, t (microseconds) and p (1 ON, 0 OFF), and the sensor's width and height.
 Out: a file that is whole and checked, or none. x counts to the right and y down in every format.
 
-EVT2, EVT3, DAT, AEDAT4 and ES are written by faery, behind a guard, because faery 0.7.1 writes EVT3 coordinates above
-2047 and long pauses in EVT3 wrongly without a word, turns y of ES files upside down, leaves out a line that the DAT
-format requires, and stores a time origin that only faery itself honours unless told not to. So: events are sorted by
-time, what the format cannot hold is refused before anything is written, and the file is read back and compared.
+EVT2, EVT3, DAT, AEDAT4 and ES are written by faery, and checked, because faery 0.7.1 silently writes EVT3 coordinates
+above 2047 and long pauses in EVT3 wrongly, turns y of ES files upside down, leaves out a line that the DAT format
+requires, and by default stores a time origin that only faery itself honours. So events are sorted by time, what the
+format cannot hold is refused before anything is written, and the file is read back and compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Format:
     suffix: str
     about: str
     write: Callable[[Path, Events, int, int], None]
-    read: Callable[[Path, int, int], Events] | None = None  # for comparison with what was to be written
+    read: Callable[[Path, int, int], Events] | None = None  # to compare the file with the events
     side: int = 2**15  # pixels: the largest width and height
     until: int = 2**63  # microseconds: times are below
 
@@ -51,7 +51,7 @@ def write_events(path: str | Path, events: Events, *, width: int, height: int, f
         raise StorageError(f"{path}: exists already; give another name")
     with written_whole(path) as temporary:
         chosen.write(temporary, events, width, height)
-        if chosen.read is not None and not _same(chosen.read(temporary, width, height), events):
+        if chosen.read is not None and not np.array_equal(chosen.read(temporary, width, height), events):
             raise GerdError(
                 f"{path}: the {format} file did not read back as it was written, so it was not kept; use evt2 or aedat4"
             )
@@ -77,8 +77,8 @@ def _checked(path: Path, events: Events, width: int, height: int, name: str, cho
     for field, size in (("x", width), ("y", height)):
         values = events[field]
         if len(values) and not 0 <= values.min() <= values.max() < size:
-            found = f"{values.min()} to {values.max()}"
-            raise GerdError(f"{path}: {field} of the events is {found}; allowed is 0 to {size - 1}")
+            spread = f"{values.min()} to {values.max()}"
+            raise GerdError(f"{path}: {field} of the events is {spread}; allowed is 0 to {size - 1}")
     t = events["t"]
     if len(t) and not 0 <= t.min() <= t.max() < chosen.until:
         raise GerdError(
@@ -90,10 +90,6 @@ def _checked(path: Path, events: Events, width: int, height: int, name: str, cho
     return result if (t[1:] >= t[:-1]).all() else result[np.argsort(t, kind="stable")]
 
 
-def _same(found: Events, wanted: Events) -> bool:
-    return len(found) == len(wanted) and all(np.array_equal(found[field], wanted[field]) for field in "xytp")
-
-
 def _package(name: str) -> Any:
     try:
         return import_module(name)
@@ -103,12 +99,12 @@ def _package(name: str) -> Any:
 
 def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: str, version: str | None = None) -> None:
     faery = _package("faery")
-    given = np.empty(len(events), faery.EVENTS_DTYPE)
-    given["t"], given["x"], given["on"] = events["t"], events["x"], events["p"]
-    given["y"] = height - 1 - events["y"] if kind == "es" else events["y"]  # faery turns it back
+    theirs = np.empty(len(events), faery.EVENTS_DTYPE)
+    theirs["t"], theirs["x"], theirs["on"] = events["t"], events["x"], events["p"]
+    theirs["y"] = height - 1 - events["y"] if kind == "es" else events["y"]  # faery turns it back
     try:
         faery.file_encoder.events_to_file(
-            [given],
+            [theirs],
             path,
             dimensions=(width, height),
             version=version,
@@ -128,9 +124,9 @@ def _read_faery(path: Path, width: int, height: int, *, kind: str, version: str 
         path, dimensions_fallback=(width, height), version_fallback=version, file_type=kind
     )
     parts = [part.copy() for part in stream]
-    found = np.concatenate(parts) if parts else np.empty(0, faery.EVENTS_DTYPE)
-    result = np.empty(len(found), EVENT_DTYPE)
-    result["t"], result["x"], result["y"], result["p"] = found["t"], found["x"], found["y"], found["on"]
+    theirs = np.concatenate(parts) if parts else np.empty(0, faery.EVENTS_DTYPE)
+    result = np.empty(len(theirs), EVENT_DTYPE)
+    result["t"], result["x"], result["y"], result["p"] = theirs["t"], theirs["x"], theirs["y"], theirs["on"]
     if kind == "es":
         result["y"] = height - 1 - result["y"]
     return result

@@ -8,8 +8,8 @@ Where events can go, and how they look there:
               y in the bits 0-14, p in bit 15, x in the bits 16-30, and bit 31 set; at most 512 bytes to a packet
 
 An event is sent when its time has come, never before. Memory stays bounded: windows are simulated at most two ahead,
-and a receiver that does not read makes the sender wait. What falls behind by more than LATE is reported, and the clock
-is put back by as much, so that the events of the meantime come at their pace and not all at once.
+and a receiver that does not read makes the sender wait. When sending falls behind by more than LATE, this is reported,
+and all later events are sent that much later: they come at their pace and not all at once.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import queue
 import socket
 import stat
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,6 @@ TICK = 1_000  # microseconds: shorter steps are sent together
 WINDOW = 100_000  # microseconds that are simulated at a time
 LARGEST_WINDOW = 4096  # steps
 WINDOWS_AHEAD = 2
-PACKET_BYTES = {"aestream": 512, "binary": 1300}  # AEStream reads so many; an Ethernet frame holds so many
 BURST = 16  # packets sent at once; the rest of a step is spread over its duration
 AESTREAM_PORT = 3333
 
@@ -51,15 +50,15 @@ BINARY_DTYPE = np.dtype([("t", "<u8"), ("x", "<u2"), ("y", "<u2"), ("p", "u1")])
 
 
 @dataclass
-class Clock:
-    """Waits until it is time for an event; the time of the events runs `speed` times as fast as real time."""
+class Pace:
+    """Waits until it is time for an event; recorded time runs `speed` times as fast as real time."""
 
     speed: float
     report: Callable[[str], None]
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    began: float | None = None  # the first time that `wait` was asked for
-    behind: float = 0.0  # seconds by which the clock was put back, all together
+    began: float | None = None  # when `wait` was called first
+    behind: float = 0.0  # seconds of all delays together
     _zero: float = field(default=0.0, repr=False)  # when t = 0 was, or would have been
 
     def wait(self, t: float) -> None:
@@ -76,30 +75,13 @@ class Clock:
             self.report(f"at t = {t / 1e6:.3f} s: {-early:.2f} s behind real time; going on from there")
 
 
-class Sink(Protocol):
-    """Where events go."""
-
-    @property
-    def at_once(self) -> int | None:
-        """How many events may be sent together; more of them are spread over the step."""
-
-    def begin(self) -> None:
-        """Send what comes before all events."""
-
-    def send(self, events: NDArray[Any]) -> None: ...
-
-
 @dataclass(frozen=True)
 class Pipe:
-    """A file descriptor: standard output, a file, a named pipe. Unbuffered: what is sent is gone."""
+    """A file descriptor: standard output, a file or a named pipe. Nothing is buffered."""
 
     descriptor: int
     format: str
-    at_once: int | None = None
-
-    def begin(self) -> None:
-        if self.format == "csv":
-            self.write(CSV_HEADER)
+    at_once: int | None = None  # how many events may be sent together; more of them are spread over the step
 
     def send(self, events: NDArray[Any]) -> None:
         self.write(csv_lines(events) if self.format == "csv" else binary(events))
@@ -112,27 +94,20 @@ class Pipe:
 
 @dataclass(frozen=True)
 class Udp:
-    """Packets to a host and a port. Nobody says whether they arrive."""
+    """Packets to a host and a port; whether they arrive is not known."""
 
     socket: socket.socket
     address: Any
-    format: str
+    encode: Callable[[NDArray[Any]], bytes]
+    in_packet: int  # events
 
     @property
     def at_once(self) -> int:
-        return BURST * self._in_packet
-
-    @property
-    def _in_packet(self) -> int:
-        return PACKET_BYTES[self.format] // (4 if self.format == "aestream" else BINARY_DTYPE.itemsize)
-
-    def begin(self) -> None:
-        pass
+        return BURST * self.in_packet
 
     def send(self, events: NDArray[Any]) -> None:
-        encode = aestream if self.format == "aestream" else binary
-        for start in range(0, len(events), self._in_packet):
-            self.socket.sendto(encode(events[start : start + self._in_packet]), self.address)
+        for start in range(0, len(events), self.in_packet):
+            self.socket.sendto(self.encode(events[start : start + self.in_packet]), self.address)
 
 
 def binary(events: NDArray[Any]) -> bytes:
@@ -147,8 +122,12 @@ def aestream(events: NDArray[Any]) -> bytes:
     return ((x | 0x8000) << 16 | p << 15 | y).astype("<u4").tobytes()
 
 
+# How events are put into packets, and how many: AEStream reads 512 bytes; 1300 bytes fit into an Ethernet frame.
+PACKETS = {"aestream": (aestream, 512 // 4), "binary": (binary, 1300 // BINARY_DTYPE.itemsize)}
+
+
 @contextmanager
-def opened(to: str, format: str | None) -> Iterator[Sink]:
+def opened(to: str, format: str | None) -> Iterator[Pipe | Udp]:
     """The receiver that `to` names: `-` for standard output, `udp://HOST:PORT`, or a file or pipe."""
     if to.startswith("udp://"):
         with _udp(to, format or "aestream") as sink:
@@ -164,8 +143,8 @@ def opened(to: str, format: str | None) -> Iterator[Sink]:
 
 @contextmanager
 def _udp(to: str, format: str) -> Iterator[Udp]:
-    if format not in PACKET_BYTES:
-        raise GerdError(f"format {format!r} to {to}: allowed are {', '.join(PACKET_BYTES)}")
+    if format not in PACKETS:
+        raise GerdError(f"format {format!r} to {to}: allowed are {', '.join(PACKETS)}")
     host, _, port = to.removeprefix("udp://").rstrip("/").rpartition(":")
     if not host and not port.isdecimal():
         host, port = port, str(AESTREAM_PORT)
@@ -176,7 +155,7 @@ def _udp(to: str, format: str) -> Iterator[Udp]:
     except OSError as error:
         raise GerdError(f"{to}: there is no such host: {error.strerror or error}") from None
     with socket.socket(family, kind, protocol) as opened:
-        yield Udp(opened, address, format)
+        yield Udp(opened, address, *PACKETS[format])
 
 
 @contextmanager
@@ -229,8 +208,9 @@ def send(
 ) -> Sent:
     """Send a recording in real time until it ends, the receiver closes its pipe, or Ctrl-C is pressed.
 
-    `to` is `-` for standard output, `udp://HOST:PORT`, or a file or pipe, and so is `truth_to`, but for UDP. `speed` 2
-    is twice as fast as real time, infinity as fast as the receiver reads. `report` is told when sending falls behind.
+    `to` is `-` for standard output, `udp://HOST:PORT`, or a file or pipe; `truth_to` the same without UDP. `speed` 2 is
+    twice as fast as real time, infinity as fast as the receiver reads. `report` is called with a message when sending
+    falls behind.
     """
     if not speed > 0:
         raise GerdError(f"speed {speed}: allowed is a number above 0, or inf")
@@ -240,21 +220,22 @@ def send(
         )
     if to == truth_to:
         raise GerdError(f"{to}: events and ground truth cannot go to the same place")
-    clock = Clock(speed, report)
+    pace = Pace(speed, report)
     steps = events = 0
     with opened(to, format) as sink, _recorder(truth_to) as record:
         windows = windows_of(source, index, loop=loop, endless=endless, speed=speed)
         try:
-            sink.begin()
-            with closing(play(windows, sink, clock, record)) as sending:
+            if isinstance(sink, Pipe) and sink.format == "csv":
+                sink.write(CSV_HEADER)
+            with closing(play(windows, sink, pace, record)) as sending:
                 for more_steps, more_events in sending:
                     steps, events = steps + more_steps, events + more_events
         except (KeyboardInterrupt, BrokenPipeError):
             pass
         except OSError as error:
             raise GerdError(f"{to}: cannot be sent: {error.strerror or error}") from None
-    seconds = 0.0 if clock.began is None else clock.now() - clock.began
-    return Sent(steps, events, seconds, clock.behind)
+    seconds = 0.0 if pace.began is None else pace.now() - pace.began
+    return Sent(steps, events, seconds, pace.behind)
 
 
 @contextmanager
@@ -273,8 +254,8 @@ def windows_of(
 
     The time goes on from one round to the next.
     """
-    pace = speed if speed != math.inf else 1.0
-    chunk = max(1, min(LARGEST_WINDOW, round(WINDOW * pace / source.step_us)))
+    window_us = WINDOW * (speed if speed != math.inf else 1.0)
+    chunk = max(1, min(LARGEST_WINDOW, round(window_us / source.step_us)))
     for number in itertools.count():
         once: Iterable[Recording] = (
             (source,) if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)
@@ -286,11 +267,11 @@ def windows_of(
 
 
 def play(
-    windows: Iterable[Recording], sink: Sink, clock: Clock, record: Callable[[bytes], None] | None = None
+    windows: Iterable[Recording], sink: Pipe | Udp, pace: Pace, record: Callable[[bytes], None] | None = None
 ) -> Generator[tuple[int, int]]:
     """Send the events of each window at their time; yields the number of steps and of events sent.
 
-    `record` is given the ground truth, a line of JSON about the recording and one for each step.
+    `record` is called with the ground truth: a line of JSON about the recording, then one for each step.
     """
     events_before = 0
     for number, window in enumerate(_ahead(windows)):
@@ -299,55 +280,34 @@ def play(
         if record is not None and number == 0:
             record(truth_lines.header(window).encode())
         together = window.steps
-        if clock.speed != math.inf:
-            together = max(1, math.ceil(TICK * clock.speed / window.step_us))
+        if pace.speed != math.inf:
+            together = max(1, math.ceil(TICK * pace.speed / window.step_us))
         for begin in range(0, window.steps, together):
             end = min(begin + together, window.steps)
             low, high = window.codec.bounds(window.keys, [begin, end])
             t = (window.first + end - 1) * window.step_us
-            _send(events[low:high], t, (end - begin) * window.step_us, sink, clock)
+            _send(events[low:high], t, (end - begin) * window.step_us, sink, pace)
             if record is not None:
                 record("".join(itertools.islice(lines, end - begin)).encode())
             yield end - begin, int(high - low)
         events_before += len(events)
 
 
-def _send(events: NDArray[Any], t: int, duration: int, sink: Sink, clock: Clock) -> None:
+def _send(events: NDArray[Any], t: int, duration: int, sink: Pipe | Udp, pace: Pace) -> None:
     """The events of some steps up to the one at `t`, in pieces spread over their duration if there are many."""
     at_once = sink.at_once or max(1, len(events))
     for start in range(0, max(1, len(events)), at_once):
-        clock.wait(t + duration * start / max(1, len(events)))
+        pace.wait(t + duration * start / max(1, len(events)))
         sink.send(events[start : start + at_once])
 
 
 def _ahead(windows: Iterable[Recording]) -> Iterator[Recording]:
     """The same windows, made by a thread while earlier ones are sent."""
-    made: queue.Queue[Recording | BaseException | None] = queue.Queue(WINDOWS_AHEAD)
-    ended = threading.Event()
-
-    def make() -> None:
-        last: BaseException | None = None
-        try:
-            for window in windows:
-                _put(made, window, ended)
-                if ended.is_set():
-                    return
-        except BaseException as error:
-            last = error
-        _put(made, last, ended)
-
-    threading.Thread(target=make, daemon=True).start()
+    source, thread = iter(windows), ThreadPoolExecutor(1)
     try:
-        while (item := made.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+        coming = deque(thread.submit(next, source, None) for _ in range(WINDOWS_AHEAD))
+        while (window := coming.popleft().result()) is not None:
+            coming.append(thread.submit(next, source, None))
+            yield window
     finally:
-        ended.set()
-
-
-def _put(made: queue.Queue[Any], item: Any, ended: threading.Event) -> None:
-    while not ended.is_set():
-        with suppress(queue.Full):
-            made.put(item, timeout=0.1)
-            return
+        thread.shutdown(wait=False, cancel_futures=True)

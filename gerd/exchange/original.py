@@ -29,7 +29,7 @@ from gerd.recording.recording import EVENT_DTYPE
 if TYPE_CHECKING:
     import torch
 
-WHAT = "is not a file of gerd 0.5.1"
+FOREIGN = "is not a file of gerd 0.5.1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +62,15 @@ class OriginalRecording:
 
 
 def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording:
-    """The recording in a `.dat` file of gerd 0.5.1, which has no time of its own: `step_us` is that of a step."""
+    """The recording in a `.dat` file of gerd 0.5.1; the file does not say how long a step is, so `step_us` does."""
     if step_us < 1:
         raise StorageError(f"step_us {step_us}: allowed is 1 or more")
     images, labels = _loaded(Path(path))
     steps, channels, width, height = images.shape
-    place = images.coalesce()
-    step, channel, x, y = place.indices()[:, place.values() != 0].numpy()
-    for found, size in ((step, steps), (channel, channels), (x, width), (y, height)):
-        if len(found) and not 0 <= found.min() <= found.max() < size:
+    images = images.coalesce()
+    step, channel, x, y = images.indices()[:, images.values() != 0].numpy()
+    for values, size in ((step, steps), (channel, channels), (x, width), (y, height)):
+        if len(values) and not 0 <= values.min() <= values.max() < size:
             raise StorageError(f"{path}: is damaged: it has events outside its frame")
     order = np.lexsort((channel, x, y, step))
     events = np.empty(len(order), EVENT_DTYPE)
@@ -93,13 +93,13 @@ def _loaded(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
         content = torch.load(data, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, LookupError, ValueError, TypeError) as error:
         why = (str(error) or type(error).__name__).splitlines()[0][:200]
-        raise StorageError(f"{path}: {WHAT}, or is damaged: {why}") from None
+        raise StorageError(f"{path}: {FOREIGN}, or is damaged: {why}") from None
     if not (isinstance(content, list | tuple) and len(content) == 2 and all(map(torch.is_tensor, content))):
-        raise StorageError(f"{path}: {WHAT}: it does not hold a list of two tensors")
+        raise StorageError(f"{path}: {FOREIGN}: it does not hold a list of two tensors")
     images, labels = content
     sparse = images.layout == torch.sparse_coo and images.dim() == images.sparse_dim() == 4
     if not sparse or images.shape[1] not in (1, 2):
-        raise StorageError(f"{path}: {WHAT}: its first tensor is not sparse (steps, 1 or 2, x, y)")
+        raise StorageError(f"{path}: {FOREIGN}: its first tensor is not sparse (steps, 1 or 2, x, y)")
     if labels.dim() != 3 or labels.shape[0] != images.shape[0] or labels.shape[2] != 2:
-        raise StorageError(f"{path}: {WHAT}: its second tensor is not (steps, shapes, 2)")
+        raise StorageError(f"{path}: {FOREIGN}: its second tensor is not (steps, shapes, 2)")
     return images, labels

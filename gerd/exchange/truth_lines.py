@@ -15,6 +15,7 @@ import numpy as np
 from gerd.geometry.trajectory import PARAMETERS
 from gerd.recording.recording import Recording
 
+MATRICES = ("T", "T_velocity", "T_acceleration")
 MEANING = {
     "t": "microseconds; the events of a step have this time",
     "first_event, events": "the step's events: where they begin in the recording's list of events, and how many",
@@ -61,24 +62,14 @@ def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:
 
 def _line(recording: Recording, step: int, boxes: list[Any], low: int, high: int, first_event: int) -> str:
     number = recording.first + step
-    derivatives = (recording.T, recording.T_velocity, recording.T_acceleration)
     actors = []
     for actor in range(recording.actors):
         value, velocity, acceleration = (
             dict(zip(PARAMETERS, row, strict=True)) for row in recording.truth[step, actor].tolist()
         )
-        T, T_velocity, T_acceleration = (matrix[step, actor].tolist() for matrix in derivatives)
-        actors.append(
-            {
-                **value,
-                "velocity": velocity,
-                "acceleration": acceleration,
-                "T": T,
-                "T_velocity": T_velocity,
-                "T_acceleration": T_acceleration,
-                "box": boxes[actor],
-            }
-        )
+        matrices = {name: getattr(recording, name)[step, actor].tolist() for name in MATRICES}
+        derivatives = {"velocity": velocity, "acceleration": acceleration}
+        actors.append({**value, **derivatives, **matrices, "box": boxes[actor]})
     about = {
         "step": number,
         "t": number * recording.step_us,

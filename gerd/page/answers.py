@@ -41,7 +41,7 @@ from gerd.geometry.trajectory import PARAMETERS, ROTATION
 from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
-from gerd.storage.recordings import Recordings, shard_positions
+from gerd.storage.recordings import Recordings
 from gerd.storage.whole import write_whole
 
 MOST_PIXELS = 2**28  # of all steps together, warm-up included: the page is to answer at once
@@ -249,11 +249,11 @@ def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
         try:
             shard = data.shard(number)
             for row in range(len(shard)):
-                events = int(shard.events[row + 1] - shard.events[row])
+                events = int(shard.event_offsets[row + 1] - shard.event_offsets[row])
                 yield _Row(int(shard.index[row]), shard.labels[row], events, shard.truth(row)[0])
         except StorageError:  # the page says why when the row is clicked
-            for position in shard_positions(number, len(data)):
-                index, member = divmod(position, data.manifest["members"])
+            for position in data.manifest.positions(number):
+                index, member = divmod(position, data.manifest.members)
                 yield _Row(index, labels(data.config, member))
 
 

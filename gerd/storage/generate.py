@@ -1,9 +1,9 @@
 """Config to dataset: says what there is to make, has it made shard by shard, and writes the manifest.
 
 A shard is the unit of work. It appears under its name only when it is whole, so whatever a killed run has left is
-either a finished shard or nothing; starting again makes the missing ones. Who makes which shard does not show: the
-processes of this machine (`pool.py`), the workers of a Ray cluster (`cluster.py`) or independent commands that make a
-part each. The files are byte for byte the same as after one undisturbed run.
+either a finished shard or nothing; starting again makes the missing ones. Shards are made by processes of this machine
+(`local.py`), by the workers of a Ray cluster (`ray_workers.py`) or by independent commands that make a part each. The
+files are byte for byte the same, whoever makes them and after any number of interruptions.
 
 Independent commands do not wait for each other. Each writes the entries of its part into a file of its own, and the
 one that then finds all shards in place joins them; if two find that at the same instant, they write the same bytes.
@@ -11,40 +11,42 @@ one that then finds all shards in place joins them; if two find that at the same
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
-from gerd.recording.recording import FORMAT_VERSION
 from gerd.recording.simulate import check_device, scenes_of
 from gerd.storage.local import finish_in_processes
-from gerd.storage.places import Store, store_at
-from gerd.storage.recordings import (
-    CONFIG,
+from gerd.storage.manifest import (
     MANIFEST,
     RESOLVED,
     SHARD_SIZE,
-    Recordings,
+    Entry,
+    Manifest,
+    Part,
+    config_files,
     file_digest,
-    is_entry,
-    json_bytes,
+    new_manifest,
     read_manifest,
     shard_name,
     shard_number,
 )
-from gerd.storage.work import Entries, Entry, Job, Progress, kept_shard
-from gerd.version import __version__
+from gerd.storage.places import Place, place_at
+from gerd.storage.ray_workers import connected, finish_on_ray
+from gerd.storage.recordings import Recordings
+from gerd.storage.work import Job, Progress, kept_shard
 
 BYTES_OF_TRUTH = 3 * 6 * 8  # of an actor at one step
 MOST_BYTES = 2**35  # of a shard's ground truth
@@ -68,44 +70,42 @@ def generate(
     """Write recordings 0 … count - 1 (with all members of a sweep) as a dataset into `out`, a folder or a URL.
 
     Continues what an interrupted call has left; refuses a place that holds something else. `engine` is who does the
-    work: `local`, `workers` processes (as many as there are cores unless told, and one if the device is not the CPU),
-    or `ray`, the cluster at `address`, on its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such
+    work: `local`, `workers` processes (None: as many as there are cores, and one if the device is not the CPU), or
+    `ray`, the cluster at `address`, on its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such
     calls, in any order and on any machines, make one dataset, which is complete when the last of them has ended.
     `progress` is called with the number of recordings just made.
     """
     _check(config, count, workers, engine, address, part)
     if engine == "local":
         check_device(device or "cpu")
-    store = store_at(out)
-    alone = part == WHOLE
-    with _engine(engine, address), store.claimed(alone) as certain:
+    place, alone = place_at(out), part == WHOLE
+    with connected(address) if engine == "ray" else nullcontext(), place.claimed(alone) as certain:
         if alone:
-            store.tidy()
+            place.tidy()
         try:
-            manifest = _begin(config, store, count, certain)
-            job = Job(config, store, manifest["count"] * manifest["members"], device or "cpu")
-            numbers = range(part[0] - 1, job.shards, part[1])
-            entries = _sound(store, manifest, numbers)
-            missing = [number for number in numbers if number not in entries]
+            manifest = _begin(config, place, count, certain)
+            job = Job(config, place, manifest.model_copy(update={"shards": ()}), device or "cpu")
+            numbers = range(part[0] - 1, manifest.shard_count, part[1])
+            entries = _sound(place, manifest, numbers)
+            missing = [number for number in numbers if shard_name(number) not in entries]
             if engine == "ray":
-                from gerd.storage.ray_workers import finish_on_ray
-
-                entries.update(finish_on_ray(job, missing, device, workers, progress))
+                made = finish_on_ray(job, missing, device, workers, progress)
             else:
-                entries.update(_finish_here(job, missing, workers, progress))
+                made = _finish_here(job, missing, workers, progress)
+            entries.update((entry.file, entry) for entry in made)
             _complete(job, manifest, entries, part)
         finally:
             if alone:
-                store.tidy()
+                place.tidy()
     return Recordings(out)
 
 
 def parse_part(text: str) -> tuple[int, int]:
     """A part as it is written, I/N."""
-    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
+    part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    if not part or not 1 <= int(part[1]) <= int(part[2]):
         raise GerdError(f"--shard {text}: allowed is I/N with I from 1 to N, such as 3/10 for the third of ten parts")
-    return int(found[1]), int(found[2])
+    return int(part[1]), int(part[2])
 
 
 def recordings_of_part(recordings: int, part: tuple[int, int]) -> int:
@@ -139,150 +139,121 @@ def _check(
         scenes_of(config, [0], labels(config, member))
 
 
-def _engine(engine: str, address: str | None) -> AbstractContextManager[None]:
-    if engine == "local":
-        return nullcontext()
-    from gerd.storage.ray_workers import connected
-
-    return connected(address)
-
-
-def _begin(config: Config, store: Store, count: int, alone: bool) -> dict[str, Any]:
-    """The manifest of the dataset, found in the store or written into it before anything else."""
-    files = {CONFIG: config.text.encode(), RESOLVED: json_bytes(config.resolved())}
-    manifest: dict[str, Any] = {
-        "format": "gerd",
-        "format_version": FORMAT_VERSION,
-        "gerd_version": __version__,
-        "config_digest": config.digest,
-        "seed": config.seed,
-        "count": count,
-        "members": member_count(config),
-        "sweep": {path: list(values) for path, values in config.resolved()["sweep"].items()},
-        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
-        "complete": False,
-        "shards": [],
-    }
-    names = store.names()
+def _begin(config: Config, place: Place, count: int, alone: bool) -> Manifest:
+    """The manifest of the dataset, read from its place or written there before anything else."""
+    manifest = wanted = new_manifest(config, count)
+    names = place.names()
     if names and MANIFEST not in names:
-        raise StorageError(f"{store}: holds files that are not a GERD dataset; give an empty or a new folder")
-    found = read_manifest(store) if names else None
-    if found is not None:
-        differences = _differences(found, manifest, store, config)
-        same_text = found["files"] == manifest["files"]
-        if not (alone or same_text or found["complete"] or differences):  # another run relies on its own text
+        raise StorageError(f"{place}: holds files that are not a GERD dataset; give an empty or a new folder")
+    if names:
+        stored = read_manifest(place)
+        same_text = stored.files == wanted.files
+        differences = _differences(stored, wanted, place, config)
+        if not (alone or same_text or stored.complete or differences):  # another run relies on its own text
             differences = ["the text of the config differs, although it means the same"]
-        begun = found["complete"] or any(name.startswith("shard-") for name in names)
+        begun = stored.complete or any(name.startswith("shard-") for name in names)
         if differences and (begun or not alone):
-            raise StorageError(f"{store}: holds a different dataset: {'; '.join(differences)}")
-        if found["complete"] or (same_text and not differences):
-            manifest = found
-    if manifest is not found:
-        store.write(MANIFEST, json_bytes(manifest))
-    for name, data in files.items():
-        ours = manifest["files"].get(name) == hashlib.sha256(data).hexdigest()
-        if ours and (name not in names or store.read(name) != data):
-            store.write(name, data)
+            raise StorageError(f"{place}: holds a different dataset: {'; '.join(differences)}")
+        if stored.complete or (same_text and not differences):
+            manifest = stored
+    if manifest is wanted:
+        place.write(MANIFEST, manifest.to_bytes())
+    for name, data in config_files(config).items():
+        ours = manifest.files.get(name) == wanted.files[name]
+        if ours and (name not in names or place.read(name) != data):
+            place.write(name, data)
     return manifest
 
 
-def _differences(found: dict[str, Any], wanted: dict[str, Any], store: Store, config: Config) -> list[str]:
-    """What sets the dataset in `store` apart from the one that is asked for."""
+def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Config) -> list[str]:
+    """What sets the dataset at `place` apart from the one that is asked for."""
     differences = [
-        f"{key} is {found[key]} there and {wanted[key]} here"
+        f"{key} is {getattr(stored, key)} there and {getattr(wanted, key)} here"
         for key in ("count", "gerd_version")
-        if found[key] != wanted[key]
+        if getattr(stored, key) != getattr(wanted, key)
     ]
-    if found["config_digest"] != wanted["config_digest"]:
+    if stored.config_digest != wanted.config_digest:
         try:
-            there = json.loads(store.read(RESOLVED))
+            stored_config = json.loads(place.read(RESOLVED))
         except (StorageError, ValueError, RecursionError):
-            there = None
-        changed = list(_changes(there, json.loads(json_bytes(config.resolved())), "")) if there else []
+            stored_config = None
+        changed = list(_changes(stored_config, json.loads(config_files(config)[RESOLVED]), "")) if stored_config else []
         differences += changed[:5] or ["the config differs"]
         if len(changed) > 5:
             differences.append(f"and {len(changed) - 5} more")
     return differences
 
 
-def _changes(there: Any, here: Any, path: str) -> Iterator[str]:
-    if isinstance(there, dict) and isinstance(here, dict):
-        for key in {**there, **here}:
-            yield from _changes(there.get(key), here.get(key), f"{path}.{key}".lstrip("."))
-    elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
-        for i, (a, b) in enumerate(zip(there, here, strict=True)):
+def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
+    if isinstance(stored, dict) and isinstance(wanted, dict):
+        for key in {**stored, **wanted}:
+            yield from _changes(stored.get(key), wanted.get(key), f"{path}.{key}".lstrip("."))
+    elif isinstance(stored, list) and isinstance(wanted, list) and len(stored) == len(wanted):
+        for i, (a, b) in enumerate(zip(stored, wanted, strict=True)):
             yield from _changes(a, b, f"{path}.{i}")
-    elif there != here:
-        yield f"{path} is {shorten(there)} there and {shorten(here)} here"
+    elif stored != wanted:
+        yield f"{path} is {shorten(stored)} there and {shorten(wanted)} here"
 
 
-def _sound(store: Store, manifest: dict[str, Any], numbers: Sequence[int]) -> dict[int, Entry]:
-    """Of a complete dataset, the entries of the shards `numbers` that are still as they were written."""
+def _sound(place: Place, manifest: Manifest, numbers: Sequence[int]) -> dict[str, Entry]:
+    """The entries, by name, of those shards `numbers` that the manifest lists and that are as they were written."""
     result = {}
-    for number, entry in enumerate(manifest["shards"] if manifest["complete"] else ()):
-        if number not in numbers or entry["file"] != shard_name(number):
-            continue
-        try:
-            if file_digest(store.open(entry["file"])) == entry["sha256"]:
-                result[number] = entry
-        except StorageError:
-            continue
+    for entry in manifest.shards:
+        with suppress(StorageError):
+            if shard_number(entry.file) in numbers and file_digest(place.open(entry.file)) == entry.sha256:
+                result[entry.file] = entry
     return result
 
 
-def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress: Progress) -> Entries:
-    """By processes of this machine; a store that lives in the memory of this process cannot be shared with others."""
+def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress: Progress) -> Iterator[Entry]:
+    """By processes of this machine; a place in the memory of this process cannot be shared with others."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if str(job.store).startswith("memory:"):
+    if str(job.place).startswith("memory:"):
         workers = 1
     workers = workers or (cores if job.device == "cpu" else 1)
     return finish_in_processes(job, numbers, min(workers, max(1, len(numbers))), progress)
 
 
-def _complete(job: Job, manifest: dict[str, Any], entries: dict[int, Entry], part: tuple[int, int]) -> None:
+def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tuple[int, int]) -> None:
     """Write the manifest that lists all shards, unless some are still to be made by others; never one with holes."""
-    store = job.store
-    if part != WHOLE and not manifest["complete"]:
-        mine = {"config_digest": job.config.digest, "shards": list(entries.values())}
-        store.write(f".part-{part[0]}-of-{part[1]}.json", json_bytes(mine))
-    names, numbers = store.names(), range(job.shards)
-    gone = [shard_name(number) for number in entries if shard_name(number) not in names]
-    if gone:
+    place = job.place
+    if part != WHOLE and not manifest.complete:
+        made = Part(config_digest=job.config.digest, shards=tuple(entries.values()))
+        place.write(f".part-{part[0]}-of-{part[1]}.json", made.to_bytes())
+    names, numbers = place.names(), range(manifest.shard_count)
+    if gone := entries.keys() - names:
         message = "was written by a worker, but is not there; the folder must be one that all machines share"
-        raise StorageError(f"{store.at(gone[0])}: {message}")
+        raise StorageError(f"{place.at(min(gone))}: {message}")
     if not all(shard_name(number) in names for number in numbers):
         return  # whoever makes the last shard will come here, too
-    now = read_manifest(store)
-    if any(now[key] != manifest[key] for key in ("config_digest", "count", "gerd_version")):
-        raise StorageError(f"{store}: another run has begun a different dataset here at the same time")
+    now = read_manifest(place)
+    if any(getattr(now, key) != getattr(manifest, key) for key in ("config_digest", "count", "gerd_version")):
+        raise StorageError(f"{place}: another run has begun a different dataset here at the same time")
     if part != WHOLE:
-        entries = dict(enumerate(now["shards"])) if now["complete"] else _joined(job, entries)
-    shards = [entries.get(number) for number in numbers]
-    if None in shards:
+        entries = {entry.file: entry for entry in now.shards} if now.complete else _joined(job, entries)
+    if not all(shard_name(number) in entries for number in numbers):
         return  # what stands under the name of a shard is not the shard: its own part will make it
-    if (now["complete"], now["shards"]) != (True, shards):
-        store.write(MANIFEST, json_bytes({**manifest, "complete": True, "shards": shards}))
+    shards = tuple(entries[shard_name(number)] for number in numbers)
+    if (now.complete, now.shards) != (True, shards):
+        place.write(MANIFEST, manifest.model_copy(update={"complete": True, "shards": shards}).to_bytes())
     for name in filter(_PART.fullmatch, names):
-        store.remove(name)
+        place.remove(name)
 
 
-def _joined(job: Job, entries: dict[int, Entry]) -> dict[int, Entry]:
+def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     """These entries, those that other parts have left, and of what is not among them those of the shards themselves.
 
     (The parts of others are gone if one of them joins them at this moment, too.)
     """
     result = dict(entries)
-    for name in filter(_PART.fullmatch, job.store.names()):
-        try:
-            there = json.loads(job.store.read(name))
-            if there["config_digest"] == job.config.digest:
-                numbered = {shard_number(entry["file"]): entry for entry in there["shards"] if is_entry(entry)}
-                result.update((number, entry) for number, entry in numbered.items() if number is not None)
-        except (StorageError, ValueError, KeyError, TypeError, RecursionError):
-            continue
-    for number in range(job.shards):
-        if number not in result and (entry := kept_shard(job, number, lambda made: None)):
-            result[number] = entry
+    for name in filter(_PART.fullmatch, job.place.names()):
+        with suppress(StorageError, ValidationError):
+            part = Part.model_validate_json(job.place.read(name))
+            if part.config_digest == job.config.digest:
+                result.update((entry.file, entry) for entry in part.shards)
+    for number in range(job.manifest.shard_count):
+        if shard_name(number) not in result and (entry := kept_shard(job, number, lambda made: None)):
+            result[entry.file] = entry
     return result
 
 
@@ -290,8 +261,8 @@ def _importable(config: Config) -> None:
     """A dataset's config must say all of it: a function without a name that can be imported cannot be stored."""
     for i, actor in enumerate(config.actors):
         for name in TRANSFORMATIONS:
-            given = getattr(actor, name).acceleration
-            for value in given if isinstance(given, tuple) else (given,):
+            acceleration = getattr(actor, name).acceleration
+            for value in acceleration if isinstance(acceleration, tuple) else (acceleration,):
                 if isinstance(value, Function) and value._callable is not None:
                     module, _, function = value.function.partition(":")
                     if getattr(sys.modules.get(module), function, None) is not value._callable or module == "__main__":

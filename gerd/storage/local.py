@@ -19,14 +19,15 @@ from types import ModuleType
 from typing import Any
 
 from gerd.errors import GerdError
-from gerd.storage.work import Entries, Entry, Job, Progress, finish_shard
+from gerd.storage.manifest import Entry
+from gerd.storage.work import Job, Progress, finish_shard
 
 
-def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress: Progress) -> Entries:
+def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress: Progress) -> Iterator[Entry]:
     """Finish the shards `numbers`; with one worker, in this process."""
     if workers == 1:
         for number in numbers:
-            yield number, finish_shard(job, number, progress)
+            yield finish_shard(job, number, progress)
         return
     context = multiprocessing.get_context("spawn")
     counter = context.Value("q", 0)
@@ -35,17 +36,16 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
     seen = 0
     try:
         with _starting_workers():
-            jobs: dict[Future[Entry], int] = {pool.submit(_finish, job, number): number for number in numbers}
-        waiting = set(jobs)
+            waiting: set[Future[Entry]] = {pool.submit(_finish, job, number) for number in numbers}
         while waiting:
             done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
             progress(counter.value - seen)
             seen = counter.value
             for finished in done:
-                yield jobs[finished], finished.result()
+                yield finished.result()
     except BrokenProcessPool:
         raise GerdError(
-            f"{job.store}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
+            f"{job.place}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
             "command continues"
         ) from None
     except BaseException:

@@ -1,4 +1,4 @@
-"""Where the files of a dataset are: in a folder, or in an object store such as s3://bucket/name.
+"""The place where the files of a dataset are: a `Folder`, or a `Bucket`, a part of an object store (s3://bucket/name).
 
 Names of files go in, bytes come out. A file appears under its name when all of it is stored, and not before; nothing
 here depends on clocks, on the times of files or on locks. What goes wrong is a `StorageError` that names the file.
@@ -38,7 +38,7 @@ class File(Protocol):
         """The bytes from `start` up to `stop`, all of them."""
 
 
-class Store(Protocol):
+class Place(Protocol):
     """The files of one dataset."""
 
     def at(self, name: str) -> str:
@@ -66,18 +66,18 @@ class Store(Protocol):
         """A context in which no run that wants to be `alone` writes here, too; gives whether that is certain."""
 
 
-def store_at(place: str | Path) -> Store:
+def place_at(path: str | Path) -> Place:
     """The folder or object store that a path or URL names."""
-    found = re.match(r"(\w[\w+.-]*)://(.*)", str(place), re.DOTALL)
-    if found is None:
-        return Folder(Path(place))
-    scheme, rest = found.groups()
+    url = re.match(r"(\w[\w+.-]*)://(.*)", str(path), re.DOTALL)
+    if url is None:
+        return Folder(Path(path))
+    scheme, rest = url.groups()
     if scheme == "file":
         return Folder(Path(rest))
     if scheme not in OBJECT_STORES or not rest.strip("/"):
         allowed = ", ".join(f"{name}://…" for name in ("file", *OBJECT_STORES))
-        raise StorageError(f"{place}: is not a place for a dataset; allowed are a folder, {allowed}")
-    return Bucket(str(place).rstrip("/"))
+        raise StorageError(f"{path}: is not a place for a dataset; allowed are a folder, {allowed}")
+    return Bucket(str(path).rstrip("/"))
 
 
 @contextmanager
@@ -106,12 +106,9 @@ class Folder:
         return self.path.is_dir()
 
     def names(self) -> set[str]:
-        try:
+        with suppress(MissingError), _reading(str(self.path)):
             return {name for name in os.listdir(self.path) if not is_temporary(name)}
-        except FileNotFoundError:
-            return set()
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+        return set()
 
     def read(self, name: str) -> bytes:
         if self.path.is_file():
@@ -175,10 +172,10 @@ class _LocalFile:
         rest = memoryview(result)
         with _reading(self.name):
             while rest:
-                got = os.preadv(self._descriptor, [rest], stop - len(rest))
-                if not got:
+                length = os.preadv(self._descriptor, [rest], stop - len(rest))
+                if not length:
                     raise StorageError(f"{self.name}: is damaged: it ends too early")
-                rest = rest[got:]
+                rest = rest[length:]
         return result
 
 
@@ -208,7 +205,7 @@ class Bucket:
             raise StorageError(f"{self.url}: needs a package that is not installed ({error}): {needed}") from None
         except StorageError:
             raise
-        except Exception as error:  # each store has errors of its own
+        except Exception as error:  # each kind of object store has errors of its own
             if isinstance(error, FileNotFoundError) and cannot != "written":
                 raise MissingError(f"{self.at(name)}: is missing") from None
             text = str(error).strip().partition("\n")[0] or type(error).__name__
@@ -223,11 +220,7 @@ class Bucket:
             return {path.rstrip("/").rpartition("/")[2] for path in system.ls(root, detail=False) if path != root}
         return set()
 
-    def read(self, name: str) -> bytes:
-        with self._system(name, "read") as (system, path):
-            return bytes(system.cat_file(path))
-
-    def read_range(self, name: str, start: int, stop: int) -> bytes:
+    def read(self, name: str, start: int | None = None, stop: int | None = None) -> bytes:
         with self._system(name, "read") as (system, path):
             return bytes(system.cat_file(path, start=start, end=stop))
 
@@ -257,9 +250,7 @@ class _RemoteFile:
 
     def __init__(self, bucket: Bucket, name: str, size: int):
         self.name, self.size = bucket.at(name), size
-        self._block = lru_cache(BLOCKS)(
-            lambda block: bucket.read_range(name, block * BLOCK, min((block + 1) * BLOCK, size))
-        )
+        self._block = lru_cache(BLOCKS)(lambda block: bucket.read(name, block * BLOCK, min((block + 1) * BLOCK, size)))
 
     def read(self, start: int, stop: int) -> bytearray:
         result = bytearray()

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from gerd.errors import GerdError
+from gerd.storage.manifest import MANIFEST, Entry
 from gerd.storage.places import Folder
-from gerd.storage.recordings import MANIFEST, shard_positions
-from gerd.storage.work import Entries, Entry, Job, Progress, finish_shard
+from gerd.storage.work import Job, Progress, finish_shard
 from gerd.version import __version__
 
 TASK_SECONDS = 2.0  # how long a worker should be busy with one range
@@ -38,14 +38,14 @@ CONTINUES = "finished shards are kept, and the same command continues"
 
 def finish_on_ray(
     job: Job, numbers: Sequence[int], device: str | None, workers: int | None, progress: Progress
-) -> Entries:
+) -> Iterator[Entry]:
     """Finish the shards `numbers` on the connected cluster, with its GPUs if it has any and `device` is not cpu."""
     import ray
 
-    if isinstance(job.store, Folder):
-        job = replace(job, store=Folder(job.store.path.resolve()))  # workers run in other folders
-    elif str(job.store).startswith("memory:"):
-        raise GerdError(f"{job.store}: lives in the memory of one process, which a cluster cannot write to")
+    if isinstance(job.place, Folder):
+        job = replace(job, place=Folder(job.place.path.resolve()))  # workers run in other folders
+    elif str(job.place).startswith("memory:"):
+        raise GerdError(f"{job.place}: lives in the memory of one process, which a cluster cannot write to")
     resource, device = choose_device(ray.cluster_resources(), device)
     packed = ray.put(pickle.dumps(replace(job, device=device)))
     each = {"num_cpus": int(resource == "CPU"), "num_gpus": int(resource == "GPU")}
@@ -57,18 +57,18 @@ def finish_on_ray(
     while waiting or flying:
         slots = int(ray.cluster_resources().get(resource, 0))
         while waiting and len(flying) < (workers or 2 * max(1, slots)):
-            some = [waiting.popleft() for _ in range(min(size, len(waiting)))]
-            flying[task.remote(packed, job.config.origin.trust, some)] = some
+            handed_out = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+            flying[task.remote(packed, job.config.origin.trust, handed_out)] = handed_out
         done, _ = ray.wait(list(flying), num_returns=1, timeout=PATIENCE)
         if not done and not ray.cluster_resources().get(resource, 0):
-            raise GerdError(f"{job.store}: the cluster has no {resource} left; {CONTINUES}")
+            raise GerdError(f"{job.place}: the cluster has no {resource} left; {CONTINUES}")
         for finished in done:
-            some = flying.pop(finished)
-            seconds, entries = _result(ray, finished, job, some)
+            made = flying.pop(finished)
+            seconds, entries = _result(ray, finished, job, made)
             fair = max(1, len(waiting) // (2 * max(1, slots)))  # so that no worker is left with a long last range
-            size = min(fair, max(1, int(TASK_SECONDS * len(some) / max(seconds, 1e-3))))
-            progress(sum(len(shard_positions(number, job.recordings)) for number in some))
-            yield from zip(some, entries, strict=True)
+            size = min(fair, max(1, int(TASK_SECONDS * len(made) / max(seconds, 1e-3))))
+            progress(sum(len(entry.recordings) for entry in entries))
+            yield from entries
 
 
 @contextmanager
@@ -83,9 +83,9 @@ def connected(address: str | None) -> Iterator[None]:
         return
     address = address or os.environ.get("RAY_ADDRESS") or "auto"
     try:
-        found = re.fullmatch(r"(?:ray://)?\[?([^\]]+?)\]?:(\d+)", address)
-        if found:  # Ray itself would try for ever
-            socket.create_connection((found[1], int(found[2])), timeout=TIMEOUT).close()
+        host_and_port = re.fullmatch(r"(?:ray://)?\[?([^\]]+?)\]?:(\d+)", address)
+        if host_and_port:  # Ray itself would try for ever
+            socket.create_connection((host_and_port[1], int(host_and_port[2])), timeout=TIMEOUT).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray's own errors, gRPC's, a bad address
         start = "start one with `ray start --head`, or name one with --address HOST:PORT"
@@ -117,10 +117,10 @@ def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[floa
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:
-        first, last = shard_positions(numbers[0], job.recordings)[0], shard_positions(numbers[-1], job.recordings)[-1]
+        first, last = job.manifest.positions(numbers[0])[0], job.manifest.positions(numbers[-1])[-1]
         reason = str(error).strip().partition("\n")[0]
         tried = f"tried {RETRIES + 1} times"
-        raise GerdError(f"{job.store}: recordings {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
+        raise GerdError(f"{job.place}: recordings {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
 
 
 def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tuple[float, list[Entry]]:
@@ -129,13 +129,11 @@ def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tup
     if trusted is not None and trusted not in sys.path:
         sys.path.insert(0, trusted)  # where the functions are that the config names
     job = _unpacked(packed)
-    here = f"{socket.gethostname()}: this worker of the cluster"
-    if job.gerd_version != __version__:
-        raise GerdError(
-            f"{here} has gerd {__version__}, and the command {job.gerd_version}; install one of them on both"
-        )
-    if isinstance(job.store, Folder) and not Path(job.store.at(MANIFEST)).exists():
-        raise GerdError(f"{here} does not see {job.store.at(MANIFEST)}; all machines must share the folder")
+    worker, version = f"{socket.gethostname()}: this worker of the cluster", job.manifest.gerd_version
+    if version != __version__:
+        raise GerdError(f"{worker} has gerd {__version__}, and the command {version}; install one of them on both")
+    if isinstance(job.place, Folder) and not Path(job.place.at(MANIFEST)).exists():
+        raise GerdError(f"{worker} does not see {job.place.at(MANIFEST)}; all machines must share the folder")
     entries = [finish_shard(job, number, lambda made: None) for number in numbers]
     return time.perf_counter() - begun, entries
 

@@ -32,7 +32,10 @@ from numpy.typing import NDArray
 from gerd.config.config import Config
 from gerd.config.sweep import Member, member, member_count
 from gerd.errors import StorageError, shorten
+from gerd.events.keys import Keys
+from gerd.geometry.trajectory import COUNT, ORDERS
 from gerd.recording.recording import FORMAT_VERSION, Recording
+from gerd.storage.manifest import Manifest
 from gerd.storage.places import File
 
 LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
@@ -57,7 +60,7 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int]) -> byte
     from safetensors.numpy import save
 
     small = all(r.has_small_keys for r in recordings)
-    truth = [r.truth.reshape(-1, 3, 6) for r in recordings]
+    truth = [r.truth.reshape(-1, ORDERS, COUNT) for r in recordings]
     tensors: dict[str, NDArray[Any]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),
         "member": np.array(members, np.int64),
@@ -103,9 +106,9 @@ class Shard:
         try:
             self._tensors, about = _header(file)
             self.index, self.member = self._whole("index"), self._whole("member")
-            self.shape, self.digest = self._whole("shape"), self._whole("digest")
-            self.events, self.rows = self._whole("event_offsets"), self._whole("truth_offsets")
-            self.checksum = self._whole("checksum")
+            self.shape, self.checksum = self._whole("shape"), self._whole("checksum")
+            self.event_offsets, self.truth_offsets = self._whole("event_offsets"), self._whole("truth_offsets")
+            self.digests = tuple(digest.tobytes().hex() for digest in self._whole("digest"))
             self.step_us, self.labels = about["step_us"], about["labels"]
             self.config_digest, self.gerd_version = about["config_digest"], about["gerd_version"]
             self.seed = about["seed"]
@@ -127,7 +130,9 @@ class Shard:
         size = {name: list(tensor.shape) for name, tensor in self._tensors.items()}
         if size["shape"] != [n, 4] or not ((self.shape >= 0) & (self.shape <= LARGEST)).all():
             return False
-        steps, height, width, actors = self.shape.T
+        steps, actors = self.shape[:, 0], self.shape[:, 3]
+        most_events = [count * Keys(height, width).per_step for count, height, width, _ in self.shape.tolist()]
+        offsets = (self.event_offsets, self.truth_offsets)
         return (
             size["member"] == size["checksum"] == [n]
             and size["digest"] == [n, 32]
@@ -136,24 +141,30 @@ class Shard:
             and len(self.step_us) == len(self.labels) == n
             and all(type(step_us) is int for step_us in self.step_us)
             and all(type(labels) is dict for labels in self.labels)
-            and all(len(o) == n + 1 and o[0] == 0 and (np.diff(o) >= 0).all() for o in (self.events, self.rows))
-            and size["keys"] == [self.events[-1]]
-            and size["background"] == [-(-self.events[-1] // 8)]
-            and size["truth"] == [self.rows[-1], 3, 6]
+            and all(len(o) == n + 1 and o[0] == 0 and (np.diff(o) >= 0).all() for o in offsets)
+            and size["keys"] == [self.event_offsets[-1]]
+            and size["background"] == [-(-self.event_offsets[-1] // 8)]
+            and size["truth"] == [self.truth_offsets[-1], ORDERS, COUNT]
             and bool((self.shape[:, :3] > 0).all())
-            and bool((np.diff(self.events) <= 2.0 * steps * height * width).all())
-            and bool((2.0 * steps * height * width < 2.0**62).all())
-            and bool((np.diff(self.rows) == steps * actors).all())
+            and all(n <= most < 2**62 for n, most in zip(np.diff(self.event_offsets), most_events, strict=True))
+            and bool((np.diff(self.truth_offsets) == steps * actors).all())
         )
 
     def __len__(self) -> int:
         return len(self.index)
 
+    def is_number(self, number: int, manifest: Manifest) -> bool:
+        """Whether this is shard `number` of the dataset of this manifest."""
+        wanted = [divmod(position, manifest.members) for position in manifest.positions(number)]
+        return list(zip(self.index, self.member, strict=True)) == wanted and all(
+            getattr(self, key) == getattr(manifest, key) for key in ("config_digest", "seed", "gerd_version")
+        )
+
     def recording(self, row: int, config: Config) -> Recording:
         """The recording in row `row`; StorageError if it is not what was written."""
         recording = self._read(row, config, 0, int(self.shape[row, 0]))
         if _checksum(recording, int(self.member[row])) != self.checksum[row]:
-            raise self._changed(row)
+            raise self._damaged(row)
         return recording
 
     def window(self, row: int, config: Config, start: int, stop: int) -> Recording:
@@ -169,23 +180,23 @@ class Shard:
     def truth(self, row: int) -> NDArray[np.float64]:
         """(steps, actors, 3, 6): the ground truth of a recording, without its events."""
         steps, _, _, actors = self.shape[row]
-        return self._rows("truth", int(self.rows[row]), int(self.rows[row + 1])).reshape(steps, actors, 3, 6)
+        low, high = self.truth_offsets[row : row + 2].tolist()
+        return self._rows("truth", low, high).reshape(steps, actors, ORDERS, COUNT)
 
     def _read(self, row: int, config: Config, start: int, stop: int) -> Recording:
         steps, height, width, actors = (int(part) for part in self.shape[row])
-        low, high = int(self.events[row]), int(self.events[row + 1])
-        size, first = 2 * height * width, int(self.rows[row])
+        low, high = self.event_offsets[row : row + 2].tolist()
+        codec, first = Keys(height, width), int(self.truth_offsets[row])
         if stop - start < steps:
-            low, high = (bisect_left(range(high), step * size, low, high, key=self._key) for step in (start, stop))
+            low = bisect_left(range(high), start * codec.per_step, low, high, key=self._key)
+            high = bisect_left(range(high), stop * codec.per_step, low, high, key=self._key)
         bits = np.unpackbits(self._rows("background", low // 8, -(-high // 8)))
-        keys = self._rows("keys", low, high).astype(np.int64) - start * size
-        ordered = not len(keys) or (
-            keys[0] >= 0 and keys[-1] < (stop - start) * size and bool((keys[1:] > keys[:-1]).all())
-        )
-        if not ordered:
-            raise self._changed(row)
+        keys = codec.moved(self._rows("keys", low, high).astype(np.int64), -start)
+        inside = not len(keys) or 0 <= keys[0] <= keys[-1] < (stop - start) * codec.per_step
+        if not (inside and (keys[1:] > keys[:-1]).all()):
+            raise self._damaged(row)
         truth = self._rows("truth", first + start * actors, first + stop * actors)
-        truth = truth.reshape(stop - start, actors, 3, 6)
+        truth = truth.reshape(stop - start, actors, ORDERS, COUNT)
         background = bits[low % 8 : low % 8 + high - low].astype(np.bool_)
         index, made_by = int(self.index[row]), self.gerd_version
         return Recording.of(self._member(row, config), index, truth, keys, background, first=start, made_by=made_by)
@@ -199,13 +210,13 @@ class Shard:
             shape = [config.steps, config.sensor.height, config.sensor.width, len(config.actors)]
             if (named.labels, shape, config.step_us) == (self.labels[row], self.shape[row].tolist(), self.step_us[row]):
                 return named
-        raise StorageError(f"{self.path}: is damaged: row {row} is not a recording of the dataset's config")
+        raise self._damaged(row, "is not a recording of the dataset's config")
 
-    def _key(self, place: int) -> int:
-        return int(self._rows("keys", place, place + 1)[0])
+    def _key(self, number: int) -> int:
+        return int(self._rows("keys", number, number + 1)[0])
 
-    def _changed(self, row: int) -> StorageError:
-        return StorageError(f"{self.path}: is damaged: row {row}, recording {self.index[row]}, has changed")
+    def _damaged(self, row: int, problem: str = "has changed") -> StorageError:
+        return StorageError(f"{self.path}: is damaged: row {row}, recording {self.index[row]}, {problem}")
 
     def _rows(self, name: str, low: int, high: int) -> NDArray[Any]:
         """Rows `low` to `high` of a tensor, in memory of their own."""

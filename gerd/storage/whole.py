@@ -1,8 +1,8 @@
 """The one way in which a file of this machine is written: whole, and on the disk, or not at all.
 
-What is written gets a temporary name of its own beside its place, `.NAME.XXXXXXXXXXXXXXXX.tmp`, is flushed to the disk
-and then takes its place. Whatever kills the program leaves the old file or the new one; a temporary that it leaves is
-known by its name.
+Bytes are written under a temporary name in the same folder, `.NAME.XXXXXXXXXXXXXXXX.tmp` with 16 hexadecimal digits,
+flushed to the disk, and then given their name. Whatever kills the program leaves the old file or the new one; a
+temporary file that is left behind is known by its name. What goes wrong is a `StorageError` that names the file.
 """
 
 from __future__ import annotations
@@ -17,32 +17,34 @@ from pathlib import Path
 
 from gerd.errors import StorageError
 
-TRIES = 5  # to write a file whose temporary one another run took for a leftover
+TRIES = 5  # if another run takes the temporary file for a leftover and removes it
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of this name is what a killed run has left."""
+    """Whether a file of this name is being written, or was left by a run that was killed."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """All of the file or none of it; it is on the disk when this returns."""
-    for last in (False,) * (TRIES - 1) + (True,):
+    """Write all of the file or nothing, in place of an older one; it is on the disk when this returns."""
+    for attempt in range(TRIES):
         try:
             with written_whole(path) as temporary:
                 temporary.write_bytes(data)
             return
-        except _GoneError as error:
-            if last:
-                raise StorageError(str(error)) from None
+        except _GoneError:
+            if attempt == TRIES - 1:
+                raise
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary name for a file or a folder, which takes its place, `path`, at the end of the block."""
+    """A temporary name under which to write a file or a folder; at the end of the block it becomes `path`."""
     if not path.parent.is_dir():
         raise StorageError(f"{path}: cannot be written: there is no folder {path.parent}")
+    if path.is_dir():
+        raise StorageError(f"{path}: cannot be written: it is a folder")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # its own, whichever machine writes
     try:
         yield temporary
@@ -61,7 +63,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 class _GoneError(StorageError):
-    """The temporary file was taken away before it got its name."""
+    """The temporary file was removed before it got its name."""
 
 
 def _flush(path: Path) -> None:

@@ -8,26 +8,23 @@ a shard has the same bytes whoever makes it, and it appears under its name only 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gerd.config.config import Config
-from gerd.config.sweep import labels, member_count
+from gerd.config.sweep import labels
 from gerd.errors import GerdError, StorageError
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
-from gerd.storage.places import Store
-from gerd.storage.recordings import SHARD_SIZE, file_digest, shard_name, shard_positions
+from gerd.storage.manifest import Entry, Manifest, file_digest, shard_name
+from gerd.storage.places import Place
 from gerd.storage.shard import Shard, shard_bytes
-from gerd.version import __version__
 
 BATCH_PIXELS = 2**20  # pixels of all frames simulated together, so that memory does not grow with the shard
 GPU_BATCH_PIXELS = 2**24  # the same on a GPU, which needs more to be busy
 
 Progress = Callable[[int], None]  # called with a number of recordings that are done
-Entry = dict[str, Any]  # what the manifest says about a shard
-Entries = Iterator[tuple[int, Entry]]  # shard number, entry
 
 
 @dataclass(frozen=True)
@@ -35,14 +32,9 @@ class Job:
     """What is needed to make any shard of a dataset."""
 
     config: Config
-    store: Store
-    recordings: int  # of the whole dataset, with all members of the sweep
+    place: Place
+    manifest: Manifest  # without entries
     device: str = "cpu"
-    gerd_version: str = __version__
-
-    @property
-    def shards(self) -> int:
-        return -(-self.recordings // SHARD_SIZE)
 
 
 def finish_shard(job: Job, number: int, progress: Progress) -> Entry:
@@ -52,19 +44,15 @@ def finish_shard(job: Job, number: int, progress: Progress) -> Entry:
 
 def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
     """The entry of a shard that was finished before, compared bit by bit with its digests; None if there is none."""
-    members = member_count(job.config)
     try:
-        file = job.store.open(shard_name(number))
+        file = job.place.open(shard_name(number))
         shard = Shard(file)
-        found = list(zip(shard.index, shard.member, strict=True))
-        if (shard.config_digest, shard.gerd_version) != (job.config.digest, job.gerd_version):
+        if not shard.is_number(number, job.manifest):
             return None
-        if found != [divmod(position, members) for position in shard_positions(number, job.recordings)]:
-            return None
-        for row in range(len(shard)):
-            if shard.recording(row, job.config).digest != bytes(shard.digest[row]).hex():
+        for row, digest in enumerate(shard.digests):
+            if shard.recording(row, job.config).digest != digest:
                 return None
-        entry = _entry(number, file_digest(file), [bytes(digest).hex() for digest in shard.digest])
+        entry = Entry(file=shard_name(number), sha256=file_digest(file), recordings=shard.digests)
     except StorageError:
         return None
     progress(len(shard))
@@ -72,27 +60,26 @@ def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
 
 
 def make_shard(job: Job, number: int, progress: Progress) -> Entry:
-    """Simulate and store one shard."""
-    members = member_count(job.config)
-    positions = shard_positions(number, job.recordings)
+    """Simulate and write one shard."""
+    positions, members = job.manifest.positions(number), job.manifest.members
     made: dict[int, Recording] = {}
     pixels = BATCH_PIXELS if job.device == "cpu" else GPU_BATCH_PIXELS
     at_once = max(1, pixels // (job.config.sensor.width * job.config.sensor.height))
     for member in sorted({position % members for position in positions}):
-        mine = [position for position in positions if position % members == member]
-        for begin in range(0, len(mine), at_once):
-            batch = mine[begin : begin + at_once]
+        of_member = [position for position in positions if position % members == member]
+        for begin in range(0, len(of_member), at_once):
+            batch = of_member[begin : begin + at_once]
             recordings = _simulated(job, labels(job.config, member), [position // members for position in batch])
             made.update(zip(batch, recordings, strict=True))
             progress(len(batch))
     recordings = [made[position] for position in positions]
     data = shard_bytes(recordings, [position % members for position in positions])
-    job.store.write(shard_name(number), data)
-    return _entry(number, hashlib.sha256(data).hexdigest(), [recording.digest for recording in recordings])
-
-
-def _entry(number: int, digest: str, recordings: list[str]) -> Entry:
-    return {"file": shard_name(number), "sha256": digest, "recordings": recordings}
+    job.place.write(shard_name(number), data)
+    return Entry(
+        file=shard_name(number),
+        sha256=hashlib.sha256(data).hexdigest(),
+        recordings=tuple(recording.digest for recording in recordings),
+    )
 
 
 def _simulated(job: Job, values: dict[str, Any], indices: Sequence[int]) -> list[Recording]:

@@ -22,7 +22,8 @@ from torch.utils.data import DataLoader, Sampler, get_worker_info
 
 from gerd.config.sweep import member
 from gerd.errors import GerdError, StorageError, shorten
-from gerd.storage.recordings import UNFINISHED, Recordings
+from gerd.storage.manifest import UNFINISHED
+from gerd.storage.recordings import Recordings
 from gerd.training.batch import Window, collate, gather
 from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
 from gerd.training.split import Header, Positions, drawn_windows, holds, shares
@@ -64,7 +65,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         self.steps, self.stride, self.rest = steps, stride, rest
         self.transform, self.target_transform, self.transforms = transform, target_transform, transforms
         self.recordings = Recordings(path)
-        if not self.recordings.manifest["complete"]:
+        if not self.recordings.manifest.complete:
             raise StorageError(f"{self.recordings.path}: {UNFINISHED}")
         self._windows = self._fit()
         self._serve(np.arange(len(self.recordings)), np.arange(len(self.recordings)))
@@ -101,7 +102,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
 
     @property
     def _members(self) -> int:
-        return int(self.recordings.manifest["members"])
+        return self.recordings.manifest.members
 
     def __len__(self) -> int:
         return int(self._firsts[-1])

@@ -73,8 +73,8 @@ class Header:
     def _bare(self) -> Recording:
         """The recording without its events."""
         manifest = self.data.manifest
-        truth = self.data.truth(self.index * manifest["members"] + self.member)
-        return Recording.of(self.of, self.index, truth, made_by=manifest["gerd_version"])
+        truth = self.data.truth(self.index * manifest.members + self.member)
+        return Recording.of(self.of, self.index, truth, made_by=manifest.gerd_version)
 
 
 def holds(predicate: Callable[[Any], Any], candidate: Member | Header) -> bool:

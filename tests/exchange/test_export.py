@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from support.datasets import unfinish
 from support.scenes import actor, config, simulated
 
 import gerd
@@ -433,12 +435,12 @@ def test_an_interrupted_export_goes_on(format: str, dataset: Path, tmp_path: Pat
     with pytest.raises(KeyboardInterrupt):
         export_dataset(dataset, tmp_path / "out", format, progress=stop)
     assert not json.loads((tmp_path / "out" / "export.json").read_text())["complete"]
-    (tmp_path / "out" / ".000001.npz.99.tmp").write_text("left by a run that was killed")
-    (tmp_path / "out" / ".000001.99.tmp" / "imgs").mkdir(parents=True)
+    (tmp_path / "out" / ".000001.npz.0123456789abcdef.tmp").write_text("left by a run that was killed")
+    (tmp_path / "out" / ".000001.0123456789abcdef.tmp" / "imgs").mkdir(parents=True)
     (tmp_path / "out" / "000000.truth.jsonl").unlink()
     export_dataset(dataset, tmp_path / "out", format)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-    assert not (tmp_path / "out" / ".000001.99.tmp").exists()
+    assert not list((tmp_path / "out").glob(".*"))
 
 
 def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:
@@ -462,10 +464,10 @@ def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:
 
 
 def test_an_unfinished_dataset_is_refused(dataset: Path, tmp_path: Path) -> None:
-    manifest = json.loads((dataset / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, "complete": False}))
+    shutil.copytree(dataset, tmp_path / "data")
+    unfinish(tmp_path / "data")
     with pytest.raises(gerd.StorageError, match="the dataset is not complete"):
-        export_dataset(tmp_path, tmp_path / "out", "csv")
+        export_dataset(tmp_path / "data", tmp_path / "out", "csv")
 
 
 def test_a_refused_format_leaves_the_folder_free_for_another(tmp_path: Path) -> None:

@@ -10,20 +10,20 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support import processes
+from support.processes import DEADLINE, errors_of, wait_for
 from support.scenes import actor, config
 
 import gerd
-from gerd.exchange import live as play
-from gerd.exchange.live import BINARY_DTYPE, Clock, Pipe, send, windows_of
+from gerd.exchange import live
+from gerd.exchange.live import BINARY_DTYPE, Pace, Pipe, send, windows_of
 
-COMMAND = [sys.executable, "-c", "from gerd.cli.app import main; main()", "play"]
 SMALL = """
 seed: 4
 sensor: {width: 30, height: 20}
@@ -64,8 +64,8 @@ class Time:
         assert seconds > 0
         self.now += seconds
 
-    def clock(self, speed: float = 1.0) -> Clock:
-        return Clock(speed, self.said.append, now=lambda: self.now, sleep=self.sleep)
+    def pace(self, speed: float = 1.0) -> Pace:
+        return Pace(speed, self.said.append, now=lambda: self.now, sleep=self.sleep)
 
 
 class Log:
@@ -81,8 +81,8 @@ class Log:
         self.time.now += self.cost
 
 
-def played(recording: gerd.Recording, log: Any, clock: Clock, **options: Any) -> int:
-    return sum(events for _, events in play.play(windows_of(recording, **options), log, clock))
+def played(recording: gerd.Recording, log: Any, pace: Pace, **options: Any) -> int:
+    return sum(events for _, events in live.play(windows_of(recording, **options), log, pace))
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def recording() -> gerd.Recording:
 def test_events_come_at_their_time(speed: float, recording: gerd.Recording) -> None:
     time = Time()
     log = Log(time)
-    assert played(recording, log, time.clock(speed)) == len(recording)
+    assert played(recording, log, time.pace(speed)) == len(recording)
     assert len(log.got) == recording.steps
     for when, events in log.got:
         assert np.allclose(events["t"] / 1e6 / speed, when)
@@ -106,7 +106,7 @@ def test_steps_shorter_than_a_millisecond_are_sent_together_and_none_too_early()
     recording = gerd.simulate(gerd.parse(SMALL, overrides=["step_us=30", "steps=100"]))
     time = Time()
     log = Log(time)
-    played(recording, log, time.clock())
+    played(recording, log, time.pace())
     assert len(log.got) == math.ceil(100 / 34)
     for when, events in log.got:
         late = when + 33 * 30 / 1e6 - events["t"] / 1e6  # the clock starts with the first piece
@@ -118,7 +118,7 @@ def test_many_events_for_a_receiver_that_takes_few_are_spread_over_the_step(reco
     time = Time()
     log = Log(time)
     log.at_once = 5
-    played(recording, log, time.clock())
+    played(recording, log, time.pace())
     assert max(len(events) for _, events in log.got) <= 5
     pieces = [(when, events["t"][0] / 1e6) for when, events in log.got if len(events)]
     assert all(0 <= when - t + 1e-9 < 0.002 for when, t in pieces)
@@ -129,25 +129,25 @@ def test_a_slow_receiver_is_reported_and_gets_no_burst(recording: gerd.Recording
     """Each step takes 0.3 s instead of 2 ms: the clock is put back each time, and nothing is left out."""
     time = Time()
     log = Log(time, cost=0.3)
-    clock = time.clock()
-    assert played(recording, log, clock) == len(recording)
+    pace = time.pace()
+    assert played(recording, log, pace) == len(recording)
     gaps = np.diff([when for when, _ in log.got])
     assert np.allclose(gaps, 0.3)
     assert len(time.said) == recording.steps - 1
     assert time.said[0] == "at t = 0.002 s: 0.30 s behind real time; going on from there"
-    assert clock.behind == pytest.approx(11 * 0.298)
+    assert pace.behind == pytest.approx(11 * 0.298)
 
 
 def test_small_delays_are_made_up_for(recording: gerd.Recording) -> None:
     time = Time()
     log = Log(time)
-    clock = time.clock()
-    sent = play.play(windows_of(recording), log, clock)
+    pace = time.pace()
+    sent = live.play(windows_of(recording), log, pace)
     next(sent)
     time.now += 0.009
     list(sent)
     assert log.got[-1][0] == pytest.approx(11 * 0.002)
-    assert (clock.behind, time.said) == (0, [])
+    assert (pace.behind, time.said) == (0, [])
 
 
 def test_windows_are_made_no_more_than_two_ahead(recording: gerd.Recording) -> None:
@@ -158,11 +158,11 @@ def test_windows_are_made_no_more_than_two_ahead(recording: gerd.Recording) -> N
             made.append(window.first)
             yield window
 
-    sent = play.play(windows(), Log(Time()), Time().clock(math.inf))
+    sent = live.play(windows(), Log(Time()), Time().pace(math.inf))
     for k in range(5):
         next(sent)
-        time.sleep(0.02)
-        assert len(made) <= k + 2 + play.WINDOWS_AHEAD
+        wait_for(lambda k=k: len(made) > k + live.WINDOWS_AHEAD, "windows to be made ahead")
+        assert len(made) == k + 1 + live.WINDOWS_AHEAD
 
 
 def test_an_error_in_the_simulation_arrives(recording: gerd.Recording) -> None:
@@ -171,7 +171,7 @@ def test_an_error_in_the_simulation_arrives(recording: gerd.Recording) -> None:
         raise gerd.GerdError("broken")
 
     with pytest.raises(gerd.GerdError, match="broken"):
-        list(play.play(windows(), Log(Time()), Time().clock(math.inf)))
+        list(live.play(windows(), Log(Time()), Time().pace(math.inf)))
 
 
 # What to play
@@ -186,7 +186,7 @@ def test_a_loop_goes_on_in_time(recording: gerd.Recording) -> None:
 
 @pytest.mark.parametrize("loop", [False, True])
 def test_a_config_is_simulated_in_windows(loop: bool, recording: gerd.Recording, monkeypatch: Any) -> None:
-    monkeypatch.setattr(play, "WINDOW", 10_000)
+    monkeypatch.setattr(live, "WINDOW", 10_000)
     windows = windows_of(gerd.parse(SMALL), loop=loop)
     wanted = [recording.events] + [recording.events] * loop
     for k, events in enumerate(wanted):
@@ -226,11 +226,11 @@ def test_csv_and_binary_files_and_their_truth(small: Path, tmp_path: Path, recor
 
 
 def test_truth_counts_events_over_windows_and_rounds(small: Path, recording: gerd.Recording, monkeypatch: Any) -> None:
-    monkeypatch.setattr(play, "WINDOW", 10_000)
+    monkeypatch.setattr(live, "WINDOW", 10_000)
     lines: list[str] = []
     sink = Pipe(os.open(os.devnull, os.O_WRONLY), "csv")
-    sending = play.play(
-        windows_of(gerd.load(small), loop=True), sink, Time().clock(math.inf), lambda data: lines.append(data.decode())
+    sending = live.play(
+        windows_of(gerd.load(small), loop=True), sink, Time().pace(math.inf), lambda data: lines.append(data.decode())
     )
     for _, _ in zip(range(6), sending, strict=False):
         pass
@@ -244,39 +244,30 @@ def test_truth_counts_events_over_windows_and_rounds(small: Path, recording: ger
 
 def test_a_dataset_to_standard_output(small: Path, tmp_path: Path) -> None:
     gerd.generate(gerd.load(small), tmp_path / "data", 2, workers=1)
-    command = [*COMMAND, str(tmp_path / "data"), "--index", "1", "--speed", "inf"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    process = processes.start(tmp_path, "play", "data", "--index", "1", "--speed", "inf")
+    sent, said = process.communicate(timeout=DEADLINE)
     second = gerd.simulate(gerd.load(small), 1)
-    assert np.array_equal(csv(result.stdout), rows(second.events))
-    assert f"sent {len(second)} events of 12 steps" in result.stderr
+    assert np.array_equal(csv(sent), rows(second.events))
+    assert f"sent {len(second)} events of 12 steps" in said
 
 
 def test_a_closed_pipe_is_not_an_error(small: Path) -> None:
-    command = [*COMMAND, str(small), "--endless", "--speed", "inf"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline() == "t,x,y,p\n"
-        process.stdout.close()
-        said = process.stderr.read()
-        assert process.wait() == 0
-    assert said.startswith("sent ")
-    assert len(said.splitlines()) == 1
+    reading, writing = os.pipe()
+    process = processes.start(small.parent, "play", str(small), "--endless", "--speed", "inf", stdout=writing)
+    os.close(writing)
+    with open(reading) as pipe:
+        assert pipe.readline() == "t,x,y,p\n"
+    assert errors_of(process) == []
 
 
 def test_ctrl_c_ends_it_and_what_was_sent_is_whole(small: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "events")
-    command = [*COMMAND, str(small), "--endless", "--to", str(tmp_path / "events"), "--truth", str(tmp_path / "truth")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        with open(tmp_path / "events") as pipe:
-            lines = [pipe.readline() for _ in range(300)]
-            process.send_signal(signal.SIGINT)
-            lines += pipe.readlines()
-        assert process.stderr is not None
-        said = process.stderr.read()
-        assert process.wait() == 0
-    assert said.splitlines()[-1].startswith("sent ")
-    assert "Traceback" not in said
+    process = processes.start(tmp_path, "play", str(small), "--endless", "--to", "events", "--truth", "truth")
+    with open(tmp_path / "events") as pipe:
+        lines = [pipe.readline() for _ in range(300)]
+        process.send_signal(signal.SIGINT)
+        lines += pipe.readlines()
+    assert errors_of(process) == []
     got = csv("".join(lines))
     longer = gerd.simulate(gerd.parse(SMALL, overrides=[f"steps={got[-1, 0] // 2000 + 2}"]))
     assert np.array_equal(got, rows(longer.events)[: len(got)])
@@ -325,9 +316,7 @@ def test_aestream_receives_every_event() -> None:
     recording, port = gerd.simulate(chosen), free_port()
     command = [sys.executable, "-c", RECEIVER, "64", "48", str(port), str(len(recording))]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        while not listening(port):
-            assert process.poll() is None
-            time.sleep(0.01)
+        wait_for(lambda: process.poll() is not None or listening(port), "the receiver")
         sent = send(recording, f"udp://127.0.0.1:{port}")
         assert process.stdout is not None
         counted = np.frombuffer(process.stdout.read(), "<i8").reshape(64, 48)
@@ -367,8 +356,7 @@ def test_faery_receives_binary_packets(recording: gerd.Recording) -> None:
 
     thread = threading.Thread(target=receive, daemon=True)
     thread.start()
-    while not listening(port):
-        time.sleep(0.01)
+    wait_for(lambda: listening(port), "the receiver")
     send(recording, f"udp://127.0.0.1:{port}", format="binary")
     thread.join(30)
     found = np.concatenate(got)
@@ -412,6 +400,6 @@ def test_binary_to_a_terminal_is_refused(recording: gerd.Recording) -> None:
 
 
 def test_the_port_of_aestream_is_the_default() -> None:
-    with play.opened("udp://127.0.0.1", None) as sink:
-        assert isinstance(sink, play.Udp)
+    with live.opened("udp://127.0.0.1", None) as sink:
+        assert isinstance(sink, live.Udp)
         assert sink.address[1] == 3333

@@ -9,24 +9,23 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import numpy as np
 import pytest
+from support import processes
 from support.family import TEXT
+from support.processes import errors_of
 from support.scenes import actor, config, simulated
 
 import gerd
 from gerd.page import answers, server
 from gerd.page.answers import Editor, Shelf
 from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
-from gerd.storage.recordings import shard_positions
+from gerd.storage.manifest import SHARD_SIZE
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +248,7 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "data" / "shard-000000.safetensors").write_bytes(b"nothing")
     shelf = Shelf("data", gerd.Recordings(tmp_path / "data"))
     columns = table(shelf)
-    lost = len(shard_positions(0, 80))
+    lost = SHARD_SIZE
     assert columns["events"][:lost] == [None] * lost
     assert all(columns["events"][lost:])
     assert columns["index"] == [i // 2 for i in range(80)]
@@ -468,11 +467,8 @@ def test_a_port_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) -> None:
-    command = [sys.executable, "-c", "from gerd.cli.app import main; main()", "view", str(file), "--port", "0"]
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    overdue = Timer(60, process.kill)
-    overdue.start()
+    process = processes.start(file.parent, "view", str(file), "--port", "0", env=environment)
     try:
         assert process.stdout
         line = process.stdout.readline()
@@ -481,12 +477,10 @@ def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) 
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=30)
+        assert process.stdout.readline() == "stopped\n"
+        assert errors_of(process) == []
     finally:
-        overdue.cancel()
-        process.kill()
-    assert (process.returncode, out) == (0, "stopped\n")
-    assert "Traceback" not in error
+        processes.stop(process)
 
 
 def test_mistakes_are_told_before_anything_is_served(file: Path, dataset: Path, tmp_path: Path) -> None:

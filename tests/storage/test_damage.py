@@ -22,18 +22,24 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
+from support.datasets import noticed
 
 import gerd
 from gerd.cli.describe import dry_run
 from gerd.recording.recording import Recording
+from gerd.storage.manifest import MANIFEST, RESOLVED, shard_name
 from gerd.storage.places import Folder
-from gerd.storage.recordings import MANIFEST, RESOLVED, shard_name
 from gerd.storage.shard import Shard
 
 ROOT = Path(__file__).parents[2]
 STARTER = (ROOT / "gerd" / "cli" / "starter.yaml").read_text("utf-8")
 SPARE = 512 * 2**20  # bytes of memory that an example may take beyond what the process has
 PATIENCE = 120  # seconds after which an example counts as hanging
+
+
+def few_and_many(few: int, many: int = 5000) -> pytest.MarkDecorator:
+    """A test with few examples, and a long one with many."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.long)])
 
 
 class HangError(BaseException):
@@ -182,13 +188,6 @@ def readable(folder: Path, originals: list[Any]) -> int:
     return count
 
 
-def inspected(folder: Path) -> list[str]:
-    try:
-        return [str(fault) for _, found in gerd.verify(folder) for fault in found]
-    except gerd.StorageError as error:
-        return [str(error)]
-
-
 def with_file(sound: Path, name: str, data: bytes, look: Callable[[Path], Any]) -> Any:
     """What `look` gives for a copy of the dataset in which one file is another."""
     with tempfile.TemporaryDirectory() as folder, impatient():
@@ -205,7 +204,9 @@ def meaning(data: bytes) -> Any:
         return data
 
 
-def check_bytes(name: str, sound: Path, originals: list[Any], examples: int) -> None:
+@few_and_many(120)
+@pytest.mark.parametrize("name", [shard_name(0), MANIFEST, RESOLVED])
+def test_damaged_bytes(name: str, examples: int, sound: Path, originals: list[Any]) -> None:
     content, refused = (sound / name).read_bytes(), 0
 
     @settings(max_examples=examples)
@@ -214,21 +215,10 @@ def check_bytes(name: str, sound: Path, originals: list[Any], examples: int) -> 
         nonlocal refused
         refused += with_file(sound, name, data, lambda folder: readable(folder, originals)) < len(originals)
         if meaning(data) != meaning(content):
-            assert with_file(sound, name, data, inspected)
+            assert with_file(sound, name, data, noticed)
 
     each()
     assert refused > examples // 4
-
-
-@pytest.mark.parametrize("name", [shard_name(0), MANIFEST, RESOLVED])
-def test_damaged_bytes(name: str, sound: Path, originals: list[Any]) -> None:
-    check_bytes(name, sound, originals, 120)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", [shard_name(0), MANIFEST, RESOLVED])
-def test_many_damaged_bytes(name: str, sound: Path, originals: list[Any]) -> None:
-    check_bytes(name, sound, originals, 5000)
 
 
 def with_header(content: bytes, header: Any) -> bytes:
@@ -248,7 +238,8 @@ def accepted_by_safetensors(data: bytes) -> bool:
             return False
 
 
-def check_headers(sound: Path, originals: list[Any], examples: int) -> None:
+@few_and_many(150)
+def test_nonsense_in_headers(examples: int, sound: Path, originals: list[Any]) -> None:
     """The header of a shard, and the JSON in it; what is accepted, safetensors' own reader accepts, too."""
     content = (sound / shard_name(0)).read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
@@ -277,33 +268,16 @@ def check_headers(sound: Path, originals: list[Any], examples: int) -> None:
     assert accepted < examples
 
 
-def test_nonsense_in_headers(sound: Path, originals: list[Any]) -> None:
-    check_headers(sound, originals, 150)
-
-
-@pytest.mark.long
-def test_much_nonsense_in_headers(sound: Path, originals: list[Any]) -> None:
-    check_headers(sound, originals, 5000)
-
-
-def check_manifests(sound: Path, originals: list[Any], examples: int) -> None:
+@few_and_many(100)
+def test_nonsense_in_manifests(examples: int, sound: Path, originals: list[Any]) -> None:
     @settings(max_examples=examples)
     @given(edited(json.loads((sound / MANIFEST).read_text())))
     def each(changed: Any) -> None:
         data = json.dumps(changed).encode()
         with_file(sound, MANIFEST, data, lambda folder: readable(folder, originals))
-        with_file(sound, MANIFEST, data, inspected)
+        with_file(sound, MANIFEST, data, noticed)
 
     each()
-
-
-def test_nonsense_in_manifests(sound: Path, originals: list[Any]) -> None:
-    check_manifests(sound, originals, 100)
-
-
-@pytest.mark.long
-def test_much_nonsense_in_manifests(sound: Path, originals: list[Any]) -> None:
-    check_manifests(sound, originals, 5000)
 
 
 def test_sizes_that_only_a_bomb_has(sound: Path) -> None:
@@ -317,7 +291,7 @@ def test_sizes_that_only_a_bomb_has(sound: Path) -> None:
         with_header(content, {**header, "keys": {**header["keys"], "shape": [2**40], "data_offsets": [0, 2**42]}}),
     ]
     for data in bombs:
-        assert "is damaged" in with_file(sound, shard_name(0), data, inspected)[-1]
+        assert "is damaged" in with_file(sound, shard_name(0), data, noticed)[-1]
 
 
 def test_a_file_that_is_cut_while_it_is_read(sound: Path, tmp_path: Path) -> None:
@@ -451,7 +425,8 @@ def look(text: str) -> str:
     return outcome
 
 
-def check_configs(examples: int) -> None:
+@few_and_many(300, 10_000)
+def test_mutations_of_configs(examples: int) -> None:
     outcomes: dict[str, int] = {}
 
     @settings(max_examples=examples)
@@ -462,12 +437,3 @@ def check_configs(examples: int) -> None:
 
     each()
     assert set(outcomes) >= {"refused", "good"}, outcomes
-
-
-def test_mutations_of_configs() -> None:
-    check_configs(300)
-
-
-@pytest.mark.long
-def test_many_mutations_of_configs() -> None:
-    check_configs(10_000)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
@@ -15,23 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import processes
+from support.datasets import SMALL, faults
+from support.processes import DEADLINE, errors_of
 
 import gerd
 from gerd.storage import places as module
-from gerd.storage.places import Bucket, Folder, MissingError, Store, store_at
-from gerd.storage.recordings import MANIFEST, shard_name
+from gerd.storage.manifest import MANIFEST, shard_name
+from gerd.storage.places import Bucket, Folder, MissingError, Place, place_at
 
-SMALL = """
-seed: 8
-sensor: {width: 12, height: 9}
-steps: 3
-noise: {background: 0.01}
-actors:
-  - shape: square
-    translation: {start: uniform, velocity: {uniform: [-1, 1]}, acceleration: 0}
-    scale: {start: 4, acceleration: 0}
-sweep: {time_scale: [0.5, 2]}
-"""
+PAIRS = SMALL + "sweep: {time_scale: [0.5, 2]}\n"
 
 
 @pytest.fixture(scope="module")
@@ -68,54 +60,53 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store") / "local"
-    gerd.generate(gerd.parse(SMALL), folder, 70, workers=1)
+    gerd.generate(gerd.parse(PAIRS), folder, 70, workers=1)
     return folder
 
 
-def content(store: Store) -> dict[str, bytes]:
-    return {name: store.read(name) for name in store.names()}
+def content(place: Place) -> dict[str, bytes]:
+    return {name: place.read(name) for name in place.names()}
 
 
 def test_the_place_does_not_show(place: str, local: Path) -> None:
     """Made whole, made in parts, continued, read in any order, verified."""
-    config, wanted = gerd.parse(SMALL), content(Folder(local))
+    config, wanted = gerd.parse(PAIRS), content(Folder(local))
     data = gerd.generate(config, place, 70, workers=1)
-    assert content(data.store) == wanted
-    assert [fault for _, found in gerd.verify(place) for fault in found] == []
+    assert content(data.place) == wanted
+    assert faults(place) == []
     expected = gerd.Recordings(local)
     for position in (139, 0, 64, 63, 5):
         assert data[position].digest == expected[position].digest
         assert data.window(position, 1, 3).events.tolist() == expected.window(position, 1, 3).events.tolist()
     assert pickle.loads(pickle.dumps(data))[70].digest == expected[70].digest
-    data.store.remove(shard_name(1))
-    data.store.write(shard_name(2), b"half")
-    found = [str(fault) for _, faults in gerd.verify(place) for fault in faults]
-    assert any(line.startswith(f"{data.store.at(shard_name(1))}: is missing") for line in found)
+    data.place.remove(shard_name(1))
+    data.place.write(shard_name(2), b"half")
+    assert any(line.startswith(f"{data.place.at(shard_name(1))}: is missing") for line in faults(place))
     for part in ((2, 2), (1, 2)):
         gerd.generate(config, place, 70, workers=1, part=part)
-    assert content(data.store) == wanted
+    assert content(data.place) == wanted
 
 
 def test_parts_in_any_place(place: str, local: Path) -> None:
-    config = gerd.parse(SMALL)
-    complete = [gerd.generate(config, place, 70, workers=1, part=(i, 3)).manifest["complete"] for i in (3, 1, 2)]
+    config = gerd.parse(PAIRS)
+    complete = [gerd.generate(config, place, 70, workers=1, part=(i, 3)).manifest.complete for i in (3, 1, 2)]
     assert complete == [False, False, True]
-    assert content(store_at(place)) == content(Folder(local))
+    assert content(place_at(place)) == content(Folder(local))
 
 
 def test_a_different_dataset_is_refused_in_any_place(place: str) -> None:
-    config = gerd.parse(SMALL)
+    config = gerd.parse(PAIRS)
     gerd.generate(config, place, 1, workers=1)
     with pytest.raises(gerd.StorageError, match="count is 1 there and 2 here"):
         gerd.generate(config, place, 2, workers=1)
-    store = store_at(place)
+    store = place_at(place)
     store.remove(MANIFEST)
     with pytest.raises(gerd.StorageError, match="holds files that are not a GERD dataset"):
         gerd.generate(config, place, 1, workers=1)
 
 
 def test_what_is_missing_is_named_in_any_place(place: str) -> None:
-    store = store_at(place)
+    store = place_at(place)
     assert store.names() == set()
     assert not store.exists()
     for read in (store.read, store.open):
@@ -131,7 +122,7 @@ def test_what_is_missing_is_named_in_any_place(place: str) -> None:
 def test_ranges_are_read_whole(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Across the pieces in which an object store is read, and more of them than are kept."""
     monkeypatch.setattr(module, "BLOCK", 100)
-    store, data = store_at(place), bytes(range(256)) * 8
+    store, data = place_at(place), bytes(range(256)) * 8
     with store.claimed(alone=True):
         store.write("file", data)
     file = store.open("file")
@@ -152,10 +143,10 @@ def test_ranges_are_read_whole(place: str, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("place", ["s3:/", "s3://", "memory:///", "ftp://host/data", "http://host/data", "S3://b/c"])
 def test_other_places_are_refused(place: str) -> None:
     if "://" not in place:
-        assert isinstance(store_at(place), Folder)
+        assert isinstance(place_at(place), Folder)
         return
     with pytest.raises(gerd.StorageError, match="allowed are a folder, file://…, s3://…"):
-        store_at(place)
+        place_at(place)
 
 
 def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,24 +180,20 @@ def test_what_a_store_says_reaches_the_user(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_store_in_memory_is_not_shared_with_workers(local: Path) -> None:
     pytest.importorskip("fsspec")
-    data = gerd.generate(gerd.parse(SMALL), f"memory://{uuid.uuid4()}", 70, workers=4)
-    assert content(data.store) == content(Folder(local))
+    data = gerd.generate(gerd.parse(PAIRS), f"memory://{uuid.uuid4()}", 70, workers=4)
+    assert content(data.place) == content(Folder(local))
 
 
 def test_an_object_store_on_the_command_line(s3: str, tmp_path: Path) -> None:
-    (tmp_path / "small.yaml").write_text(SMALL)
-    gerd_ = [sys.executable, "-c", "from gerd.cli.app import main; main()"]
+    (tmp_path / "small.yaml").write_text(PAIRS)
     place = f"{s3}/{uuid.uuid4()}"
     for words, expected in (
         (["generate", "small.yaml", place, "-n", "70", "--workers", "2"], f"{place}: 140 recordings in 3 shards"),
         (["info", place], f"dataset     {place}, complete"),
         (["verify", place], f"{place}: 140 recordings, all sound"),
     ):
-        result = subprocess.run([*gerd_, *words], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
-        assert result.stdout.startswith(expected), result.stderr
-    missing = subprocess.run(
-        [*gerd_, "generate", "small.yaml", "s3://nowhere/x"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert missing.returncode == 1
-    assert missing.stderr.startswith("error: s3://nowhere/x/manifest.json: cannot be written: ")
-    assert missing.stderr.count("\n") == 1
+        process = processes.start(tmp_path, *words)
+        said, errors = process.communicate(timeout=DEADLINE)
+        assert said.startswith(expected), errors
+    (error,) = errors_of(processes.start(tmp_path, "generate", "small.yaml", "s3://nowhere/x"), 1)
+    assert error.startswith("error: s3://nowhere/x/manifest.json: cannot be written: ")

@@ -13,16 +13,16 @@ import pytest
 
 import gerd
 from gerd.storage import ray_workers as engine
-from gerd.storage.recordings import SHARD_SIZE
+from gerd.storage.manifest import SHARD_SIZE, shard_name
 
 ray = pytest.importorskip("ray")
 
-from support.ray_cluster import CONFIG, content, running  # noqa: E402
+from support.datasets import FAMILY, SMALL, content, faults, unfinish  # noqa: E402
+from support.ray_cluster import running  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("ray")
-FAMILY = CONFIG + "sweep: {time_scale: [0.5, 1, 2], noise.event: [0, 0.5]}\n"
 # Turning does not move the outline of a circle, but it moves that of an ellipse: a few recordings cannot be drawn.
-FAILING = CONFIG.replace("square", "circle").replace(
+FAILING = SMALL.replace("square", "circle").replace(
     "scale: {start: 4, acceleration: 0}",
     f"scale: {{start: {{choice: {[[4, 8]] * 40 + [[5, 5]]}}}, acceleration: 0}}\n"
     "    rotation: {velocity: {boundary: 1}, acceleration: 0}",
@@ -35,7 +35,7 @@ def cluster() -> Iterator[Any]:
         yield started
 
 
-def generate(folder: Path | str, cluster: Any, text: str = CONFIG, count: int = 330, **options: Any) -> gerd.Recordings:
+def generate(folder: Path | str, cluster: Any, text: str = SMALL, count: int = 330, **options: Any) -> gerd.Recordings:
     return gerd.generate(gerd.parse(text), folder, count, engine="ray", address=cluster.address, **options)
 
 
@@ -48,17 +48,16 @@ def test_the_engine_does_not_show(cluster: Any, tmp_path: Path, monkeypatch: pyt
     generate("ray", cluster, FAMILY, 60, progress=made.append)
     assert content(tmp_path / "ray") == content(tmp_path / "local")
     assert sum(made) == 360
-    manifest = tmp_path / "ray" / "manifest.json"
-    manifest.write_bytes(manifest.read_bytes().replace(b'"complete": true', b'"complete": false'))
-    (tmp_path / "ray" / "shard-000001.safetensors").unlink()
-    (tmp_path / "ray" / "shard-000003.safetensors").write_bytes(b"half")
+    unfinish(tmp_path / "ray")
+    (tmp_path / "ray" / shard_name(1)).unlink()
+    (tmp_path / "ray" / shard_name(3)).write_bytes(b"half")
     generate("ray", cluster, FAMILY, 60)
     assert content(tmp_path / "ray") == content(tmp_path / "local")
     assert not ray.is_initialized()
 
 
 def test_ranges_grow_and_few_are_under_way(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """These shards are small, so that a range of one would be over at once; two workers need no more than four."""
+    """As if all took no time: ranges grow as far as is fair. Two workers need no more than four."""
     under_way, sizes, result, wait = [], [], engine._result, ray.wait
 
     def waited(references: list[Any], **options: Any) -> Any:
@@ -69,6 +68,7 @@ def test_ranges_grow_and_few_are_under_way(cluster: Any, tmp_path: Path, monkeyp
         sizes.append(len(arguments[-1]))
         return result(*arguments)
 
+    monkeypatch.setattr(engine, "TASK_SECONDS", 1e9)
     monkeypatch.setattr(ray, "wait", waited)
     monkeypatch.setattr(engine, "_result", returned)
     generate(tmp_path / "data", cluster, count=64 * SHARD_SIZE)
@@ -77,7 +77,7 @@ def test_ranges_grow_and_few_are_under_way(cluster: Any, tmp_path: Path, monkeyp
     assert sizes[0] == 1
     assert 4 < max(sizes) <= 16
     assert sizes[-1] <= 2  # the last ranges are short, so that both workers end together
-    assert not [fault for _, found in gerd.verify(tmp_path / "data") for fault in found]
+    assert faults(tmp_path / "data") == []
 
 
 def test_a_failure_names_the_recording_and_the_command_fails(cluster: Any, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_failure_names_the_recording_and_the_command_fails(cluster: Any, tmp_p
     with pytest.raises(gerd.ConfigError, match="does not move the outline"):
         gerd.simulate(gerd.parse(FAILING), index)
     assert there.value.exit_code == 2
-    assert not gerd.Recordings(tmp_path / "ray").manifest["complete"]
+    assert not gerd.Recordings(tmp_path / "ray").manifest.complete
     with pytest.raises(gerd.GerdError, match=r"^recording \d+: "):
         gerd.generate(gerd.parse(FAILING), tmp_path / "local", 330, workers=2)
 
@@ -97,16 +97,16 @@ def test_a_failure_names_the_recording_and_the_command_fails(cluster: Any, tmp_p
 def test_a_bug_in_a_worker_comes_with_its_traceback_and_the_recording(cluster: Any, tmp_path: Path) -> None:
     """Code of the user that spoils the program itself."""
     (tmp_path / "spoils.py").write_text(
-        "from gerd import simulation\n"
-        "real = simulation.run\n"
+        "from gerd.recording import simulate\n"
+        "real = simulate.run\n"
         "def run(scenes, **options):\n"
         "    assert 77 not in scenes.indices, 'seventy-seven'\n"
         "    return real(scenes, **options)\n"
         "def push(t):\n"
-        "    simulation.run = run\n"
+        "    simulate.run = run\n"
         "    return 0\n"
     )
-    text = CONFIG.replace("acceleration: 0}\n    scale", 'acceleration: {function: "spoils:push"}}\n    scale')
+    text = SMALL.replace("acceleration: 0}\n    scale", 'acceleration: {function: "spoils:push"}}\n    scale')
     program = (
         "import sys, gerd; text, folder, address = sys.argv[1:]\n"
         "config = gerd.parse(text, directory=folder, trust=True)\n"
@@ -158,17 +158,17 @@ def test_a_cluster_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytes
         address = f"127.0.0.1:{unused.getsockname()[1]}"
     for wrong in (address, "nonsense"):
         with pytest.raises(gerd.GerdError, match=f"there is no cluster at {wrong} .*ray start --head"):
-            gerd.generate(gerd.parse(CONFIG), tmp_path / "data", 1, engine="ray", address=wrong)
+            gerd.generate(gerd.parse(SMALL), tmp_path / "data", 1, engine="ray", address=wrong)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(gerd.GerdError, match=r"pip install 'gerd\[cluster\]'"):
-        gerd.generate(gerd.parse(CONFIG), tmp_path / "data", 1, engine="ray")
+        gerd.generate(gerd.parse(SMALL), tmp_path / "data", 1, engine="ray")
     assert not (tmp_path / "data").exists()
 
 
 def test_what_a_cluster_cannot_do_is_refused(cluster: Any, tmp_path: Path) -> None:
     with pytest.raises(gerd.GerdError, match="lives in the memory of one process"):
         generate("memory://cluster", cluster)
-    config = gerd.parse(CONFIG)
+    config = gerd.parse(SMALL)
     for options, message in (
         ({"engine": "rya"}, "engine 'rya': allowed are local and ray"),
         ({"address": "here:1"}, "address here:1: goes with the engine ray"),
@@ -188,7 +188,7 @@ def test_a_folder_that_the_nodes_do_not_share_is_named(cluster: Any, tmp_path: P
         "try: gerd.generate(gerd.parse(text), folder, 10, engine='ray', address=address)\n"
         "except gerd.GerdError as error: print(error)"
     )
-    made = [sys.executable, "-c", program, CONFIG, str(tmp_path / "data"), cluster.address]
+    made = [sys.executable, "-c", program, SMALL, str(tmp_path / "data"), cluster.address]
     result = subprocess.run(
         ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh", *made], capture_output=True, text=True
     )
@@ -199,7 +199,7 @@ def test_a_folder_that_the_nodes_do_not_share_is_named(cluster: Any, tmp_path: P
 def test_a_caller_that_is_connected_stays_connected(cluster: Any, tmp_path: Path) -> None:
     ray.init(address=cluster.address, log_to_driver=False)
     try:
-        gerd.generate(gerd.parse(CONFIG), tmp_path / "data", 10, engine="ray")
+        gerd.generate(gerd.parse(SMALL), tmp_path / "data", 10, engine="ray")
         assert ray.is_initialized()
     finally:
         ray.shutdown()
@@ -212,7 +212,7 @@ def test_nothing_of_a_cluster_is_needed_on_one_machine(tmp_path: Path) -> None:
         "print(*sorted({'ray', 'fsspec'} & sys.modules.keys()))"
     )
     result = subprocess.run(
-        [sys.executable, "-c", program, CONFIG], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, SMALL], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == ""
     assert (tmp_path / "data" / "manifest.json").exists()

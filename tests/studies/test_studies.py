@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from support.processes import wait_for
 from typer.testing import CliRunner
 
 from gerd.cli.app import app
@@ -56,7 +56,7 @@ from gerd.studies.lab.running import compute_study
 for study in {studies!r}:
     compute_study(study, {out!r} + "/" + study, size="smoke")
 """
-WAIT = 600  # seconds, for another worker to compute the studies
+PATIENCE = 1200  # seconds, for all studies together on a slow machine
 SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layers=TINY, first_step=20)
 
 
@@ -69,13 +69,10 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         out.mkdir()  # by one of pytest-xdist's workers; the others wait for it
     except FileExistsError:
-        for _ in range(WAIT * 5):
-            if log.exists():
-                break
-            time.sleep(0.2)
+        wait_for(log.exists, "the studies, which another process computes", PATIENCE)
     else:
         program = BARE.format(heavy=HEAVY, studies=STUDIES, out=str(out))
-        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
         (out / "part").write_text(f"{run.stderr}\nexit code {run.returncode}")
         (out / "part").rename(log)
     text = log.read_text()

@@ -1,0 +1,151 @@
+"""The files of a dataset, and what its manifest says about them.
+
+    manifest.json            what the dataset is; sha256 of every file and of every recording's events
+    config.yaml              the config as the user wrote it, --set options as comments
+    resolved.json            the config with every default filled in, and no files or fonts left to look up
+    shard-000000.safetensors recordings 0 … SHARD_SIZE - 1, and so on; `shard.py` says what is in one
+    .part-1-of-3.json        the entries of one part's shards, until all parts are made
+
+A dataset of `count` recordings of a config with M members holds count · M recordings; number i · M + k is member k
+of recording i. JSON goes in and frozen models come out; a file that is not sound is a `StorageError` that names the
+file and the field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gerd.config.config import MOST_MEMBERS, Config
+from gerd.config.sweep import member_count
+from gerd.errors import StorageError
+from gerd.recording.recording import FORMAT_VERSION
+from gerd.storage.places import File, MissingError, Place
+from gerd.version import __version__
+
+SHARD_SIZE = 64  # recordings
+MANIFEST, CONFIG, RESOLVED = "manifest.json", "config.yaml", "resolved.json"
+PIECE = 2**22  # bytes read at once
+UNFINISHED = "the dataset is not complete; run the same generate command to finish it"
+
+
+class _Json(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    def to_bytes(self) -> bytes:
+        return json_bytes(self.model_dump())
+
+
+class Entry(_Json):
+    """What the manifest says about one shard."""
+
+    file: str
+    sha256: str
+    recordings: tuple[str, ...]  # the sha256 of each recording's events
+
+
+class Part(_Json):
+    """What one of several independent commands has made."""
+
+    config_digest: str
+    shards: tuple[Entry, ...]
+
+
+class Manifest(_Json):
+    """What a dataset is."""
+
+    format: Literal["gerd"]
+    format_version: Annotated[int, Field(ge=FORMAT_VERSION, le=FORMAT_VERSION)]
+    gerd_version: str
+    config_digest: str
+    seed: int
+    count: Annotated[int, Field(ge=1, le=2**32)]
+    members: Annotated[int, Field(ge=1, le=MOST_MEMBERS)]
+    sweep: dict[str, list[Any]]
+    files: dict[str, str]  # name: sha256
+    complete: bool
+    shards: tuple[Entry, ...]  # none before the dataset is complete
+
+    @property
+    def recordings(self) -> int:
+        return self.count * self.members
+
+    @property
+    def shard_count(self) -> int:
+        return -(-self.recordings // SHARD_SIZE)
+
+    def positions(self, number: int) -> range:
+        """The positions in the dataset of the recordings in shard `number`."""
+        return range(number * SHARD_SIZE, min((number + 1) * SHARD_SIZE, self.recordings))
+
+
+def new_manifest(config: Config, count: int) -> Manifest:
+    """The manifest of a dataset of which no shard is made yet."""
+    return Manifest(
+        format="gerd",
+        format_version=FORMAT_VERSION,
+        gerd_version=__version__,
+        config_digest=config.digest,
+        seed=config.seed,
+        count=count,
+        members=member_count(config),
+        sweep={path: list(values) for path, values in config.resolved()["sweep"].items()},
+        files={name: hashlib.sha256(data).hexdigest() for name, data in config_files(config).items()},
+        complete=False,
+        shards=(),
+    )
+
+
+def config_files(config: Config) -> dict[str, bytes]:
+    """The two files that say what a dataset is made from."""
+    return {CONFIG: config.text.encode(), RESOLVED: json_bytes(config.resolved())}
+
+
+def read_manifest(place: Place) -> Manifest:
+    """The manifest of the dataset at `place`, its fields checked."""
+    try:
+        return Manifest.model_validate_json(place.read(MANIFEST))
+    except MissingError:
+        problem = "has no manifest.json, so it is not a GERD dataset" if place.exists() else "there is no such dataset"
+        raise StorageError(f"{place}: {problem}") from None
+    except ValidationError as error:
+        raise StorageError(f"{place.at(MANIFEST)}: {_problem(error)}") from None
+
+
+def _problem(error: ValidationError) -> str:
+    """The first thing that is wrong with a manifest; `format` and its version come before all else."""
+    first = error.errors()[0]
+    field = ".".join(map(str, first["loc"]))
+    if first["type"] == "json_invalid":
+        return f"is damaged: {first['msg']}"
+    if field in ("", "format"):
+        return "is not the manifest of a GERD dataset"
+    if field == "format_version" and first["type"] != "missing":
+        return f"has format version {first['input']}; this version of gerd reads {FORMAT_VERSION}"
+    return f"is damaged: it has no valid {field!r}"
+
+
+def json_bytes(data: Any) -> bytes:
+    """The bytes of a JSON file of a dataset."""
+    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def shard_name(number: int) -> str:
+    return f"shard-{number:06d}.safetensors"
+
+
+def shard_number(name: str) -> int | None:
+    """The number of the shard that a file of this name is; None if it is something else."""
+    digits = name.removeprefix("shard-").removesuffix(".safetensors")
+    return int(digits) if digits.isdecimal() and len(digits) < 20 and shard_name(int(digits)) == name else None
+
+
+def file_digest(file: File) -> str:
+    """The sha256 of a file, read in pieces."""
+    result = hashlib.sha256()
+    for begin in range(0, file.size, PIECE):
+        result.update(file.read(begin, min(begin + PIECE, file.size)))
+    return result.hexdigest()

@@ -1,0 +1,140 @@
+"""Check a dataset: the place where it is goes in, what is wrong with its files and recordings comes out.
+
+Nothing is changed, and the first fault does not end the search.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gerd.config.config import Config
+from gerd.errors import StorageError
+from gerd.recording.simulate import simulate_member
+from gerd.storage.manifest import (
+    CONFIG,
+    MANIFEST,
+    RESOLVED,
+    UNFINISHED,
+    Entry,
+    file_digest,
+    new_manifest,
+    shard_name,
+    shard_number,
+)
+from gerd.storage.recordings import Recordings
+from gerd.storage.shard import Shard
+
+DIFFERS = "the file differs from the sha256 in the manifest"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that `verify` found."""
+
+    file: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}"
+
+
+def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -> Iterator[tuple[int, list[Fault]]]:
+    """Check a dataset shard by shard: yields how many recordings were checked, and what is wrong with them.
+
+    Compares each file with the manifest's sha256, each recording's events with their digest, and the manifest with the
+    config. With `regenerate` it also makes every recording again from the stored config and compares all bits. Code
+    that the config names is run only with `trust`; it is looked for in the current folder, too.
+    """
+    data = Recordings(path)
+    try:
+        config: Config | None = data.config.trusted(str(Path.cwd()) if trust else None)
+        faults = _manifest_faults(data, data.config)
+    except StorageError as error:
+        config, faults = None, [_fault(data.place.at(RESOLVED), error)]
+    shards = {name for name in data.place.names() if name.startswith("shard-")}
+    yield 0, faults + _file_faults(data, shards)
+    entries = {entry.file: entry for entry in data.manifest.shards}
+    if data.manifest.complete:
+        numbers = list(range(min(data.shard_count, len(entries))))
+    else:  # those that are not made yet were mentioned above
+        numbers = sorted(n for n in map(shard_number, shards) if n is not None and n < data.shard_count)
+    for number in numbers:
+        entry = entries.get(shard_name(number))
+        yield len(data.manifest.positions(number)), list(_shard_faults(data, config, number, entry, regenerate))
+
+
+def _fault(file: str, error: StorageError) -> Fault:
+    return Fault(file, str(error).removeprefix(f"{file}: "))
+
+
+def _manifest_faults(data: Recordings, config: Config) -> list[Fault]:
+    """Where the manifest contradicts the config."""
+    stored, wanted = data.manifest, new_manifest(config, data.manifest.count)
+    return [
+        Fault(data.place.at(MANIFEST), f"{key} is {getattr(stored, key)}, but {getattr(wanted, key)} by the config")
+        for key in ("seed", "members", "sweep")
+        if getattr(stored, key) != getattr(wanted, key)
+    ]
+
+
+def _file_faults(data: Recordings, shards: set[str]) -> list[Fault]:
+    """What is wrong with the set of files, and with those that are not shards."""
+    faults = []
+    for name in (CONFIG, RESOLVED):
+        file = data.place.at(name)
+        try:
+            if hashlib.sha256(data.place.read(name)).hexdigest() != data.manifest.files.get(name):
+                faults.append(Fault(file, DIFFERS))
+        except StorageError as error:
+            faults.append(_fault(file, error))
+    listed, problem = [entry.file for entry in data.manifest.shards], None
+    if not data.manifest.complete:
+        problem = UNFINISHED
+    elif len(listed) != data.shard_count or listed != [shard_name(number) for number in range(len(listed))]:
+        problem = f"does not list the {data.shard_count} shards of {len(data)} recordings"
+    if problem:
+        faults.append(Fault(data.place.at(MANIFEST), problem))
+    strangers = sorted(name for name in shards if shard_number(name) not in range(data.shard_count))
+    return faults + [Fault(data.place.at(name), "does not belong to the dataset") for name in strangers]
+
+
+def _shard_faults(
+    data: Recordings, config: Config | None, number: int, entry: Entry | None, regenerate: bool
+) -> Iterator[Fault]:
+    file = data.place.at(shard_name(number))
+    try:
+        if entry is not None and file_digest(data.place.open(shard_name(number))) != entry.sha256:
+            yield Fault(file, DIFFERS)
+        shard = data.shard(number)
+    except StorageError as error:
+        yield _fault(file, error)
+        return
+    if entry is not None and entry.recordings != shard.digests:
+        yield Fault(file, "the digests of its recordings differ from those in the manifest")
+    if config is None:
+        return
+    for row, position in enumerate(data.manifest.positions(number)):
+        for message in _recording_faults(shard, row, config, regenerate):
+            yield Fault(file, f"recording {position}: {message}")
+
+
+def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool) -> Iterator[str]:
+    try:
+        recording = shard.recording(row, config)
+    except StorageError as error:
+        yield _fault(shard.path, error).message
+        return
+    if recording.digest != shard.digests[row]:
+        yield "the events differ from their digest"
+    if regenerate:
+        (again,) = simulate_member(recording.member, [recording.identity.index])
+        for problem, name in (
+            ("the events differ", "keys"),
+            ("the background flags differ", "background"),
+            ("the ground truth differs", "truth"),
+        ):
+            if getattr(recording, name).tobytes() != getattr(again, name).tobytes():
+                yield f"made again, {problem}"
