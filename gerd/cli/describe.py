@@ -13,8 +13,9 @@ from rich.table import Table
 
 from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count, with_values
+from gerd.events.backends import run
 from gerd.geometry.trajectory import PARAMETERS, ROTATION
-from gerd.recording.simulate import run, scenes_of
+from gerd.recording.simulate import scenes_of
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
 from gerd.storage.recordings import MANIFEST, Recordings, shard_name

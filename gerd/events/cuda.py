@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gerd.errors import GerdError
 from gerd.events import noise, rasterise
-from gerd.events.parts import Events, chunks
+from gerd.events.shared import Events, chunks
 from gerd.scene.scenes import BLOCK, Scenes
 
 TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it

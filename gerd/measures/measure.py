@@ -25,6 +25,7 @@ from torch import Tensor
 
 from gerd.config.config import Config
 from gerd.errors import GerdError
+from gerd.events import backends
 from gerd.measures.action import (
     Action,
     act_on_coordinates,
@@ -45,7 +46,7 @@ from gerd.measures.statistics import (
     summary,
     wilcoxon,
 )
-from gerd.measures.transformation import Transformation, frames_of
+from gerd.measures.transformation import Transformation
 from gerd.recording.simulate import scenes_of
 from gerd.scene.scenes import Scenes
 
@@ -118,8 +119,8 @@ def equivariance_error(
     act, least = action(acts)
     rows = []
     for scenes in _batches(config, first, count, batch):
-        out = _output(model, frames_of(scenes, device))
-        out_g = _output(model, frames_of(transformation(scenes), device))
+        out = _output(model, backends.frames(scenes, device))
+        out_g = _output(model, backends.frames(transformation(scenes), device))
         late = slice(first_step if out.ndim > least and out.shape[1] == scenes.steps else 0, None)
         settled = out.clone()
         settled[:, : late.start] = math.nan
@@ -242,7 +243,7 @@ def truth_error(
     parts = []
     for scenes in _batches(config, first, count, batch):
         seen = transformation(scenes)
-        out = _output(model, frames_of(seen, device)).cpu().numpy()
+        out = _output(model, backends.frames(seen, device)).cpu().numpy()
         truth = np.moveaxis(seen.trajectory.parameters(np.arange(seen.steps))[..., 0, :2], 1, 2)
         if out.shape == (*truth.shape[:2], 2):
             out = out[:, :, None]
@@ -407,7 +408,7 @@ def channel_errors(
     for scenes in _batches(config, first, count, batch):
         seen = transformation(scenes)
         with torch.no_grad(), _evaluating(getattr(read, "__self__", None)):
-            reading = read(frames_of(seen, device).float())
+            reading = read(backends.frames(seen, device).float())
         truth = torch.from_numpy(seen.trajectory.parameters(np.arange(seen.steps))[:, 0, :, 0, :2])
         places, weights = reading.places.double().cpu(), reading.weights.double().cpu()
         if places.shape != (len(truth), weights.shape[1], *truth.shape[1:]) or weights.shape != places.shape[:3]:

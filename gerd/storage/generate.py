@@ -25,8 +25,9 @@ from gerd.config.config import TRANSFORMATIONS, Config
 from gerd.config.sweep import labels, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
+from gerd.events.backends import check_device
 from gerd.recording.recording import FORMAT_VERSION
-from gerd.recording.simulate import check_device, scenes_of
+from gerd.recording.simulate import scenes_of
 from gerd.storage.local import finish_in_processes
 from gerd.storage.places import Store, store_at
 from gerd.storage.recordings import (

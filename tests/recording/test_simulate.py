@@ -19,7 +19,7 @@ from support.scenes import actor, config
 
 import gerd
 import gerd.geometry.trajectory
-from gerd.events.parts import chunks
+from gerd.events.shared import chunks
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 WANDERING = actor(

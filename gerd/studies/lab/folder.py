@@ -26,8 +26,8 @@ import torch
 
 from gerd.config.config import Config
 from gerd.errors import GerdError, shorten
+from gerd.events.backends import check_device
 from gerd.measures.statistics import Summary
-from gerd.recording.simulate import check_device
 from gerd.storage.whole import write_whole
 from gerd.studies.lab.training import Clock, Order, Size
 from gerd.version import __version__
