@@ -62,7 +62,7 @@ Changes = namedtuple("Changes", "change touched pixel_of")
 Sums = namedtuple("Sums", "here next least most")  # room for one number in each pixel row
 # Room for comparing two frames: pieces, crossings of what is seen of a piece in both, crossings in a sub-row.
 Scratch = namedtuple("Scratch", "nearer seen_before seen_after lists sums")
-# Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; of the blocks in which
+# Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; of the blocks where
 # something is picked, words (4, blocks), number, word for the count, first pixel and size; keys of the picked pixels.
 Draws = namedtuple("Draws", "counting largest choosing block word pixel size picked")
 Room = namedtuple("Room", "keys background")  # for events
@@ -72,7 +72,9 @@ Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `
 # Python: a call of another ends the process. Without either, compiling takes two thirds of the time.
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
 compiled: Any = njit(**OPTIONS, no_cpython_wrapper=True)
-inlined: Any = njit(**OPTIONS, no_cpython_wrapper=True, forceinline=True)  # a call passes every array field by field
+inlined: Any = njit(
+    **OPTIONS, no_cpython_wrapper=True, inline="always"
+)  # into the code that calls it, which is compiled once
 
 
 @inlined
@@ -232,7 +234,7 @@ def find_crossings(pieces, coefficients, sensor, frame):
         frame.whole_low[piece], frame.whole_high[piece] = top, bottom
 
 
-@compiled
+@inlined
 def pixel_rows(sides, is_ellipse, rows, f):
     """The pixel rows that a piece can meet, as first and end."""
     begin, end = rows, ZERO
@@ -348,7 +350,7 @@ def compare(scene, old, new, changes, scratch):
     return Area(begin, end, np.int64(left), np.int64(right))
 
 
-@compiled
+@inlined
 def compare_piece(piece, low, high, pieces, old, new, changes, scratch):
     """The same for one piece, in the pixel rows low … high - 1."""
     base, stop = pieces.slot[piece], pieces.slot[piece + 1]
@@ -379,7 +381,7 @@ def compare_piece(piece, low, high, pieces, old, new, changes, scratch):
             add_moves(befores[0], afters[0], befores[k], afters[k], y, weight, changes)
 
 
-@compiled
+@inlined
 def find_nearer(piece, low, high, pieces, old, new, nearer):
     """Put the nearer pieces that may cover one into `nearer`: how many they are, and whether all of them are convex."""
     number, simple = 0, pieces.convex[piece]
@@ -588,7 +590,7 @@ def cut_out(begin, end, ends, number, spare):
 
 @compiled
 def scattered(source, step, purpose, table, sensor, first, last, draws):
-    """What a scattered noise picks from some rows, by the rule of `noise.py`: how many keys it puts into `draws.picked`.
+    """What a scattered noise picks from some rows, as `noise.py` says: how many keys it puts into `draws.picked`.
 
     The rows have groups of four blocks; first … last - 1 are taken. The blocks in which something is picked are listed
     first, so that their words, too, are drawn in one loop.
@@ -718,7 +720,7 @@ def hide(step, scene, frame, pixels, changes, draws):
     pixels.numbers[HIDDEN] = number
 
 
-@compiled
+@inlined
 def find_changes(step, reference, scene, old, new, pixels, changes, draws, scratch):
     """Add up what differs between two frames, shape noise included; where it may. A reference is compared with none."""
     area = Area(scene.sensor.height, ZERO, ZERO, ZERO)
