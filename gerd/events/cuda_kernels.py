@@ -340,7 +340,7 @@ def one_piece(lefts, sub_rows, y, x0, y0, x_fine, F: tl.constexpr, FINE: tl.cons
 
 @triton.jit
 def two_pieces(near_lefts, far_lefts, sub_rows, y, x_fine, F: tl.constexpr, FINE: tl.constexpr):
-    """(EACH, LANES), twice: the sub-pixels that the nearer of two convex pieces covers, and those that the other shows."""
+    """(EACH, LANES), twice: the sub-pixels of the nearer of two convex pieces, and what is seen of the other."""
     front, behind = tl.zeros((EACH, LANES), tl.int32), tl.zeros((EACH, LANES), tl.int32)
     for k in range(F):
         left_0, right_0 = tl.load(far_lefts + y * FINE + k), tl.load(far_lefts + y * FINE + sub_rows + k)
@@ -401,8 +401,8 @@ def signal(
     x0, y0 = tl.program_id(0) % across * TILE, tl.program_id(0) // across * ROWS
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
     any_mark = 0
-    for word in range(sizes.words_per_tile):
-        any_mark |= tl.load(marks + word)
+    for k in range(sizes.words_per_tile):
+        any_mark |= tl.load(marks + k)
     if (any_mark == 0) & (part.fresh != 0) & (CARRY == 0):
         return
     seed, index = tl.load(source.seed), tl.load(source.indices + recording)
