@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.errors import GerdError
@@ -56,7 +57,7 @@ def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     if budget is None:
         budget = torch.cuda.mem_get_info(device)[0] // 2 if device.startswith("cuda") else 2**30
     size = scenes.height * scenes.width
-    fine = 1 << (scenes.upsampling - 1).bit_length()
+    fine = _fine(scenes.upsampling)
     per_step = 2 * size  # a byte per pixel and polarity
     for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True):
         entries = 1 if outline.is_circle else len(outline.segments)
@@ -83,14 +84,12 @@ def _chunks(
     from gerd.events import cuda_kernels
 
     height, width, f = scenes.height, scenes.width, scenes.upsampling
-    fine = 1 << (f - 1).bit_length()
-    tiles = -(-width // TILE) * -(-height // ROWS)
     whole = chunk >= max(scenes.steps, scenes.warmup)
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
     indices = torch.from_numpy(scenes.indices).to(device)
     seed = torch.from_numpy(np.array([scenes.seed], np.uint64).view(np.int64)).to(device)
-    shape_tables, background_tables = (
-        torch.from_numpy(noise.block_tables(probability, width)).to(device)
+    shape_source, background_source = (
+        cuda_kernels.Source(seed, indices, torch.from_numpy(noise.block_tables(probability, width)).to(device))
         for probability in (scenes.shape_noise, scenes.background)
     )
     model = cuda_kernels.Model(
@@ -100,50 +99,57 @@ def _chunks(
         noise.drop_bound(scenes.event_noise),
     )
     for piece in chunks(-scenes.warmup, scenes.steps, chunk):
-        begin, stop = piece.start, piece.stop
-        frames = stop - begin + 1  # and the one before
-        recorded = piece[max(0, -begin) :]
+        begin, recorded = piece.start, piece[max(0, -piece.start) :]
         out = torch.zeros((len(scenes), len(recorded), 2, height, width), dtype=torch.uint8, device=device)
         noisy = scenes.background > 0 and len(recorded) > 0
-        source = cuda_kernels.Source(seed, indices, background_tables)
-        background = _Background(scenes, out, recorded, source) if noisy else None  # while the host goes on
-        shown = np.arange(begin - 1, stop)
+        background = _Background(scenes, out, recorded, background_source) if noisy else None  # while the host goes on
+        shown = np.arange(begin - 1, piece.stop)
         scenes = scenes.resumed(shown)
-        borders = rasterise.borders(scenes, shown, device)
-        pieces, entries = len(borders.actor), borders.coefficients.shape[2]
-        coefficients = borders.coefficients.contiguous()
-        boxes = _boxes(borders, coefficients, f)
-        convex = borders.convex if scenes.shape_noise == 0 else borders.convex & False
-        first, ellipse, marked_whole, drawn_whole = (
-            torch.from_numpy(part.astype(np.int32)).to(device)
-            for part in (borders.first, borders.is_ellipse, convex, borders.convex)
-        )
-        words = -(-frames // 32)
-        marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
-        sub_rows = -(-height // ROWS) * ROWS * fine
-        crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
-        outlines = cuda_kernels.Outlines(
-            crossings, coefficients, boxes, first, ellipse, drawn_whole,
-            torch.from_numpy(np.ascontiguousarray(scenes.intensity[:, borders.actor])).to(device),
-        )  # fmt: skip
-        sizes = cuda_kernels.Sizes(frames, pieces, entries, width, height, sub_rows, words)
-        cuda_kernels.spans[(frames, len(scenes))](
-            outlines, sizes, F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False
-        )
-        cuda_kernels.mark[(frames - 1, len(scenes))](
-            marks, outlines._replace(convex=marked_whole), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
-        )
-        cuda_kernels.signal[(tiles, len(scenes))](
+        outlines, sizes, marks = _outlines(scenes, shown, device)
+        cuda_kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
-            cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)),
-            model, cuda_kernels.Source(seed, indices, shape_tables),
-            F=f, FINE=fine, TO_ZERO=scenes.reset_to_zero, HAS_SHAPE=scenes.shape_noise > 0,
+            cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
+            F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, HAS_SHAPE=scenes.shape_noise > 0,
             HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, VALUE=signal_value, num_warps=1, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
             background.scatter(noise_value)
         if len(recorded):
             yield recorded, out
+
+
+def _fine(f: int) -> int:
+    """The upsampling rounded up to a power of two."""
+    return 1 << (f - 1).bit_length()
+
+
+def _outlines(scenes: Scenes, shown: NDArray[np.int64], device: str) -> tuple[Any, Any, Tensor]:
+    """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
+    from gerd.events import cuda_kernels
+
+    height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
+    borders = rasterise.borders(scenes, shown, device)
+    frames, pieces, coefficients = len(shown), len(borders.actor), borders.coefficients.contiguous()
+    inside_changes = scenes.shape_noise > 0  # of a convex piece, too
+    first, is_ellipse, convex, marked_whole = (
+        torch.from_numpy(part.astype(np.int32)).to(device)
+        for part in (borders.first, borders.is_ellipse, borders.convex, borders.convex & (not inside_changes))
+    )
+    intensity = torch.from_numpy(np.ascontiguousarray(scenes.intensity[:, borders.actor])).to(device)
+    words, tiles = -(-frames // 32), -(-width // TILE) * -(-height // ROWS)
+    marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
+    sub_rows = -(-height // ROWS) * ROWS * fine
+    crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
+    boxes = _boxes(borders, coefficients, f)
+    outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first, is_ellipse, convex, intensity)
+    sizes = cuda_kernels.Sizes(frames, pieces, coefficients.shape[2], width, height, sub_rows, words)
+    cuda_kernels.spans[(frames, len(scenes))](
+        outlines, sizes, F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False
+    )
+    cuda_kernels.mark[(frames - 1, len(scenes))](
+        marks, outlines._replace(convex=marked_whole), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
+    )
+    return outlines, sizes, marks
 
 
 class _Background:

@@ -415,7 +415,6 @@ def signal(
 
     carried = state + recording * sizes.height * sizes.width + pixel
     v = tl.zeros((EACH, LANES), tl.int32) + model.initial
-    shown = tl.zeros((EACH, LANES), tl.int32)
     pending = 0  # whether some integrator still holds more than a threshold
     if part.fresh:
         if model.largest > 0:
@@ -423,7 +422,7 @@ def signal(
     else:
         v = tl.load(carried, mask=inside, other=0)
         pending = beyond(v, model.threshold, inside)
-    begun = 0  # whether `shown` is what frame i - 1 shows
+    shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
     i = part.fresh * 0
     while i < sizes.frames:
