@@ -68,24 +68,13 @@ class _State:
         sizes = np.where(borders.convex, 2, np.diff(borders.first) // 2 * 2)
         slots = np.concatenate([[0], np.cumsum(sizes)])
         self._kernels, self._scenes, self._actor = kernels, scenes, borders.actor
-        self._scene = kernels.Scene(
-            kernels.Sensor(width, height, f),
-            kernels.Pieces(borders.first, borders.is_ellipse, borders.convex, slots, None),
-            kernels.Model(
-                scenes.threshold,
-                scenes.reset_to_zero,
-                scenes.initial or 0,
-                noise.largest_initial(scenes.threshold) if scenes.initial is None else 0,
-            ),
-            kernels.Noise(
-                noise.block_tables(scenes.shape_noise, width),
-                scenes.shape_noise > 0,
-                noise.drop_bound(scenes.event_noise),
-                noise.block_tables(scenes.background, width),
-                scenes.background > 0,
-            ),
-            None,
-        )
+        self._sensor = (width, height, f)
+        self._pieces = kernels.Pieces(borders.first, borders.is_ellipse, borders.convex, slots, None)
+        largest = noise.largest_initial(scenes.threshold) if scenes.initial is None else 0
+        self._model = (scenes.threshold, scenes.reset_to_zero, scenes.initial or 0, largest)
+        shape, background = (noise.block_tables(p, width) for p in (scenes.shape_noise, scenes.background))
+        dropped = noise.drop_bound(scenes.event_noise)
+        self._noise = (shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0)
         self._frames = [
             kernels.Crossings(
                 np.empty((slots[-1], f, height), np.int32),
@@ -97,20 +86,20 @@ class _State:
         blocks = height * -(-width // kernels.TOGETHER)
         lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
         self._pixels = kernels.Pixels(_blank(height, width), None, np.zeros(3, np.int64), *lists)
-        self._changes = kernels.Changes(
+        changes = kernels.Changes(
             _blank(height, width),
             np.zeros((height, -(-width // kernels.WORD_BITS)), np.uint64),
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
         )
         listed = noise.GROUP * AT_ONCE
-        self._draws = kernels.Draws(
+        draws = kernels.Draws(
             np.empty((4, AT_ONCE), np.uint64),
             np.empty(AT_ONCE, np.uint64),
             np.empty((4, listed), np.uint64),
             *(np.empty(listed, np.int64) for _ in range(4)),
             np.empty(area, np.int64),
         )
-        self._scratch = kernels.Scratch(
+        scratch = kernels.Scratch(
             np.empty(len(sizes), np.int64),
             np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
             np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
@@ -118,14 +107,14 @@ class _State:
             kernels.Sums(*(np.empty(height, np.int32) for _ in range(4))),
         )
         self._room = kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
+        self._rooms = [_plain(group) for group in (changes, draws, scratch, self._room)]
 
     def begin(self, row: int) -> None:
         """Go on with another recording: forget the shapes of the one before; the kernel forgets its integrators."""
         scenes = self._scenes
-        self._scene = self._scene._replace(
-            pieces=self._scene.pieces._replace(intensity=scenes.intensity[row][self._actor]),
-            source=self._kernels.Source(np.uint64(scenes.seed), scenes.indices[row]),
-        )
+        pieces = self._pieces._replace(intensity=scenes.intensity[row][self._actor])
+        source = (np.uint64(scenes.seed), scenes.indices[row])
+        self._scene = (self._sensor, tuple(pieces), self._model, self._noise, source)
         seen = (scenes.height, scenes.width) if scenes.shape_noise > 0 else (1, 1)
         self._pixels = self._pixels._replace(activation=_blank(*seen))
         for frame in self._frames:
@@ -139,8 +128,8 @@ class _State:
         begin = 0
         while begin < len(steps):  # once, unless there are more events than the room holds
             done, made = self._kernels.simulate_steps(
-                coefficients[begin:], steps[begin:], fresh and begin == 0, self._scene, *self._frames,
-                self._pixels, self._changes, self._draws, self._scratch, self._room,
+                coefficients[begin:], steps[begin:], fresh and begin == 0, self._scene,
+                *map(tuple, self._frames), tuple(self._pixels), *self._rooms,
             )  # fmt: skip
             keys.append(self._room.keys[:made].copy())
             background.append(self._room.background[:made].copy())
@@ -148,6 +137,11 @@ class _State:
             if done % 2:
                 self._frames.reverse()
         return (keys[0], background[0]) if len(keys) == 1 else (np.concatenate(keys), np.concatenate(background))
+
+
+def _plain(group: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A named tuple, and those in it, without the names."""
+    return tuple(_plain(part) if isinstance(part, tuple) else part for part in group)
 
 
 def _blank(height: int, width: int) -> NDArray[np.int32]:

@@ -839,8 +839,8 @@ def fire(step, area, scene, pixels, changes, picked, number, room, made):
     return put_noise(picked, i, number, END, room, made)[1]
 
 
-@njit(**OPTIONS)
-def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
+@inlined
+def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """Run one recording over the frames at `steps`, as long as there is room for what one more step could bring.
 
     Puts the keys and background flags of the events at steps >= 0 into `room`; how many steps were done, how many
@@ -869,3 +869,16 @@ def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes,
             number = scattered(scene.source, step, BACKGROUND, table, sensor, ZERO, every, draws)
         made = fire(step, area, scene, pixels, changes, draws.picked, number, room, made)
     return len(steps), made
+
+
+@njit(**OPTIONS)
+def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
+    """`run_steps` of plain tuples: at a call from Python, numba finds the types of named ones slowly."""
+    sensor, pieces, model, noise, source = scene
+    nearer, seen_before, seen_after, lists, sums = scratch
+    return run_steps(
+        coefficients, steps, fresh,
+        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
+        Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
+        Scratch(nearer, seen_before, seen_after, lists, Sums(*sums)), Room(*room),
+    )  # fmt: skip
