@@ -67,6 +67,7 @@ def original_seconds(case: str, device: str, repeats: int, folder: Path) -> floa
 
 
 def our_seconds(config: Config, device: str) -> float:
+    from gerd.events import backends
     from gerd.recording.simulate import scenes_of
 
     bytes_each = 2 * config.steps * config.sensor.height * config.sensor.width
@@ -77,9 +78,7 @@ def our_seconds(config: Config, device: str) -> float:
         if device == "cpu":
             gerd.simulate_batch(config, indices)
         else:
-            from gerd.events import cuda
-
-            cuda.frames(scenes_of(config, indices, {}), device)
+            backends.frames(scenes_of(config, indices, {}), device)
             torch.cuda.synchronize()
 
     make(0)  # compiles

@@ -78,8 +78,8 @@ def main() -> None:
     if not torch.cuda.is_available():
         print("no GPU here: benchmarks/gpu.py has nothing to measure")
         return
-    from gerd.events import cuda
-    from gerd.recording.simulate import run, scenes_of
+    from gerd.events import backends
+    from gerd.recording.simulate import scenes_of
 
     config, batch = gerd.parse(TEXT), chosen.batch
     scenes = scenes_of(config, range(batch), {})
@@ -88,11 +88,11 @@ def main() -> None:
     del plain
     times = {
         "memset of the same frames": memset,
-        **{name: taken / batch for name, taken in device_seconds(lambda: cuda.frames(scenes, "cuda")).items()},
-        "config to frames on the device": seconds(lambda: cuda.frames(scenes_of(config, range(batch), {}), "cuda"))
+        **{name: taken / batch for name, taken in device_seconds(lambda: backends.frames(scenes, "cuda")).items()},
+        "config to frames on the device": seconds(lambda: backends.frames(scenes_of(config, range(batch), {}), "cuda"))
         / batch,
         "config to events on the host": seconds(
-            lambda: list(run(scenes_of(config, range(batch), {}), device="cuda")), 3
+            lambda: list(backends.run(scenes_of(config, range(batch), {}), device="cuda")), 3
         )
         / batch,
     }

@@ -19,8 +19,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import gerd
-from gerd.events.parts import Events
-from gerd.recording.simulate import run, scenes_of
+from gerd.events.backends import run
+from gerd.events.shared import Events
+from gerd.recording.simulate import scenes_of
 from gerd.storage.manifest import SHARD_SIZE
 
 CONFIG = Path(__file__).parent.parent / "configs" / "bouncing.yaml"

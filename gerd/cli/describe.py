@@ -17,8 +17,9 @@ from rich.table import Table
 from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count, with_values
 from gerd.errors import counted
+from gerd.events.backends import run
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
-from gerd.recording.simulate import run, scenes_of
+from gerd.recording.simulate import scenes_of
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
 from gerd.storage.manifest import MANIFEST, shard_name

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events import noise, rasterise
-from gerd.events.parts import Events, chunks
+from gerd.events.shared import Events, chunks
 from gerd.scene import philox
-from gerd.scene.scenes import BLOCK, Scenes
+from gerd.scene.scenes import Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
 CHUNK = 1024  # steps whose outlines are worked out together
@@ -38,21 +38,6 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     kernels = _kernels()
     numbers = _numbers(scenes)
     chunk = chunk or max(1, min(CHUNK, CHUNK_VALUES // numbers))
-    tables = [noise.block_tables(p, scenes.width) for p in (scenes.shape_noise, scenes.background)]
-    model = (
-        scenes.threshold,
-        scenes.reset_to_zero,
-        scenes.initial or 0,
-        noise.largest_initial(scenes.threshold) if scenes.initial is None else 0,
-    )
-    noises = (
-        tables[0],
-        scenes.shape_noise > 0,
-        noise.drop_bound(scenes.event_noise),
-        tables[1],
-        scenes.background > 0,
-    )
-    geometry = (scenes.width, scenes.height, scenes.upsampling)
     first = -scenes.warmup - 1
     whole = max(-first, scenes.steps) <= chunk
     together = max(1, CHUNK_VALUES // (numbers * (scenes.steps - first))) if whole else 1
@@ -65,93 +50,98 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             if row % together == 0:
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
-            state = state or _State(scenes, borders, kernels.TOGETHER)
+            state = state or _State(kernels, scenes, borders)
             if piece.start == first:
-                state.begin()
-            keys: list[Any] = []
-            background: list[Any] = []
-            begin = 0
-            while begin < len(steps):  # once, unless there are more events than `room` holds
-                done, made = kernels.simulate_steps(
-                    borders.coefficients[row % together][begin:],
-                    steps[begin:],
-                    piece[begin] == first,
-                    state.pieces,
-                    scenes.intensity[row][borders.actor],
-                    geometry,
-                    model,
-                    noises,
-                    (np.uint64(scenes.seed), scenes.indices[row]),
-                    state.carried(),
-                    state.scratch,
-                    state.room,
-                )
-                keys.append(state.room[0][:made].copy())
-                background.append(state.room[1][:made].copy())
-                begin += done
-                if done % 2:
-                    state.frames.reverse()
+                state.begin(row)
+            keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
             recorded = piece[max(0, -piece.start) :]
             if len(recorded):
-                yield Events(row, recorded, _joined(keys), _joined(background))
-
-
-def _joined(parts: list[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+                yield Events(row, recorded, keys, background)
 
 
 class _State:
     """What a recording carries from step to step, and room to work in; used for one recording after the other."""
 
-    def __init__(self, scenes: Scenes, borders: rasterise.Borders, together: int):
+    def __init__(self, kernels: Any, scenes: Scenes, borders: rasterise.Borders):
         height, width, f = scenes.height, scenes.width, scenes.upsampling
+        area = height * width
         sizes = np.where(borders.convex, 2, np.diff(borders.first) // 2 * 2)
         slots = np.concatenate([[0], np.cumsum(sizes)])
-        self.pieces = (borders.first, borders.is_ellipse, borders.convex, slots)
-        self.frames = [
-            (
-                np.empty((slots[-1], f, height), np.int32),  # cols
-                *(np.zeros(len(sizes), np.int64) for _ in range(4)),  # low, high, whole_low, whole_high
-                *(np.zeros(len(sizes), np.int32) for _ in range(2)),  # left, right
+        self._kernels, self._scenes, self._actor = kernels, scenes, borders.actor
+        self._sensor = (width, height, f)
+        self._pieces = kernels.Pieces(borders.first, borders.is_ellipse, borders.convex, slots, None)
+        largest = noise.largest_initial(scenes.threshold) if scenes.initial is None else 0
+        self._model = (scenes.threshold, scenes.reset_to_zero, scenes.initial or 0, largest)
+        shape, background = (noise.block_tables(p, width) for p in (scenes.shape_noise, scenes.background))
+        dropped = noise.drop_bound(scenes.event_noise)
+        self._noise = (shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0)
+        self._frames = [
+            kernels.Crossings(
+                np.empty((slots[-1], f, height), np.int32),
+                *(np.zeros(len(sizes), np.int64) for _ in range(4)),
+                *(np.zeros(len(sizes), np.int32) for _ in range(2)),
             )
             for _ in range(2)
         ]
-        self._drawn = (height, width) if scenes.shape_noise > 0 else (1, 1)  # size of `activation`
-        self._carried = (
-            _blank(height, width),  # v
-            np.empty(height * -(-width // together), np.int64),  # first pixels of the blocks of v that are begun
-            np.zeros(3, np.int64),  # how many pending, how many hidden, how many begun
-            _blank(height, width),  # change
-            np.zeros((height, -(-width // 64)), np.uint64),  # touched
+        blocks = height * -(-width // kernels.TOGETHER)
+        lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
+        self._pixels = kernels.Pixels(_blank(height, width), None, np.zeros(3, np.int64), *lists)
+        changes = kernels.Changes(
+            _blank(height, width),
+            np.zeros((height, -(-width // kernels.WORD_BITS)), np.uint64),
+            np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
         )
-        room = 2 * height * width + ROOM
-        self.room = (np.empty(room, np.int64), np.empty(room, np.bool_))  # for events
-        self.scratch = (
-            np.empty((2, height * width), np.int64),  # hidden pixels and their activations
-            np.empty(height * width, np.int64),  # pixels that still hold more than a threshold
-            (  # of a scattered noise
-                np.empty((5, AT_ONCE), np.uint64),  # four words for each group of blocks, and the largest of them
-                np.empty((4, 4 * AT_ONCE), np.uint64),  # four words for each block in which something is picked
-                np.empty((4, 4 * AT_ONCE), np.int64),  # which block it is, the word for its count, first pixel, size
-            ),
-            np.empty(height * width, np.int64),  # picked by it
-            np.arange(width * f + 1, dtype=np.int32) // np.int32(f),  # pixel of a column
-            np.empty(len(sizes), np.int64),  # nearer pieces
-            np.empty((16, f, height), np.int32),  # crossings of what is seen of a piece, before
-            np.empty((16, f, height), np.int32),  # and after
-            np.empty((3, 2 * slots[-1] + 2), np.int32),  # crossings in a sub-row
-            *(np.empty(height, np.int32) for _ in range(4)),  # sums, more, least, most
+        listed = noise.GROUP * AT_ONCE
+        draws = kernels.Draws(
+            np.empty((4, AT_ONCE), np.uint64),
+            np.empty(AT_ONCE, np.uint64),
+            np.empty((4, listed), np.uint64),
+            *(np.empty(listed, np.int64) for _ in range(4)),
+            np.empty(area, np.int64),
         )
+        scratch = kernels.Scratch(
+            np.empty(len(sizes), np.int64),
+            np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
+            np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
+            np.empty((3, 2 * slots[-1] + 2), np.int32),
+            kernels.Sums(*(np.empty(height, np.int32) for _ in range(4))),
+        )
+        self._room = kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
+        self._rooms = [_plain(group) for group in (changes, draws, scratch, self._room)]
 
-    def begin(self) -> None:
-        """Forget the shapes of the recording before; the kernel forgets its integrators."""
-        self._activation = _blank(*self._drawn)
-        for frame in self.frames:
-            for bounds in frame[1:5]:
-                bounds[:] = 0
+    def begin(self, row: int) -> None:
+        """Go on with another recording: forget the shapes of the one before; the kernel forgets its integrators."""
+        scenes = self._scenes
+        pieces = self._pieces._replace(intensity=scenes.intensity[row][self._actor])
+        source = (np.uint64(scenes.seed), scenes.indices[row])
+        self._scene = (self._sensor, tuple(pieces), self._model, self._noise, source)
+        seen = (scenes.height, scenes.width) if scenes.shape_noise > 0 else (1, 1)
+        self._pixels = self._pixels._replace(activation=_blank(*seen))
+        for frame in self._frames:
+            for rows in (frame.low, frame.high, frame.whole_low, frame.whole_high):
+                rows[:] = 0
 
-    def carried(self) -> tuple[Any, ...]:
-        return (*self.frames, self._activation, *self._carried)
+    def run(self, coefficients: Any, steps: NDArray[np.int64], fresh: bool) -> tuple[Any, Any]:
+        """Keys and background flags of the events at some steps."""
+        keys: list[Any] = []
+        background: list[Any] = []
+        begin = 0
+        while begin < len(steps):  # once, unless there are more events than the room holds
+            done, made = self._kernels.simulate_steps(
+                coefficients[begin:], steps[begin:], fresh and begin == 0, self._scene,
+                *map(tuple, self._frames), tuple(self._pixels), *self._rooms,
+            )  # fmt: skip
+            keys.append(self._room.keys[:made].copy())
+            background.append(self._room.background[:made].copy())
+            begin += done
+            if done % 2:
+                self._frames.reverse()
+        return (keys[0], background[0]) if len(keys) == 1 else (np.concatenate(keys), np.concatenate(background))
+
+
+def _plain(group: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A named tuple, and those in it, without the names."""
+    return tuple(_plain(part) if isinstance(part, tuple) else part for part in group)
 
 
 def _blank(height: int, width: int) -> NDArray[np.int32]:
@@ -194,16 +184,17 @@ def _loaded() -> Any:
             cpu_kernels.simulate_steps.enable_caching()
     finally:
         settings.CACHE_DIR = kept
-    same = (
-        (int(cpu_kernels.MULTIPLIER_A), int(cpu_kernels.MULTIPLIER_B)) == philox.MULTIPLIERS
-        and (int(cpu_kernels.KEY_STEP_A), int(cpu_kernels.KEY_STEP_B)) == philox.KEY_STEPS
-        and cpu_kernels.ROUNDS == philox.ROUNDS
-        and [int(cpu_kernels.INITIAL), int(cpu_kernels.SHAPE)] == [philox.INITIAL, philox.SHAPE]
-        and [int(cpu_kernels.EVENT), int(cpu_kernels.BACKGROUND)] == [philox.EVENT, philox.BACKGROUND]
-        and cpu_kernels.BLOCK == BLOCK
-    )
-    if not same:
-        raise AssertionError("cpu_kernels.py repeats constants of other modules, and they no longer agree")
+    repeated = {
+        "MULTIPLIER_A": philox.MULTIPLIERS[0],
+        "MULTIPLIER_B": philox.MULTIPLIERS[1],
+        "KEY_STEP_A": philox.KEY_STEPS[0],
+        "KEY_STEP_B": philox.KEY_STEPS[1],
+        **{name: getattr(philox, name) for name in ("ROUNDS", "INITIAL", "SHAPE", "EVENT", "BACKGROUND")},
+        **{name: getattr(noise, name) for name in ("BLOCK", "GROUP", "ROUND")},
+    }
+    for name, value in repeated.items():
+        if int(getattr(cpu_kernels, name)) != value:
+            raise AssertionError(f"{name} in cpu_kernels.py is not {value}, as in the module it is repeated from")
     return cpu_kernels
 
 

@@ -7,14 +7,17 @@ says what fired: 1 noise, 2 signal. Batches are cut to a memory budget.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.errors import GerdError
 from gerd.events import noise, rasterise
-from gerd.events.parts import Events, chunks
+from gerd.events.keys import Keys
+from gerd.events.shared import Events, chunks
 from gerd.scene.scenes import BLOCK, Scenes
 
 TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
@@ -25,7 +28,7 @@ NOISE, SIGNAL = 1, 2  # what a byte of the output says
 
 def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, in batches and chunks of steps that fit into `budget` bytes of device memory."""
-    size = scenes.height * scenes.width
+    codec, size = Keys(scenes.height, scenes.width), scenes.height * scenes.width
     rows, fitting = _fit(scenes, device, budget)
     chunk = chunk or fitting
     for begin in range(0, len(scenes), rows):
@@ -34,16 +37,13 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
             row, step, p, pixel = (
                 part.to(torch.int64) for part in frames.view(len(batch), len(steps), 2, size).nonzero(as_tuple=True)
             )
-            keys = ((row * scenes.steps + (step + steps.start)) * size + pixel) * 2 + p
-            keys, order = keys.sort()
+            keys, order = codec.encoded(row * scenes.steps + (step + steps.start), 0, pixel, p).sort()
             flags = (frames.view(-1)[((row * len(steps) + step) * 2 + p) * size + pixel] == NOISE)[order]
-            bounds = torch.searchsorted(
-                keys, torch.arange(len(batch) + 1, device=device) * (scenes.steps * size * 2)
-            ).tolist()
             host, background = keys.cpu().numpy(), flags.cpu().numpy()
+            bounds = codec.bounds(host, np.arange(len(batch) + 1) * scenes.steps)
             for i in range(len(batch)):
                 part = slice(bounds[i], bounds[i + 1])
-                yield Events(begin + i, steps, host[part] - i * (scenes.steps * size * 2), background[part])
+                yield Events(begin + i, steps, codec.moved(host[part], -i * scenes.steps), background[part])
 
 
 def frames(scenes: Scenes, device: str) -> Tensor:
@@ -57,7 +57,7 @@ def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     if budget is None:
         budget = torch.cuda.mem_get_info(device)[0] // 2 if device.startswith("cuda") else 2**30
     size = scenes.height * scenes.width
-    fine = 1 << (scenes.upsampling - 1).bit_length()
+    fine = _fine(scenes.upsampling)
     per_step = 2 * size  # a byte per pixel and polarity
     for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True):
         entries = 1 if outline.is_circle else len(outline.segments)
@@ -84,52 +84,32 @@ def _chunks(
     from gerd.events import cuda_kernels
 
     height, width, f = scenes.height, scenes.width, scenes.upsampling
-    fine = 1 << (f - 1).bit_length()
-    tiles = -(-width // TILE) * -(-height // ROWS)
     whole = chunk >= max(scenes.steps, scenes.warmup)
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
     indices = torch.from_numpy(scenes.indices).to(device)
-    keys = torch.tensor([scenes.seed & 0xFFFFFFFF, scenes.seed >> 32], device=device)
-    tables = torch.from_numpy(noise.block_tables(scenes.shape_noise, width)).to(device)
+    seed = torch.from_numpy(np.array([scenes.seed], np.uint64).view(np.int64)).to(device)
+    shape_source, background_source = (
+        cuda_kernels.Source(seed, indices, torch.from_numpy(noise.block_tables(probability, width)).to(device))
+        for probability in (scenes.shape_noise, scenes.background)
+    )
+    model = cuda_kernels.Model(
+        scenes.threshold,
+        scenes.initial or 0,
+        noise.largest_initial(scenes.threshold) if scenes.initial is None else 0,
+        noise.drop_bound(scenes.event_noise),
+    )
     for piece in chunks(-scenes.warmup, scenes.steps, chunk):
-        begin, stop = piece.start, piece.stop
-        frames = stop - begin + 1  # and the one before
-        recorded = piece[max(0, -begin) :]
+        begin, recorded = piece.start, piece[max(0, -piece.start) :]
         out = torch.zeros((len(scenes), len(recorded), 2, height, width), dtype=torch.uint8, device=device)
         noisy = scenes.background > 0 and len(recorded) > 0
-        background = _Background(scenes, out, recorded, keys, indices) if noisy else None  # while the host goes on
-        shown = np.arange(begin - 1, stop)
+        background = _Background(scenes, out, recorded, background_source) if noisy else None  # while the host goes on
+        shown = np.arange(begin - 1, piece.stop)
         scenes = scenes.resumed(shown)
-        borders = rasterise.borders(scenes, shown, device)
-        pieces, entries = len(borders.actor), borders.coefficients.shape[2]
-        coefficients = borders.coefficients.contiguous()
-        boxes = _boxes(borders, coefficients, f)
-        convex = borders.convex if scenes.shape_noise == 0 else borders.convex & False
-        first, ellipse, marked_whole, drawn_whole = (
-            torch.from_numpy(part.astype(np.int32)).to(device)
-            for part in (borders.first, borders.is_ellipse, convex, borders.convex)
-        )
-        words = -(-frames // 32)
-        marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
-        sub_rows = -(-height // ROWS) * ROWS * fine
-        crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
-        cuda_kernels.spans[(frames, len(scenes))](
-            crossings, coefficients, boxes, first, ellipse, frames, pieces, entries, width, height, sub_rows,
-            F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False,
-        )  # fmt: skip
-        cuda_kernels.mark[(frames - 1, len(scenes))](
-            marks, crossings, boxes, marked_whole, frames, pieces, width, height, sub_rows, words,
-            BANDS=BANDS, F=f, FINE=fine, num_warps=2,
-        )  # fmt: skip
-        cuda_kernels.signal[(tiles, len(scenes))](
-            out, state, marks, crossings, coefficients, boxes,
-            torch.from_numpy(np.ascontiguousarray(scenes.intensity[:, borders.actor])).to(device),
-            first, drawn_whole, keys, indices, tables, frames, begin - 1,
-            len(recorded), pieces, entries, width, height, sub_rows, words,
-            scenes.threshold, scenes.initial or 0,
-            noise.largest_initial(scenes.threshold) if scenes.initial is None else 0,
-            noise.drop_bound(scenes.event_noise), int(begin == -scenes.warmup),
-            F=f, FINE=fine, TO_ZERO=scenes.reset_to_zero, HAS_SHAPE=scenes.shape_noise > 0,
+        outlines, sizes, marks = _outlines(scenes, shown, device)
+        cuda_kernels.signal[(marks.shape[1], len(scenes))](
+            out, state, marks, outlines, sizes,
+            cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
+            F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, HAS_SHAPE=scenes.shape_noise > 0,
             HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, VALUE=signal_value, num_warps=1, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
@@ -138,13 +118,46 @@ def _chunks(
             yield recorded, out
 
 
+def _fine(f: int) -> int:
+    """The upsampling rounded up to a power of two."""
+    return 1 << (f - 1).bit_length()
+
+
+def _outlines(scenes: Scenes, shown: NDArray[np.int64], device: str) -> tuple[Any, Any, Tensor]:
+    """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
+    from gerd.events import cuda_kernels
+
+    height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
+    borders = rasterise.borders(scenes, shown, device)
+    frames, pieces, coefficients = len(shown), len(borders.actor), borders.coefficients.contiguous()
+    inside_changes = scenes.shape_noise > 0  # of a convex piece, too
+    first, is_ellipse, convex, marked_whole = (
+        torch.from_numpy(part.astype(np.int32)).to(device)
+        for part in (borders.first, borders.is_ellipse, borders.convex, borders.convex & (not inside_changes))
+    )
+    intensity = torch.from_numpy(np.ascontiguousarray(scenes.intensity[:, borders.actor])).to(device)
+    words, tiles = -(-frames // 32), -(-width // TILE) * -(-height // ROWS)
+    marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
+    sub_rows = -(-height // ROWS) * ROWS * fine
+    crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
+    boxes = _boxes(borders, coefficients, f)
+    outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first, is_ellipse, convex, intensity)
+    sizes = cuda_kernels.Sizes(frames, pieces, coefficients.shape[2], width, height, sub_rows, words)
+    cuda_kernels.spans[(frames, len(scenes))](
+        outlines, sizes, F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False
+    )
+    cuda_kernels.mark[(frames - 1, len(scenes))](
+        marks, outlines._replace(convex=marked_whole), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
+    )
+    return outlines, sizes, marks
+
+
 class _Background:
     """Background noise of a chunk: the blocks where it fires are listed at once, and written after the signal."""
 
-    def __init__(self, scenes: Scenes, out: Tensor, recorded: range, keys: Tensor, indices: Tensor):
-        self._out, self._keys, self._indices = out, keys, indices
+    def __init__(self, scenes: Scenes, out: Tensor, recorded: range, source: Any):
+        self._out, self._source = out, source
         self._steps, self._first = len(recorded), recorded.start
-        self._tables = torch.from_numpy(noise.block_tables(scenes.background, scenes.width)).to(out.device)
         blocks = out.shape[0] * self._steps * scenes.height * -(-scenes.width // BLOCK)
         expected = blocks * min(1.0, BLOCK * scenes.background)
         self._list(min(blocks, int(expected + 10 * expected**0.5) + 1024))
@@ -153,24 +166,24 @@ class _Background:
         from gerd.events import cuda_kernels
 
         recordings, _, _, height, width = self._out.shape
-        self._found = torch.empty((room, 3), dtype=torch.int64, device=self._out.device)
+        self._listed = torch.empty((room, 3), dtype=torch.int64, device=self._out.device)
         self._filled = torch.zeros(1, dtype=torch.int64, device=self._out.device)
-        lanes = height * -(-width // (4 * BLOCK))
+        lanes = height * -(-width // (noise.GROUP * BLOCK))
         cuda_kernels.count[(recordings * self._steps, -(-lanes // AT_ONCE))](
-            self._found, room, self._filled, self._keys, self._indices, self._tables, self._steps, self._first,
-            width, lanes, AT_ONCE=AT_ONCE, num_warps=1,
+            self._listed, room, self._filled, self._source, self._steps, self._first, width, lanes,
+            AT_ONCE=AT_ONCE, num_warps=1,
         )  # fmt: skip
 
     def scatter(self, value: int) -> None:
         """Write `value` where noise fires and the signal does not."""
         from gerd.events import cuda_kernels
 
-        if int(self._filled) > len(self._found):
+        if int(self._filled) > len(self._listed):
             self._list(int(self._filled))
         _, _, _, height, width = self._out.shape
-        cuda_kernels.scatter[(-(-len(self._found) // AT_ONCE),)](
-            self._out, self._found, self._filled, self._keys, self._indices, self._tables, self._steps, self._first,
-            width, height, AT_ONCE=AT_ONCE, VALUE=value, num_warps=AT_ONCE // 32,
+        cuda_kernels.scatter[(-(-len(self._listed) // AT_ONCE),)](
+            self._out, self._listed, self._filled, self._source, self._steps, self._first, width, height,
+            AT_ONCE=AT_ONCE, VALUE=value, num_warps=AT_ONCE // 32,
         )  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""The kernels of the `cuda` backend, in Triton. Names and order of operations are those of `definition.py`.
+"""The kernels of the `cuda` backend, in Triton.
+
+The rules come first, `words` to `dropped`, as in `definition.py`. The rest is the walk:
 
     spans       where each sub-row enters and leaves each piece
     mark        which tiles of the frame a moving outline can touch at each step, as bits
@@ -6,40 +8,111 @@
     count       background noise: how many pixels of each block fire
     scatter     and which
 
-Signal and background noise write only the bytes where something fires, into an output that is zero. The only float64
-is that of the crossings, in `columns`; the launches forbid fused multiply-add.
+Signal and background noise write only the bytes where something fires, into an output that is zero. What is skipped
+changes no bit: in a tile that no outline touches the counts stay as they are, and an integrator whose count stays as it
+is, within the threshold, does not fire. The only float64 is that of the crossings; the launches forbid fused
+multiply-add, which would round once where the definition rounds twice.
 """
 # mypy: ignore-errors
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import triton
 import triton.language as tl
 
-BLOCK = tl.constexpr(32)  # pixels of a row that share a draw of scattered noise
-TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
-LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has neighbours in one pixel row
+MULTIPLIER_A, MULTIPLIER_B = tl.constexpr(0xD2511F53), tl.constexpr(0xCD9E8D57)  # of Philox
+KEY_STEP_A, KEY_STEP_B = tl.constexpr(0x9E3779B9), tl.constexpr(0xBB67AE85)
+ROUNDS = tl.constexpr(10)
 INITIAL, SHAPE = tl.constexpr(2), tl.constexpr(3)  # purposes
 EVENT, BACKGROUND = tl.constexpr(4), tl.constexpr(5)
+BLOCK, GROUP, ROUND = tl.constexpr(32), tl.constexpr(4), tl.constexpr(256)  # of scattered noise, see `noise.py`
+TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
+LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has neighbours in one pixel row
+
+# Arguments that go together. Tensors are passed as pointers; of `Borders`, `boxes` and `crossings` are made here.
+Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
+Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
+Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that are recorded, whether it is the first
+Model = namedtuple("Model", "threshold initial largest drop_below")  # largest: of an initial state that is drawn, or 0
+Source = namedtuple("Source", "seed indices tables")  # of random words and scattered noise
 
 
 @triton.jit
-def words(key_a, key_b, element, step, index, purpose):
+def words(seed, element, step, index, purpose):
     """Philox 4x32-10 as in `philox.py`."""
-    a = element.to(tl.uint32)
-    b = (a * 0 + step).to(tl.uint32)
-    c = (a * 0 + index).to(tl.uint32)
-    d = (a * 0 + purpose).to(tl.uint32)
-    for _ in tl.static_range(10):
-        first_high, first_low = tl.umulhi(a, 0xD2511F53), a * 0xD2511F53
-        second_high, second_low = tl.umulhi(c, 0xCD9E8D57), c * 0xCD9E8D57
-        a = second_high ^ b ^ key_a
-        b = second_low
-        c = first_high ^ d ^ key_b
-        d = first_low
-        key_a += 0x9E3779B9
-        key_b += 0xBB67AE85
+    a, key_a, key_b = element.to(tl.uint32), seed.to(tl.uint32), (seed >> 32).to(tl.uint32)
+    b, c, d = (a * 0 + step).to(tl.uint32), (a * 0 + index).to(tl.uint32), (a * 0 + purpose).to(tl.uint32)
+    for _ in tl.static_range(ROUNDS):
+        first_high, first = tl.umulhi(a, MULTIPLIER_A), a * MULTIPLIER_A
+        second_high, second = tl.umulhi(c, MULTIPLIER_B), c * MULTIPLIER_B
+        a, b, c, d = second_high ^ b ^ key_a, second, first_high ^ d ^ key_b, first
+        key_a, key_b = key_a + KEY_STEP_A, key_b + KEY_STEP_B
     return a, b, c, d
+
+
+@triton.jit
+def column(x, right):
+    """The column of a crossing at x: ceil(x - 0.5), clipped to 0 … right."""
+    return tl.minimum(tl.maximum(tl.ceil(x - 0.5), 0.0), right).to(tl.int32)
+
+
+@triton.jit
+def crossing_of_side(y, top, bottom, x_top, slope):
+    """Where a side crosses the line at y, and whether it does."""
+    return x_top + (y - top) * slope, (top <= y) & (y < bottom)
+
+
+@triton.jit
+def crossings_of_ellipse(y, centre_y, reach, centre_x, tilt, width):
+    """Where the line at y enters and leaves an ellipse, and whether it does."""
+    dy = y - centre_y
+    gap = reach - dy * dy
+    half = width * tl.sqrt(tl.maximum(gap, 0.0))
+    middle = centre_x + tilt * dy
+    return middle - half, middle + half, gap > 0
+
+
+@triton.jit
+def initial_state(word, largest):
+    """An integrator before the first step: -largest … largest."""
+    return tl.umulhi(word, (word * 0 + (2 * largest + 1)).to(tl.uint32)).to(tl.int32) - largest
+
+
+@triton.jit
+def how_many(word, table):
+    """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
+    count, value = tl.zeros(word.shape, tl.int32), word.to(tl.int64)
+    more = value >= tl.load(table)
+    while tl.max(more.to(tl.int32)) > 0:
+        count += more.to(tl.int32)
+        more = more & (count < BLOCK) & (value >= tl.load(table + tl.minimum(count, BLOCK - 1)))
+    return count
+
+
+@triton.jit
+def pick(word, last, chosen):
+    """Floyd's pick out of the pixels 0 … last: any of them, or the last one if that is in the mask `chosen`."""
+    pixel = tl.umulhi(word, (last + 1).to(tl.uint32)).to(tl.int32)
+    return tl.where(((chosen >> pixel.to(tl.uint32)) & 1) != 0, last, pixel)
+
+
+@triton.jit
+def integrate_and_fire(state, change, threshold, to_zero: tl.constexpr):
+    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
+    integrated = state + change
+    off, on = integrated < -threshold, integrated > threshold
+    reset = integrated - threshold * (on.to(tl.int32) - off.to(tl.int32))
+    if to_zero:
+        reset = integrated * 0
+    return integrated, off, on, tl.where(off | on, reset, integrated)
+
+
+@triton.jit
+def dropped(word, bound):
+    """Whether event noise drops an event."""
+    return word.to(tl.int64) < bound
 
 
 @triton.jit
@@ -49,19 +122,11 @@ def columns(coefficients, is_ellipse, y, right):
     d, e = tl.load(coefficients + 3), tl.load(coefficients + 4)
     limit = y * 0.0 + right
     if is_ellipse:
-        dy = y - a
-        gap = b - dy * dy
-        half = e * tl.sqrt(tl.maximum(gap, 0.0))
-        middle = c + d * dy
-        low, high = middle - half, middle + half
-        crosses = gap > 0
+        low, high, crosses = crossings_of_ellipse(y, a, b, c, d, e)
     else:
-        low = c + (y - a) * d
+        low, crosses = crossing_of_side(y, a, b, c, d)
         high = low
-        crosses = (a <= y) & (y < b)
-    one = tl.minimum(tl.maximum(tl.ceil(low - 0.5), 0.0), limit).to(tl.int32)
-    two = tl.minimum(tl.maximum(tl.ceil(high - 0.5), 0.0), limit).to(tl.int32)
-    return one, two, crosses
+    return column(low, limit), column(high, limit), crosses
 
 
 @triton.jit
@@ -93,49 +158,38 @@ def ones(word):
 
 
 @triton.jit
-def pick(word, size, count, i, chosen):
-    """Pick number i (from 1) of Floyd's sample, and the mask with it added."""
-    j = size - count + (i - 1)
-    place = tl.umulhi(word, tl.maximum(j + 1, 1).to(tl.uint32)).to(tl.int32)
-    taken = ((chosen >> place.to(tl.uint32)) & 1) != 0
-    place = tl.where(taken, tl.maximum(j, 0), place)
-    bit = tl.full(chosen.shape, 1, tl.uint32) << place.to(tl.uint32)
-    return place, tl.where(i <= count, chosen | bit, chosen)
+def any_of(four, lane):
+    """One of four words, chosen by a number that is known at run time only."""
+    return tl.where(lane == 0, four[0], tl.where(lane == 1, four[1], tl.where(lane == 2, four[2], four[3])))
 
 
 @triton.jit
-def how_many(word, tables, last, size):
-    """How many of a block's pixels a word picks."""
-    count = tl.zeros(word.shape, tl.int32)
-    value = word.to(tl.int64)
-    more = value >= tl.load(tables + last * BLOCK)
-    while tl.max(more.to(tl.int32)) > 0:
-        count += more.to(tl.int32)
-        more = more & (count < size) & (value >= tl.load(tables + last * BLOCK + tl.minimum(count, BLOCK - 1)))
-    return count
+def add_pick(word, size, count, i, chosen):
+    """Pick number i (from 1) of a block, and the mask with it added."""
+    pixel = pick(word, size - count + (i - 1), chosen)
+    bit = tl.full(chosen.shape, 1, tl.uint32) << pixel.to(tl.uint32)
+    return pixel, tl.where(i <= count, chosen | bit, chosen)
 
 
 @triton.jit
-def missing_pixels(key_a, key_b, step, index, tables, y, block, width):
+def missing_pixels(seed, step, index, tables, y, block, width):
     """Masks of the pixels that shape noise takes out of one block of the rows y."""
     blocks = (width + BLOCK - 1) // BLOCK
-    size = tl.minimum(width - block * BLOCK, BLOCK)
-    groups = (blocks + 3) // 4
-    four = words(key_a, key_b, y * groups + block // 4, step, index, SHAPE)
-    lane = block % 4
-    word = tl.where(lane == 0, four[0], tl.where(lane == 1, four[1], tl.where(lane == 2, four[2], four[3])))
-    sizes = tl.zeros(y.shape, tl.int32) + size
-    count = how_many(word, tables, tl.zeros(y.shape, tl.int32) + (block == blocks - 1).to(tl.int32), sizes)
+    groups = (blocks + GROUP - 1) // GROUP
+    word = any_of(words(seed, y * groups + block // GROUP, step, index, SHAPE), block % GROUP)
+    size = tl.zeros(y.shape, tl.int32) + tl.minimum(width - block * BLOCK, BLOCK)
+    last = tl.zeros(y.shape, tl.int32) + (block == blocks - 1).to(tl.int32)
+    count = how_many(word, tables + last * BLOCK)
     chosen = tl.zeros(y.shape, tl.uint32)
     most = tl.max(count)
     i = 0
     while i <= most:
-        four = words(key_a, key_b, y * blocks + block, step, index, SHAPE + 256 * (1 + i // 4))
+        four = words(seed, y * blocks + block, step, index, SHAPE + ROUND * (1 + i // 4))
         if i > 0:
-            _, chosen = pick(four[0], sizes, count, i, chosen)
-        _, chosen = pick(four[1], sizes, count, i + 1, chosen)
-        _, chosen = pick(four[2], sizes, count, i + 2, chosen)
-        _, chosen = pick(four[3], sizes, count, i + 3, chosen)
+            _, chosen = add_pick(four[0], size, count, i, chosen)
+        _, chosen = add_pick(four[1], size, count, i + 1, chosen)
+        _, chosen = add_pick(four[2], size, count, i + 2, chosen)
+        _, chosen = add_pick(four[3], size, count, i + 3, chosen)
         i += 4
     return tl.where(count > 0, chosen, 0)
 
@@ -148,36 +202,34 @@ def near(box, x0, y0):
 
 
 @triton.jit
-def spans(
-    out, coefficients, boxes, first, ellipse, frames, pieces, entries, width, height, sub_rows,
-    F: tl.constexpr, FINE: tl.constexpr, AT_ONCE: tl.constexpr,
-):  # fmt: skip
+def spans(outlines, sizes, F: tl.constexpr, FINE: tl.constexpr, AT_ONCE: tl.constexpr):
     """The first and the last crossing of each piece in each sub-row near its box; -1 where none is.
 
     Sub-rows are numbered y · FINE + k, with FINE the upsampling F rounded up to a power of two.
     """
-    frame = tl.program_id(1).to(tl.int64) * frames + tl.program_id(0)
-    right = width * F
-    for piece in range(pieces):
-        box = boxes + (frame * pieces + piece) * 4
-        begin, end = tl.load(first + piece), tl.load(first + piece + 1)
-        kind = tl.load(ellipse + piece) != 0
+    frame = tl.program_id(1).to(tl.int64) * sizes.frames + tl.program_id(0)
+    right = sizes.width * F
+    for piece in range(sizes.pieces):
+        box = outlines.boxes + (frame * sizes.pieces + piece) * 4
+        begin, end = tl.load(outlines.first + piece), tl.load(outlines.first + piece + 1)
+        is_ellipse = tl.load(outlines.is_ellipse + piece) != 0
         top = tl.maximum(tl.load(box + 2), 0) // ROWS * (ROWS * FINE)
-        bottom = tl.minimum((tl.load(box + 3) + ROWS - 1) // ROWS * (ROWS * FINE), sub_rows)
-        place = out + (frame * pieces + piece) * 2 * sub_rows
+        bottom = tl.minimum((tl.load(box + 3) + ROWS - 1) // ROWS * (ROWS * FINE), sizes.sub_rows)
+        lefts = outlines.crossings + (frame * sizes.pieces + piece) * 2 * sizes.sub_rows
         for sub0 in range(top, bottom, AT_ONCE):
             sub = sub0 + tl.arange(0, AT_ONCE)
-            real = (sub % FINE < F) & (sub // FINE < height)
+            real = (sub % FINE < F) & (sub // FINE < sizes.height)
             centre = (sub // FINE * F + sub % FINE).to(tl.float64) + 0.5
             leftmost = tl.zeros((AT_ONCE,), tl.int32) + right
             rightmost = tl.zeros((AT_ONCE,), tl.int32) - 1
             for entry in range(begin, end):
-                one, two, crosses = columns(coefficients + (frame * entries + entry) * 5, kind, centre, right)
+                side = outlines.coefficients + (frame * sizes.entries + entry) * 5
+                one, two, crosses = columns(side, is_ellipse, centre, right)
                 crosses = crosses & real
                 leftmost = tl.where(crosses, tl.minimum(leftmost, one), leftmost)
                 rightmost = tl.where(crosses, tl.maximum(rightmost, two), rightmost)
-            tl.store(place + sub, tl.where(rightmost < 0, -1, leftmost), mask=sub < bottom)
-            tl.store(place + sub_rows + sub, rightmost, mask=sub < bottom)
+            tl.store(lefts + sub, tl.where(rightmost < 0, -1, leftmost), mask=sub < bottom)
+            tl.store(lefts + sizes.sub_rows + sub, rightmost, mask=sub < bottom)
 
 
 @triton.jit
@@ -194,11 +246,15 @@ def set_bits(marks, band, leftmost, rightmost, some, across, words_per_tile, bit
 
 
 @triton.jit
-def mark(
-    marks, crossings, boxes, convex, frames, pieces, width, height, sub_rows, words_per_tile,
-    BANDS: tl.constexpr, F: tl.constexpr, FINE: tl.constexpr,
-):  # fmt: skip
+def mark(marks, outlines, sizes, BANDS: tl.constexpr, F: tl.constexpr, FINE: tl.constexpr):
     """Mark the tiles in which the picture can differ between frame i - 1 and frame i of a recording, band by band."""
+    crossings, boxes, sub_rows, words_per_tile = (
+        outlines.crossings,
+        outlines.boxes,
+        sizes.sub_rows,
+        sizes.words_per_tile,
+    )
+    frames, pieces, width, height = sizes.frames, sizes.pieces, sizes.width, sizes.height
     recording = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) + 1
     across = (width + TILE - 1) // TILE
@@ -212,21 +268,21 @@ def mark(
         old_end, new_end = (old_bottom + ROWS - 1) // ROWS, (new_bottom + ROWS - 1) // ROWS
         begin = tl.maximum(tl.minimum(old_top, new_top), 0)
         end = tl.minimum(tl.maximum(old_end, new_end), (height + ROWS - 1) // ROWS)
-        simple = tl.load(convex + piece)
+        simple = tl.load(outlines.convex + piece)
         for band0 in range(begin, end, BANDS):
             band = band0 + tl.arange(0, BANDS)
             sub = band[:, None] * (ROWS * FINE) + tl.arange(0, ROWS * FINE)[None, :]
-            there = (sub % FINE < F) & (sub // FINE < height)
-            old_here = there & (band >= old_top)[:, None] & (band < old_end)[:, None]
-            new_here = there & (band >= new_top)[:, None] & (band < new_end)[:, None]
-            left_0 = tl.load(crossings + before * 2 * sub_rows + sub, mask=old_here, other=0) + 0
-            right_0 = tl.load(crossings + (before * 2 + 1) * sub_rows + sub, mask=old_here, other=-1)
-            left_1 = tl.load(crossings + now * 2 * sub_rows + sub, mask=new_here, other=0) + 0
-            right_1 = tl.load(crossings + (now * 2 + 1) * sub_rows + sub, mask=new_here, other=-1)
+            real = (sub % FINE < F) & (sub // FINE < height)
+            old_rows = real & (band >= old_top)[:, None] & (band < old_end)[:, None]
+            new_rows = real & (band >= new_top)[:, None] & (band < new_end)[:, None]
+            left_0 = tl.load(crossings + before * 2 * sub_rows + sub, mask=old_rows, other=0) + 0
+            right_0 = tl.load(crossings + (before * 2 + 1) * sub_rows + sub, mask=old_rows, other=-1)
+            left_1 = tl.load(crossings + now * 2 * sub_rows + sub, mask=new_rows, other=0) + 0
+            right_1 = tl.load(crossings + (now * 2 + 1) * sub_rows + sub, mask=new_rows, other=-1)
             in_0, in_1 = right_0 >= 0, right_1 >= 0
             # Over the sub-rows of a band: whether some or all of them meet the piece in both frames, and where.
             some = tl.max((in_0 | in_1).to(tl.int32), axis=1) > 0
-            whole = tl.min(tl.where(there, (in_0 & in_1).to(tl.int32), 1), axis=1) * simple
+            whole = tl.min(tl.where(real, (in_0 & in_1).to(tl.int32), 1), axis=1) * simple
             low = tl.min(tl.minimum(tl.where(in_0, left_0, right), tl.where(in_1, left_1, right)), axis=1)
             left_high = tl.max(tl.maximum(tl.where(in_0, left_0, 0), tl.where(in_1, left_1, 0)), axis=1)
             right_low = tl.min(tl.minimum(tl.where(in_0, right_0, right), tl.where(in_1, right_1, right)), axis=1)
@@ -239,218 +295,227 @@ def mark(
 
 
 @triton.jit
-def visible_row(
-    crossings, coefficients, boxes, intensity, first, convex, recording, frame, pieces, entries, sub_rows,
-    y, k, x0, y0, x_fine, right, F: tl.constexpr, FINE: tl.constexpr,
-):  # fmt: skip
+def row_of_pieces(outlines, sizes, recording, frame, y, k, x0, y0, x_fine, F: tl.constexpr, FINE: tl.constexpr):
     """(EACH, LANES): the visible sub-pixels, times their intensity, in sub-row k of each pixel row of a tile."""
+    right = sizes.width * F
     occupied = tl.zeros((EACH, LANES), tl.uint32)
     total = tl.zeros((EACH, LANES), tl.int32)
-    for away in range(pieces):  # from the nearest
-        piece = pieces - 1 - away
-        if near(boxes + (frame * pieces + piece) * 4, x0, y0):
+    for away in range(sizes.pieces):  # from the nearest
+        piece = sizes.pieces - 1 - away
+        if near(outlines.boxes + (frame * sizes.pieces + piece) * 4, x0, y0):
             covered = tl.zeros((EACH, LANES), tl.uint32)
-            if tl.load(convex + piece) != 0:
-                place = crossings + (frame * pieces + piece) * 2 * sub_rows + y * FINE + k
-                one, two = left_of(tl.load(place), x_fine, F), left_of(tl.load(place + sub_rows), x_fine, F)
+            if tl.load(outlines.convex + piece) != 0:
+                lefts = outlines.crossings + (frame * sizes.pieces + piece) * 2 * sizes.sub_rows + y * FINE + k
+                one, two = left_of(tl.load(lefts), x_fine, F), left_of(tl.load(lefts + sizes.sub_rows), x_fine, F)
                 covered = bits_from(one, F) & ~bits_from(two, F)
             else:
                 centre = (y * F + k).to(tl.float64) + 0.5
-                for entry in range(tl.load(first + piece), tl.load(first + piece + 1)):
-                    one, two, crosses = columns(coefficients + (frame * entries + entry) * 5, False, centre, right)
+                for entry in range(tl.load(outlines.first + piece), tl.load(outlines.first + piece + 1)):
+                    side = outlines.coefficients + (frame * sizes.entries + entry) * 5
+                    one, two, crosses = columns(side, False, centre, right)
                     covered ^= bits_from(left_of(tl.where(crosses, one, right), x_fine, F), F)
-            total += ones(covered & ~occupied) * tl.load(intensity + recording * pieces + piece)
+            total += ones(covered & ~occupied) * tl.load(outlines.intensity + recording * sizes.pieces + piece)
             occupied |= covered
     return total
 
 
 @triton.jit
+def one_piece(lefts, sub_rows, y, x0, y0, x_fine, F: tl.constexpr, FINE: tl.constexpr):
+    """(EACH, LANES): how many sub-pixels a convex piece covers. `lefts` are its left crossings; the right ones follow.
+
+    Most tiles see one side of a shape: the other lies beyond the tile in all sub-rows.
+    """
+    count = tl.zeros((EACH, LANES), tl.int32)
+    every = lefts + y0 * FINE + tl.arange(0, ROWS * FINE)
+    if tl.min(tl.load(every + sub_rows)) >= (x0 + TILE) * F:
+        count += F * F
+    else:
+        for k in tl.static_range(F):
+            count += left_of(tl.load(lefts + y * FINE + sub_rows + k), x_fine, F)
+    if tl.max(tl.load(every)) > x0 * F:
+        for k in tl.static_range(F):
+            count -= left_of(tl.load(lefts + y * FINE + k), x_fine, F)
+    return count
+
+
+@triton.jit
+def two_pieces(near_lefts, far_lefts, sub_rows, y, x_fine, F: tl.constexpr, FINE: tl.constexpr):
+    """(EACH, LANES), twice: the sub-pixels of the nearer of two convex pieces, and what is seen of the other."""
+    front, behind = tl.zeros((EACH, LANES), tl.int32), tl.zeros((EACH, LANES), tl.int32)
+    for k in range(F):
+        left_0, right_0 = tl.load(far_lefts + y * FINE + k), tl.load(far_lefts + y * FINE + sub_rows + k)
+        left_1, right_1 = tl.load(near_lefts + y * FINE + k), tl.load(near_lefts + y * FINE + sub_rows + k)
+        front += covered_count(left_1, right_1, x_fine, F)
+        behind += covered_count(left_0, right_0, x_fine, F)
+        behind -= covered_count(tl.maximum(left_0, left_1), tl.minimum(right_0, right_1), x_fine, F)
+    return front, behind
+
+
+@triton.jit
+def activation(outlines, sizes, recording, frame, y, x0, y0, x_fine, F: tl.constexpr, FINE: tl.constexpr):
+    """(EACH, LANES): the visible sub-pixels of each pixel of a tile, times their intensity."""
+    close, far, nearest = 0, 0, 0  # how many pieces are near the tile, and the last two of them
+    for piece in range(sizes.pieces):
+        if near(outlines.boxes + (frame * sizes.pieces + piece) * 4, x0, y0):
+            close += 1 + 2 * (tl.load(outlines.convex + piece) == 0).to(tl.int32)
+            far, nearest = nearest, piece
+    total = tl.zeros((EACH, LANES), tl.int32)
+    bright = tl.load(outlines.intensity + recording * sizes.pieces + nearest)
+    lefts = outlines.crossings + (frame * sizes.pieces + nearest) * 2 * sizes.sub_rows
+    if close == 1:
+        total = one_piece(lefts, sizes.sub_rows, y, x0, y0, x_fine, F, FINE) * bright
+    elif close == 2:
+        far_lefts = outlines.crossings + (frame * sizes.pieces + far) * 2 * sizes.sub_rows
+        front, behind = two_pieces(lefts, far_lefts, sizes.sub_rows, y, x_fine, F, FINE)
+        total = front * bright + behind * tl.load(outlines.intensity + recording * sizes.pieces + far)
+    elif close > 2:
+        for k in range(F):
+            total += row_of_pieces(outlines, sizes, recording, frame, y, k, x0, y0, x_fine, F, FINE)
+    return total
+
+
+@triton.jit
+def marked(marks, i, words_per_tile):
+    """Whether frame i of a tile is marked."""
+    return (tl.load(marks + tl.minimum(i // 32, words_per_tile - 1)) >> (i % 32)) & 1
+
+
+@triton.jit
+def beyond(v, threshold, inside):
+    """1 if some integrator of a tile holds more than a threshold."""
+    return tl.max((((v > threshold) | (v < -threshold)) & inside).to(tl.int32))
+
+
+@triton.jit
 def signal(
-    out, state, marks, crossings, coefficients, boxes, intensity, first, convex, keys, indices, tables, frames, start,
-    recorded, pieces, entries, width, height, sub_rows, words_per_tile, threshold, initial, drawn, drop_below, fresh,
+    out, state, marks, outlines, sizes, part, model, source,
     F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, HAS_SHAPE: tl.constexpr,
     HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, VALUE: tl.constexpr,
 ):  # fmt: skip
-    """Integrate and fire: one tile of one recording over frames 1 …; frame 0, at step `start`, is the one before them.
+    """Integrate and fire: one tile of one recording over frames 1 …; frame 0 is the one before them.
 
     FINE is F rounded up to a power of two.
     """
     recording = tl.program_id(1).to(tl.int64)
-    across = (width + TILE - 1) // TILE
+    across = (sizes.width + TILE - 1) // TILE
     x0, y0 = tl.program_id(0) % across * TILE, tl.program_id(0) // across * ROWS
-    marks += (recording * tl.num_programs(0) + tl.program_id(0)) * words_per_tile
+    marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
     any_mark = 0
-    for word in range(words_per_tile):
-        any_mark |= tl.load(marks + word)
-    if (any_mark == 0) & (fresh != 0) & (CARRY == 0):
+    for k in range(sizes.words_per_tile):
+        any_mark |= tl.load(marks + k)
+    if (any_mark == 0) & (part.fresh != 0) & (CARRY == 0):
         return
-    key_a, key_b = tl.load(keys).to(tl.uint32), tl.load(keys + 1).to(tl.uint32)
-    index = tl.load(indices + recording)
+    seed, index = tl.load(source.seed), tl.load(source.indices + recording)
 
     lane = tl.arange(0, LANES)
     y = y0 + lane // (TILE // EACH)
     x = x0 + (lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]
-    pixel = y[None, :] * width + x
-    inside = (y < height)[None, :] & (x < width)
-    right = width * F
-    x_fine = x * F
+    pixel = y[None, :] * sizes.width + x
+    inside = (y < sizes.height)[None, :] & (x < sizes.width)
 
-    here = state + recording * height * width
-    v = tl.zeros((EACH, LANES), tl.int32) + initial
-    shown = tl.zeros((EACH, LANES), tl.int32)
+    carried = state + recording * sizes.height * sizes.width + pixel
+    v = tl.zeros((EACH, LANES), tl.int32) + model.initial
     pending = 0  # whether some integrator still holds more than a threshold
-    if fresh:
-        if drawn > 0:
-            chance = words(key_a, key_b, pixel, 0, index, INITIAL)[0]
-            v = tl.umulhi(chance, (chance * 0 + (2 * drawn + 1)).to(tl.uint32)).to(tl.int32) - drawn
+    if part.fresh:
+        if model.largest > 0:
+            v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
     else:
-        v = tl.load(here + pixel, mask=inside, other=0)
-        pending = tl.max(((v > threshold) | (v < -threshold)).to(tl.int32))
-    begun = 0  # whether `shown` is what frame i - 1 shows
+        v = tl.load(carried, mask=inside, other=0)
+        pending = beyond(v, model.threshold, inside)
+    shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
-    i = fresh * 0
-    while i < frames:
-        marked = (tl.load(marks + i // 32) >> (i % 32)) & 1
-        if begun == 0:  # the frame before the first marked one
-            marked = (tl.load(marks + tl.minimum((i + 1) // 32, words_per_tile - 1)) >> ((i + 1) % 32)) & 1
+    i = part.fresh * 0
+    while i < sizes.frames:
+        wanted = marked(marks, i + (1 - begun), sizes.words_per_tile)  # at first, the frame before the first marked one
         if (i > 0) | (begun == 0):
-            if (marked != 0) | (pending != 0):
-                step = start + i
-                frame = recording * frames + i
-                close, far, nearest = 0, 0, 0  # how many pieces are near the tile, and the last two of them
-                for piece in range(pieces):
-                    if near(boxes + (frame * pieces + piece) * 4, x0, y0):
-                        close += 1 + 2 * (tl.load(convex + piece) == 0).to(tl.int32)
-                        far, nearest = nearest, piece
-                visible = tl.zeros((EACH, LANES), tl.int32)
-                bright = tl.load(intensity + recording * pieces + nearest)
-                place = crossings + (frame * pieces + nearest) * 2 * sub_rows + y * FINE
-                if close == 1:
-                    # Most tiles see one side of a shape: the other lies beyond the tile in all sub-rows.
-                    every = crossings + (frame * pieces + nearest) * 2 * sub_rows + y0 * FINE
-                    every += tl.arange(0, ROWS * FINE)
-                    if tl.min(tl.load(every + sub_rows)) >= (x0 + TILE) * F:
-                        visible += F * F
-                    else:
-                        for k in tl.static_range(F):
-                            visible += left_of(tl.load(place + sub_rows + k), x_fine, F)
-                    if tl.max(tl.load(every)) > x0 * F:
-                        for k in tl.static_range(F):
-                            visible -= left_of(tl.load(place + k), x_fine, F)
-                    visible *= bright
-                elif close == 2:
-                    behind = tl.zeros((EACH, LANES), tl.int32)
-                    other = crossings + (frame * pieces + far) * 2 * sub_rows + y * FINE
-                    for k in range(F):
-                        left_0, right_0 = tl.load(other + k), tl.load(other + sub_rows + k)
-                        left_1, right_1 = tl.load(place + k), tl.load(place + sub_rows + k)
-                        visible += covered_count(left_1, right_1, x_fine, F)
-                        behind += covered_count(left_0, right_0, x_fine, F)
-                        left_1, right_1 = tl.maximum(left_0, left_1), tl.minimum(right_0, right_1)
-                        behind -= covered_count(left_1, right_1, x_fine, F)
-                    visible = visible * bright + behind * tl.load(intensity + recording * pieces + far)
-                elif close > 2:
-                    for k in range(F):
-                        visible += visible_row(
-                            crossings, coefficients, boxes, intensity, first, convex, recording, frame, pieces, entries,
-                            sub_rows, y, k, x0, y0, x_fine, right, F, FINE,
-                        )  # fmt: skip
+            if (wanted != 0) | (pending != 0):
+                step = part.start + i
+                frame = recording * sizes.frames + i
+                visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
                 if HAS_SHAPE:
-                    masks = missing_pixels(key_a, key_b, step, index, tables, y, x0 // BLOCK, width)
+                    masks = missing_pixels(seed, step, index, source.tables, y, x0 // BLOCK, sizes.width)
                     gone = (masks[None, :] >> (x % BLOCK).to(tl.uint32)) & 1
                     visible = tl.where(gone != 0, 0, visible)
                 if begun != 0:
-                    v += visible - shown
-                    on = (v > threshold) & inside
-                    off = (v < -threshold) & inside
-                    if TO_ZERO:
-                        v = tl.where(on | off, 0, v)
-                    else:
-                        v = v - threshold * on.to(tl.int32) + threshold * off.to(tl.int32)
-                        pending = tl.max((((v > threshold) | (v < -threshold)) & inside).to(tl.int32))
-                    fired = on | off
+                    _, off, on, v = integrate_and_fire(v, visible - shown, model.threshold, TO_ZERO)
+                    if not TO_ZERO:
+                        pending = beyond(v, model.threshold, inside)
+                    fired = (off | on) & inside
                     if step >= 0:
                         if HAS_EVENT:
-                            chance = words(key_a, key_b, pixel, step, index, EVENT)[0]
-                            fired = fired & (chance.to(tl.int64) >= drop_below)
-                        plane = (recording * recorded + (i - (frames - recorded))) * 2 + on.to(tl.int64)
-                        tl.store(out + plane * height * width + pixel, VALUE, mask=fired)
+                            word = words(seed, pixel, step, index, EVENT)[0]
+                            fired = fired & (dropped(word, model.drop_below) == 0)
+                        plane = (recording * part.recorded + (i - (sizes.frames - part.recorded))) * 2 + on.to(tl.int64)
+                        tl.store(out + plane * sizes.height * sizes.width + pixel, VALUE, mask=fired)
                 shown = visible
                 begun = 1
         i += 1
     if CARRY:
-        tl.store(here + pixel, v, mask=inside)
+        tl.store(carried, v, mask=inside)
 
 
 @triton.jit
-def fires(word, there, block, blocks, tables):
+def fires(word, exists, block, blocks, tables):
     """Whether background noise picks at least one pixel of a block."""
     bound = tl.where(block == blocks - 1, tl.load(tables + BLOCK), tl.load(tables))
-    return there & (block < blocks) & (word.to(tl.int64) >= bound)
+    return exists & (block < blocks) & (word.to(tl.int64) >= bound)
 
 
 @triton.jit
-def count(
-    found, room, filled, keys, indices, tables, steps, start, width, lanes, AT_ONCE: tl.constexpr
-):  # fmt: skip
+def count(listed, room, filled, source, steps, start, width, lanes, AT_ONCE: tl.constexpr):
     """List the blocks in which background noise fires: recording · steps + step, y · blocks + block, and their word.
 
     One lane for each group of four blocks of a row, at one step of one recording.
     """
     frame = tl.program_id(0).to(tl.int64)
     recording, step = frame // steps, start + frame % steps
-    key_a, key_b = tl.load(keys).to(tl.uint32), tl.load(keys + 1).to(tl.uint32)
-    index = tl.load(indices + recording)
     blocks = (width + BLOCK - 1) // BLOCK
-    groups = (blocks + 3) // 4
+    groups = (blocks + GROUP - 1) // GROUP
     element = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
     y, group = element // groups, element % groups
-    four = words(key_a, key_b, element, step, index, BACKGROUND)
+    four = words(tl.load(source.seed), element, step, tl.load(source.indices + recording), BACKGROUND)
     hits = tl.zeros((AT_ONCE,), tl.int32)
-    for lane in tl.static_range(4):
-        hits += fires(four[lane], element < lanes, group * 4 + lane, blocks, tables).to(tl.int32)
+    for lane in tl.static_range(GROUP):
+        hits += fires(four[lane], element < lanes, group * GROUP + lane, blocks, source.tables).to(tl.int32)
     total = tl.sum(hits)
     if total > 0:
         place = tl.atomic_add(filled, total.to(tl.int64)) + tl.cumsum(hits, axis=0) - hits
-        for lane in tl.static_range(4):
-            block = group * 4 + lane
-            some = fires(four[lane], element < lanes, block, blocks, tables)
+        for lane in tl.static_range(GROUP):
+            block = group * GROUP + lane
+            some = fires(four[lane], element < lanes, block, blocks, source.tables)
             kept = some & (place < room)
-            tl.store(found + place * 3, frame, mask=kept)
-            tl.store(found + place * 3 + 1, (y * blocks + block).to(tl.int64), mask=kept)
-            tl.store(found + place * 3 + 2, four[lane].to(tl.int64), mask=kept)
+            tl.store(listed + place * 3, frame, mask=kept)
+            tl.store(listed + place * 3 + 1, (y * blocks + block).to(tl.int64), mask=kept)
+            tl.store(listed + place * 3 + 2, four[lane].to(tl.int64), mask=kept)
             place += some.to(tl.int64)
 
 
 @triton.jit
-def scatter(
-    out, found, filled, keys, indices, tables, steps, start, width, height, AT_ONCE: tl.constexpr, VALUE: tl.constexpr
-):  # fmt: skip
+def scatter(out, listed, filled, source, steps, start, width, height, AT_ONCE: tl.constexpr, VALUE: tl.constexpr):
     """Choose the pixels of the listed blocks, one lane for each block, and write those in which nothing fired."""
-    key_a, key_b = tl.load(keys).to(tl.uint32), tl.load(keys + 1).to(tl.uint32)
+    seed = tl.load(source.seed)
     item = tl.program_id(0).to(tl.int64) * AT_ONCE + tl.arange(0, AT_ONCE)
     some = item < tl.load(filled)
-    frame = tl.load(found + item * 3, mask=some, other=0)
-    element = tl.load(found + item * 3 + 1, mask=some, other=0).to(tl.int32)
-    word = tl.load(found + item * 3 + 2, mask=some, other=0)
+    frame = tl.load(listed + item * 3, mask=some, other=0)
+    element = tl.load(listed + item * 3 + 1, mask=some, other=0).to(tl.int32)
+    word = tl.load(listed + item * 3 + 2, mask=some, other=0)
     blocks = (width + BLOCK - 1) // BLOCK
     y, block = element // blocks, element % blocks
     size = tl.minimum(width - block * BLOCK, BLOCK)
-    number = tl.where(some, how_many(word.to(tl.uint32), tables, (block == blocks - 1).to(tl.int32), size), 0)
-    index, step = tl.load(indices + frame // steps), (start + frame % steps).to(tl.int32)
+    table = source.tables + (block == blocks - 1).to(tl.int32) * BLOCK
+    number = tl.where(some, how_many(word.to(tl.uint32), table), 0)
+    index, step = tl.load(source.indices + frame // steps), (start + frame % steps).to(tl.int32)
     chosen = tl.zeros((AT_ONCE,), tl.uint32)
-    four = words(key_a, key_b, element, step, index, BACKGROUND + 256)
-    polarity = four[0]
+    four = words(seed, element, step, index, BACKGROUND + ROUND)
+    polarities = four[0]
     most = tl.max(number)
     i = 1
     while i <= most:
         if i % 4 == 0:
-            four = words(key_a, key_b, element, step, index, BACKGROUND + 256 * (1 + i // 4))
-        turn = i % 4
-        chance = tl.where(turn == 0, four[0], tl.where(turn == 1, four[1], tl.where(turn == 2, four[2], four[3])))
-        place, chosen = pick(chance, size, number, i, chosen)
-        p = ((polarity >> place.to(tl.uint32)) & 1).to(tl.int64)
-        at = (frame * 2 + p) * height * width + y * width + block * BLOCK + place
+            four = words(seed, element, step, index, BACKGROUND + ROUND * (1 + i // 4))
+        pixel, chosen = add_pick(any_of(four, i % 4), size, number, i, chosen)
+        p = ((polarities >> pixel.to(tl.uint32)) & 1).to(tl.int64)
+        at = (frame * 2 + p) * height * width + y * width + block * BLOCK + pixel
         free = (i <= number) & (tl.load(out + at, mask=i <= number, other=1) == 0)
         tl.store(out + at, VALUE, mask=free)
         i += 1

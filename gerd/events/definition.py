@@ -1,13 +1,16 @@
 """The `torch` backend: the definition, dense over the frame, on any device that PyTorch has.
 
 Scenes in; for each chunk of steps, the events of a batch out. Everything after the crossings is integer arithmetic.
-The other backends do the same with the same names, and skip what cannot change.
+
+The rules come first, `words` to `dropped`: the other backends have them by the same names, in the same order and with
+the same arguments, each in its language. The rest is the walk, which here skips nothing: every pixel, every step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,27 +18,94 @@ from torch import Tensor
 
 from gerd.events import noise, rasterise
 from gerd.events.keys import Keys
-from gerd.events.parts import Events, Steps, chunks
+from gerd.events.shared import Events, chunks
+from gerd.events.stages import Stages
 from gerd.scene import philox
 from gerd.scene.scenes import BLOCK, Scenes
 
+LOW = 0xFFFFFFFF  # the bits of a word
 CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
+
+
+def words(seed: int, element: Tensor, step: Tensor, index: Tensor, purpose: int) -> tuple[Tensor, ...]:
+    """Philox 4x32-10 as in `philox.py`, on int64 tensors that hold 32-bit words."""
+    a, b, c = torch.broadcast_tensors(element & LOW, step & LOW, index & LOW)
+    d, key_a, key_b = torch.full_like(a, purpose), seed & LOW, seed >> 32
+    for _ in range(philox.ROUNDS):
+        first, second = a * philox.MULTIPLIERS[0], c * philox.MULTIPLIERS[1]  # wraps as 64 bits: high word intact
+        a, b, c, d = (second >> 32 & LOW) ^ b ^ key_a, second & LOW, (first >> 32 & LOW) ^ d ^ key_b, first & LOW
+        key_a, key_b = (key_a + philox.KEY_STEPS[0]) & LOW, (key_b + philox.KEY_STEPS[1]) & LOW
+    return a, b, c, d
+
+
+def column(x: Tensor, right: int) -> Tensor:
+    """The column of a crossing at x: ceil(x - 0.5), clipped to 0 … right."""
+    return torch.ceil(x - 0.5).clamp(0, right).int()
+
+
+def crossing_of_side(y: Tensor, top: Tensor, bottom: Tensor, x_top: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+    """Where a side crosses the line at y, and whether it does."""
+    return x_top + (y - top) * slope, (top <= y) & (y < bottom)
+
+
+def crossings_of_ellipse(
+    y: Tensor, centre_y: Tensor, reach: Tensor, centre_x: Tensor, tilt: Tensor, width: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Where the line at y enters and leaves an ellipse, and whether it does."""
+    dy = y - centre_y
+    gap = reach - dy * dy
+    half = width * torch.sqrt(gap.clamp(min=0))
+    middle = centre_x + tilt * dy
+    return middle - half, middle + half, gap > 0
+
+
+def initial_state(word: Tensor, largest: int) -> Tensor:
+    """An integrator before the first step: -largest … largest."""
+    return ((word * (2 * largest + 1)) >> 32) - largest
+
+
+def how_many(word: Tensor, table: Tensor) -> Tensor:
+    """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
+    return (word[..., None] >= table).sum(-1)
+
+
+def pick(word: Tensor, last: Tensor, chosen: Tensor) -> Tensor:
+    """Floyd's pick out of the pixels 0 … last: any of them, or the last one if that is in the mask `chosen`."""
+    pixel = (word * (last + 1)) >> 32
+    return torch.where((chosen >> pixel) & 1 != 0, last, pixel)
+
+
+def integrate_and_fire(state: Tensor, change: Tensor, threshold: int, to_zero: bool) -> tuple[Tensor, ...]:
+    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
+    integrated = state + change
+    off, on = integrated < -threshold, integrated > threshold
+    reset = 0 if to_zero else integrated - threshold * (on.int() - off.int())
+    return integrated, off, on, torch.where(off | on, reset, integrated)
+
+
+def dropped(word: Tensor, bound: int) -> Tensor:
+    """Whether event noise drops an event."""
+    return word < bound
 
 
 def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, `chunk` steps at a time; the state of the pixels is carried from chunk to chunk."""
-    for steps in stages(scenes, device, chunk):
+    codec = Keys(scenes.height, scenes.width)
+    for done in stages(scenes, device, chunk):
+        first = int(done.steps[0])
+        masks: Any = (done.events, done.kept)
+        events, kept = (mask.movedim(2, -1) for mask in masks)
         for row in range(len(scenes)):
-            step, y, x, p = place = steps.events[row].nonzero(as_tuple=True)
-            keys = Keys(scenes.height, scenes.width).encoded(step + int(steps.numbers[0]), y, x, p)
-            shown = range(int(steps.numbers[0]), int(steps.numbers[-1]) + 1)
-            yield Events(row, shown, keys.cpu().numpy(), (~steps.kept[row][place]).cpu().numpy())
+            step, y, x, p = fired = events[row].nonzero(as_tuple=True)
+            keys = codec.encoded(step + first, y, x, p)
+            background = ~kept[row][fired]
+            yield Events(row, range(first, first + len(done.steps)), keys.cpu().numpy(), background.cpu().numpy())
 
 
-def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Steps]:
-    """Every stage from the picture to the events, `chunk` steps at a time."""
+def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Stages]:
+    """Every stage from the picture to the events of a batch, `chunk` steps at a time."""
     chunk = chunk or _chunk(scenes)
-    state = initial_state(scenes, device)
+    state = _initial_states(scenes, device)
     before = np.array([-scenes.warmup - 1])
     previous = _seen(scenes, activation(scenes, before, device), before)
     for piece in chain(chunks(-scenes.warmup, 0, chunk), chunks(0, scenes.steps, chunk)):
@@ -43,17 +113,17 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
         scenes = scenes.resumed(steps)
         coverage = activation(scenes, steps, device)
         seen = _seen(scenes, coverage, steps)
-        change = seen.diff(dim=1, prepend=previous)
+        difference = seen.diff(dim=1, prepend=previous)
         previous = seen[:, -1:]
-        integrated, fired = torch.empty_like(change), torch.empty((*change.shape, 2), dtype=torch.bool, device=device)
+        integrator = torch.empty_like(difference)
+        fired = torch.empty((*seen.shape[:2], 2, *seen.shape[2:]), dtype=torch.bool, device=device)
         for i in range(len(steps)):
-            integrated[:, i] = state = state + change[:, i]
-            off, on = state < -scenes.threshold, state > scenes.threshold
-            fired[:, i, ..., 0], fired[:, i, ..., 1] = off, on
-            rest = 0 if scenes.reset_to_zero else state - scenes.threshold * (on.int() - off.int())
-            state = torch.where(on | off, rest, state)
+            integrator[:, i], fired[:, i, 0], fired[:, i, 1], state = integrate_and_fire(
+                state, difference[:, i], scenes.threshold, scenes.reset_to_zero
+            )
         if piece.start >= 0:  # before that, the warm-up
-            yield Steps(steps, coverage, seen, change, integrated, fired, *_noisy(scenes, fired, steps))
+            arrays: Any = (coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps))
+            yield Stages(scenes, steps, *arrays)
 
 
 def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
@@ -65,10 +135,10 @@ def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor
     batch, count, rows, slots = ends.shape
     rises = torch.zeros((batch * count, scenes.height, width + 2), dtype=torch.int32, device=device)
     row = (torch.arange(rows, device=device) // f)[:, None] * (width + 2)
-    place = (row + pixel).long().reshape(batch * count, rows * slots)
+    flat_pixel = (row + pixel).long().reshape(batch * count, rows * slots)
     flat = rises.view(batch * count, -1)
-    flat.scatter_add_(1, place, (jumps * (f - rest)).reshape(place.shape))
-    flat.scatter_add_(1, place + 1, (jumps * rest).reshape(place.shape))
+    flat.scatter_add_(1, flat_pixel, (jumps * (f - rest)).reshape(flat_pixel.shape))
+    flat.scatter_add_(1, flat_pixel + 1, (jumps * rest).reshape(flat_pixel.shape))
     return rises.cumsum(-1, dtype=torch.int32)[..., :width].reshape(batch, count, scenes.height, width)
 
 
@@ -95,32 +165,25 @@ def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int, device: s
     a, b, c, d, e = torch.from_numpy(np.ascontiguousarray(np.moveaxis(part, -1, 0)[..., None, :])).to(device)
     y = (torch.arange(scenes.height * scenes.upsampling, device=device, dtype=torch.float64) + 0.5)[:, None]
     if borders.is_ellipse[piece]:
-        dy = y - a
-        gap = b - dy * dy
-        crosses = (gap > 0).expand(*gap.shape[:-1], 2)
-        half = e * torch.sqrt(gap.clamp(min=0))
-        middle = c + d * dy
-        x = torch.cat([middle - half, middle + half], dim=-1)
+        enters, leaves, crosses = crossings_of_ellipse(y, a, b, c, d, e)
+        x, crosses = torch.cat([enters, leaves], dim=-1), crosses.expand(*crosses.shape[:-1], 2)
     else:
-        crosses = (a <= y) & (y < b)
-        x = c + (y - a) * d
+        x, crosses = crossing_of_side(y, a, b, c, d)
     right = scenes.width * scenes.upsampling
-    column = torch.ceil(x - 0.5).clamp(0, right)
-    column = torch.where(crosses, column, right).int().sort(dim=-1).values
+    columns = torch.where(crosses, column(x, right), right).sort(dim=-1).values
     most = int(crosses.sum(-1).max()) if crosses.numel() else 0
-    return column[..., :most].contiguous()
+    return columns[..., :most].contiguous()
 
 
-def initial_state(scenes: Scenes, device: str = "cpu") -> Tensor:
+def _initial_states(scenes: Scenes, device: str) -> Tensor:
     """(recordings, height, width) int32: the integrators before the first warm-up step."""
     shape = (len(scenes), scenes.height, scenes.width)
     if scenes.initial is not None:
         return torch.full(shape, scenes.initial, dtype=torch.int32, device=device)
-    m = noise.largest_initial(scenes.threshold)
     pixel = torch.arange(scenes.height * scenes.width, device=device)
     index = torch.from_numpy(scenes.indices).to(device)[:, None]
-    word = _words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)[0]
-    return (((word * (2 * m + 1)) >> 32) - m).int().reshape(shape)
+    word = words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)[0]
+    return initial_state(word, noise.largest_initial(scenes.threshold)).int().reshape(shape)
 
 
 def _seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
@@ -135,14 +198,14 @@ def _noisy(scenes: Scenes, fired: Tensor, steps: np.ndarray) -> tuple[Tensor, Te
     """What is left of what the integrators fired after event noise, and that with background noise."""
     device, kept = str(fired.device), fired.clone()
     if scenes.event_noise > 0:
-        row, step, y, x, p = fired.nonzero(as_tuple=True)
+        row, step, p, y, x = fired.nonzero(as_tuple=True)
         index = torch.from_numpy(scenes.indices).to(device)[row]
-        word = _words(scenes.seed, y * scenes.width + x, step + int(steps[0]), index, philox.EVENT)[0]
-        kept[row, step, y, x, p] = word >= noise.drop_bound(scenes.event_noise)
+        word = words(scenes.seed, y * scenes.width + x, step + int(steps[0]), index, philox.EVENT)[0]
+        kept[row, step, p, y, x] = ~dropped(word, noise.drop_bound(scenes.event_noise))
     if scenes.background == 0:
         return kept, kept
     picked, polarity = _scattered(scenes, steps, scenes.background, philox.BACKGROUND, device)
-    return kept, kept | torch.stack([picked & ~polarity, picked & polarity], dim=-1)
+    return kept, kept | torch.stack([picked & ~polarity, picked & polarity], dim=2)
 
 
 def _scattered(
@@ -150,46 +213,30 @@ def _scattered(
 ) -> tuple[Tensor, Tensor]:
     """Two (recordings, steps, height, width) masks, by the rule of `noise.py`: picked pixels, and polarities."""
     blocks = -(-scenes.width // BLOCK)
-    groups = -(-blocks // 4)
+    groups = -(-blocks // noise.GROUP)
     y = torch.arange(scenes.height, device=device)[:, None]
     block = torch.arange(blocks, device=device)
     step = torch.from_numpy(steps).to(device)[:, None, None]
     index = torch.from_numpy(scenes.indices).to(device)[:, None, None, None]
-    four = _words(scenes.seed, y * groups + block[::4] // 4, step, index, purpose)
+    four = words(scenes.seed, y * groups + torch.arange(groups, device=device), step, index, purpose)
     word = torch.stack(four, dim=-1).flatten(-2)[..., :blocks]
     tables = torch.from_numpy(noise.block_tables(probability, scenes.width)).to(device)
-    table = torch.cat([tables[:1].expand(blocks - 1, -1), tables[1:]])
-    count = (word[..., None] >= table).sum(-1)
-    pixels = torch.full((blocks,), BLOCK, device=device)
-    pixels[-1] = noise.last_block(scenes.width)
+    count = how_many(word, torch.cat([tables[:1].expand(blocks - 1, -1), tables[1:]]))
+    size = torch.full((blocks,), BLOCK, device=device)
+    size[-1] = noise.last_block(scenes.width)
     chosen = torch.zeros_like(count)
     polarity = torch.zeros_like(count)
     for i in range(int(count.max()) + 1 if count.any() else 0):
         if i % 4 == 0:
-            four = _words(scenes.seed, y * blocks + block, step, index, purpose + 256 * (1 + i // 4))
+            four = words(scenes.seed, y * blocks + block, step, index, purpose + noise.ROUND * (1 + i // 4))
         if i == 0:
             polarity = four[0]
-            continue
-        j = pixels - count + (i - 1)
-        bit = torch.ones_like(count) << ((four[i % 4] * (j + 1)) >> 32)
-        bit = torch.where(chosen & bit != 0, torch.ones_like(count) << j.clamp(0, BLOCK), bit)
-        chosen = torch.where(i <= count, chosen | bit, chosen)
-    lane = torch.arange(BLOCK, device=device)
-    spread = [(mask[..., None] >> lane & 1).bool().flatten(-2)[..., : scenes.width] for mask in (chosen, polarity)]
+        else:
+            pixel = pick(four[i % 4], size - count + (i - 1), chosen)
+            chosen = torch.where(i <= count, chosen | torch.ones_like(count) << pixel, chosen)
+    bit = torch.arange(BLOCK, device=device)
+    spread = [(mask[..., None] >> bit & 1).bool().flatten(-2)[..., : scenes.width] for mask in (chosen, polarity)]
     return spread[0], spread[1]
-
-
-def _words(seed: int, element: Tensor, step: Tensor, index: Tensor, purpose: int) -> list[Tensor]:
-    """Philox 4x32-10 as in `philox.py`, on int64 tensors that hold 32-bit words."""
-    low = 0xFFFFFFFF
-    a, b, c = torch.broadcast_tensors(element & low, step & low, index & low)
-    d = torch.full_like(a, purpose)
-    key_a, key_b = seed & low, seed >> 32
-    for _ in range(philox.ROUNDS):
-        first, second = a * philox.MULTIPLIERS[0], c * philox.MULTIPLIERS[1]  # wraps as 64 bits: high word intact
-        a, b, c, d = (second >> 32 & low) ^ b ^ key_a, second & low, (first >> 32 & low) ^ d ^ key_b, first & low
-        key_a, key_b = (key_a + philox.KEY_STEPS[0]) & low, (key_b + philox.KEY_STEPS[1]) & low
-    return [a, b, c, d]
 
 
 def _chunk(scenes: Scenes) -> int:

@@ -5,7 +5,7 @@ number per pixel would cost as much as the frame; instead one word decides how m
 of a row are picked (binomial, by inversion of a table), and only then are the picked ones chosen. For block b of
 row y at a step the words are, in the notation of `philox.py`:
 
-    count     word b mod 4 of element y · groups + b // 4, round 0; groups = ceil(blocks / 4)
+    count     word b mod GROUP of element y · groups + b // GROUP, round 0; groups = ceil(blocks / GROUP)
     choice    words 0, 1, … of element y · blocks + b, rounds 1, 2, …: word 0's bits are the polarities (1 = ON), and
               word i is the pick number i of a Floyd sample, i = 1 … count
 
@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 from gerd.scene.scenes import BLOCK
 
 WORD = 2**32
+GROUP = 4  # blocks of a row whose counts are the four words of one draw
+ROUND = 256  # added to a purpose for each further round of words for the same element
 
 
 @cache

@@ -10,14 +10,13 @@ The arrays are those of the definition, `events/definition.py`, and all of them 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events.parts import Steps
 from gerd.scene.scenes import Scenes
 
 Counts = NDArray[np.int32]
@@ -26,7 +25,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """Some consecutive steps of one recording. Masks have the axes of `Recording.frames()`: channel 0 OFF, 1 ON."""
+    """Some consecutive steps of one recording. Masks have the axes of `Recording.frames()`: channel 0 OFF, 1 ON.
+
+    The definition works them out for a batch: all arrays are tensors then, with the recordings first.
+    """
 
     scene: Scenes
     steps: NDArray[np.int64]  # their numbers
@@ -65,11 +67,10 @@ def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
     """The stages of a batch of one at the steps from `start` up to `stop`; all before them are worked out, too."""
     from gerd.events import definition
 
-    parts: list[list[Any]] = [[] for _ in Steps._fields[1:]]
+    names = [field.name for field in fields(Stages)][2:]  # the arrays
+    parts: dict[str, list[Any]] = {name: [] for name in names}
     for done in definition.stages(replace(scene, steps=max(1, stop))):
-        low, high = np.clip([start, stop], done.numbers[0], done.numbers[-1] + 1) - done.numbers[0]
-        for part, tensor in zip(parts, done[1:], strict=True):
-            part.append(tensor[0, low:high].numpy())
-    coverage, seen, difference, integrator, *masks = map(np.concatenate, parts)
-    fired, kept, events = (np.moveaxis(mask, -1, 1) for mask in masks)
-    return Stages(scene, np.arange(start, stop), coverage, seen, difference, integrator, fired, kept, events)
+        low, high = np.clip([start, stop], done.steps[0], done.steps[-1] + 1) - done.steps[0]
+        for name in names:
+            parts[name].append(getattr(done, name)[0, low:high].numpy())
+    return Stages(scene, np.arange(start, stop), **{name: np.concatenate(parts[name]) for name in names})

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from gerd.config.config import Config
 from gerd.errors import GerdError
+from gerd.events import backends
 from gerd.measures.action import (
     Action,
     act_on_coordinates,
@@ -35,7 +36,7 @@ from gerd.measures.action import (
 )
 from gerd.measures.curves import Covariance, Curve, covariance_matrix
 from gerd.measures.statistics import Effect, Summary, bootstrap, effect_size, summary, wilcoxon
-from gerd.measures.transformation import Transformation, frames_of
+from gerd.measures.transformation import Transformation
 from gerd.recording.simulate import scenes_of
 from gerd.scene.scenes import Scenes
 
@@ -116,8 +117,8 @@ def equivariance_error(
     rows = []
     batches, first_step, device = _stimuli(config, **options)
     for scenes in batches:
-        out = _output(model, frames_of(scenes, device))
-        out_g = _output(model, frames_of(transformation(scenes), device))
+        out = _output(model, backends.frames(scenes, device))
+        out_g = _output(model, backends.frames(transformation(scenes), device))
         late = slice(first_step if out.ndim > least and out.shape[1] == scenes.steps else 0, None)
         settled = out.clone()
         settled[:, : late.start] = math.nan
@@ -230,7 +231,7 @@ def truth_error(model: Model, config: Config, transformation: Transformation, **
     batches, first_step, device = _stimuli(config, **options)
     for scenes in batches:
         seen = transformation(scenes)
-        out = _output(model, frames_of(seen, device)).cpu().numpy()
+        out = _output(model, backends.frames(seen, device)).cpu().numpy()
         truth = np.moveaxis(seen.trajectory.parameters(np.arange(seen.steps))[..., 0, :2], 1, 2)
         if out.shape == (*truth.shape[:2], 2):
             out = out[:, :, None]
@@ -298,7 +299,7 @@ def channel_errors(
     for scenes in batches:
         seen = transformation(scenes)
         with torch.no_grad(), _evaluating(getattr(read, "__self__", None)):
-            reading = read(frames_of(seen, device).float())
+            reading = read(backends.frames(seen, device).float())
         truth = torch.from_numpy(seen.trajectory.parameters(np.arange(seen.steps))[:, 0, :, 0, :2])
         places, weights = reading.places.double().cpu(), reading.weights.double().cpu()
         if places.shape != (len(truth), weights.shape[1], *truth.shape[1:]) or weights.shape != places.shape[:3]:

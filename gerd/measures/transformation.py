@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,9 +22,6 @@ from gerd.errors import GerdError
 from gerd.geometry import exactmath
 from gerd.geometry.trajectory import Trajectory, derivatives, matrix
 from gerd.scene.scenes import Scenes
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Array = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -247,23 +244,3 @@ def _factored(L: Array, L1: Array, L2: Array) -> Array:
     k2 = (e2 - 2 * k1 * b1 - k * b2) / b
     orders = ((a, b, turn, k), (a1, b1, spin, k1), (a2, b2, spin1, k2))
     return np.stack([np.stack(order, -1) for order in orders], -2)
-
-
-def frames_of(scenes: Scenes, device: str = "cpu") -> Tensor:
-    """The events of scenes as boolean frames (recordings, steps, 2, height, width) on the device."""
-    from importlib.util import find_spec
-
-    import torch
-
-    from gerd.events.keys import Keys
-    from gerd.recording.simulate import run
-
-    if device.startswith("cuda") and find_spec("triton"):
-        from gerd.events import cuda
-
-        return cuda.frames(scenes, device)
-    codec = Keys(scenes.height, scenes.width)
-    result = np.zeros((len(scenes), scenes.steps, 2, scenes.height, scenes.width), np.bool_)
-    for part in run(scenes, device=device):
-        result[part.row].reshape(-1)[codec.places(part.keys)] = True
-    return torch.from_numpy(result).to(device)

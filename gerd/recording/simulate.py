@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,9 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import Member
-from gerd.errors import GerdError
+from gerd.events.backends import run
 from gerd.events.keys import Keys
-from gerd.events.parts import Events
+from gerd.events.shared import Events
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
@@ -116,46 +114,3 @@ def _recording(member: Member, index: int, scenes: Scenes, parts: list[Events], 
 def scenes_of(config: Config, indices: Sequence[int] | NDArray[np.int64], values: Mapping[str, Any]) -> Scenes:
     """What the recordings `indices` draw, with some fields set."""
     return draw(Member(config, values), indices)
-
-
-def run(
-    scenes: Scenes, *, device: str = "cpu", backend: str | None = None, chunk: int | None = None
-) -> Iterator[Events]:
-    """The events of a batch of scenes, some steps at a time; the parts of a recording come in order of time.
-
-    Every backend gives the same bits: `torch` is the definition, on any device; `cpu` (numba) and `cuda` (Triton) are
-    fast. Without a name, the fast one of the device is taken if its compiler is installed.
-    """
-    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
-        raise GerdError(f"chunk {chunk}: allowed is a whole number of steps, 1 or more")
-    check_device(device)
-    if backend is None:
-        compilers = {"cpu": "numba", "cuda": "triton"}
-        kind = str(device).partition(":")[0]
-        backend = kind if kind in compilers and find_spec(compilers[kind]) else "torch"
-    if backend == "cpu" and device == "cpu":
-        from gerd.events import cpu
-
-        return cpu.run(scenes, chunk)
-    if backend == "cuda" and (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
-        from gerd.events import cuda
-
-        return cuda.run(scenes, device, chunk)
-    if backend == "torch":
-        from gerd.events import definition
-
-        return definition.run(scenes, device, chunk)
-    allowed = "allowed are torch on any device, cpu on the device cpu, cuda on a cuda device"
-    raise GerdError(f"backend {backend!r} on device {device!r}: {allowed}")
-
-
-def check_device(device: str) -> None:
-    """A clear error unless PyTorch can compute on `device`; the CPU is not worth importing PyTorch for."""
-    if device == "cpu":
-        return
-    import torch
-
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise GerdError(f"device {device!r}: cannot be used: {str(error).splitlines()[0]}") from None

@@ -27,7 +27,8 @@ from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
-from gerd.recording.simulate import check_device, scenes_of
+from gerd.events.backends import check_device
+from gerd.recording.simulate import scenes_of
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import (
     MANIFEST,

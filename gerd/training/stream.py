@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from importlib.util import find_spec
 from itertools import count, islice
 from typing import Any, Unpack
 
@@ -28,8 +27,9 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from gerd.config.config import Config
 from gerd.config.sweep import Member, member, member_count
 from gerd.errors import GerdError, shorten
+from gerd.events import backends
 from gerd.recording.recording import Recording
-from gerd.recording.simulate import check_device, simulate_member
+from gerd.recording.simulate import simulate_member
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.training.batch import Window, check_shapes, collate, gather
@@ -78,7 +78,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             check_whole("steps", steps, 1)
         self.config, self.batch_size, self.device, self.first = config, batch_size, str(device), first
         self.steps, self.pad, self.ahead = steps, pad, ahead
-        check_device(self.device)
+        backends.check_device(self.device)
         if (rank is None) != (ranks is None) or (ranks is not None and not 0 <= (rank or 0) < ranks):
             raise GerdError(f"rank {rank}, ranks {ranks}: allowed: both or none, with rank from 0 to ranks - 1")
         self._place = None if rank is None or ranks is None else (rank, ranks)
@@ -205,7 +205,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
     def _batch(self, number: int, travels: bool = False) -> tuple[Any, Any]:
         groups, order = self._groups(number)
-        if self.device.startswith("cuda") and find_spec("triton") and not self.spec.needs_events:
+        if backends.makes_frames(self.device) and not self.spec.needs_events:
             return self._on_device(groups, order)
         made = [window for group in groups for window in self._simulated(*group)]
         return _moved(gather(self.spec, [made[i] for i in order], self.pad, travels), self.device)
@@ -230,14 +230,12 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
     def _on_device(self, groups: list[tuple[int, Indices]], order: Indices) -> tuple[Any, Any]:
         """A batch whose frames never leave the device they are made on."""
-        from gerd.events import cuda
-
         frames, labels = [], []
         for number, indices in groups:
             scenes = draw(member(self.config, number), indices)
             at, steps = self._window(scenes.steps)
             try:
-                whole = cuda.frames(scenes, self.device)
+                whole = backends.frames(scenes, self.device)
                 frames.append(self.spec.combined(whole[:, at - self.spec.lead : at + steps]))
             except torch.OutOfMemoryError:
                 raise GerdError(

@@ -16,6 +16,7 @@ import gerd
 from gerd import measure
 from gerd.config.config import Config
 from gerd.errors import GerdError
+from gerd.events import backends
 from gerd.geometry.trajectory import derivatives, matrix
 from gerd.measures.measure import Curve
 from gerd.measures.transformation import (
@@ -24,7 +25,6 @@ from gerd.measures.transformation import (
     acceleration,
     background,
     density,
-    frames_of,
     rotation,
     scale,
     shape_noise,
@@ -121,15 +121,15 @@ def test_what_a_device_works_out_has_the_same_bits(g: Transformation) -> None:
 
 def test_whole_pixels_and_quarter_turns_move_the_events_exactly() -> None:
     scenes = scenes_of(sliding((0.37, 0.61), size=9.3), range(3), {})
-    frames = frames_of(scenes)
-    assert torch.equal(frames_of(translation(3, -2)(scenes)), frames.roll((-2, 3), (-2, -1)))
-    assert torch.equal(frames_of(rotation(90)(scenes)), frames.rot90(-1, (-2, -1)))
-    assert torch.equal(frames_of(rotation(180)(scenes)), frames.flip((-2, -1)))
+    frames = backends.frames(scenes)
+    assert torch.equal(backends.frames(translation(3, -2)(scenes)), frames.roll((-2, 3), (-2, -1)))
+    assert torch.equal(backends.frames(rotation(90)(scenes)), frames.rot90(-1, (-2, -1)))
+    assert torch.equal(backends.frames(rotation(180)(scenes)), frames.flip((-2, -1)))
 
 
 def test_frames_are_those_of_the_recordings() -> None:
     chosen = turning()
-    frames = frames_of(scenes_of(chosen, [4, 5], {}))
+    frames = backends.frames(scenes_of(chosen, [4, 5], {}))
     for row, index in enumerate((4, 5)):
         assert torch.equal(frames[row], gerd.simulate(chosen, index).frames())
 
@@ -146,13 +146,13 @@ def test_frames_are_those_of_the_recordings() -> None:
 )
 def test_time_and_noise_are_those_of_a_family(g: Transformation, values: dict[str, Any]) -> None:
     chosen = turning()
-    frames = frames_of(g(scenes_of(chosen, [3], {})))
+    frames = backends.frames(g(scenes_of(chosen, [3], {})))
     assert torch.equal(frames[0], gerd.simulate(chosen, 3, **values).frames())
 
 
 def test_fewer_events_are_among_more() -> None:
     scenes = scenes_of(sliding(), [0], {})
-    few, more, whole = (frames_of(density(kept)(scenes)) for kept in (0.2, 0.6, 1.0))
+    few, more, whole = (backends.frames(density(kept)(scenes)) for kept in (0.2, 0.6, 1.0))
     assert 0 < int(few.sum()) < int(more.sum()) < int(whole.sum())
     assert bool((few <= more).all())
     assert bool((more <= whole).all())
@@ -162,7 +162,7 @@ def test_fewer_events_are_among_more() -> None:
 def test_the_neutral_amount_changes_nothing(kind: str) -> None:
     scenes = scenes_of(turning(), [0, 1], {})
     g = KINDS[kind](KINDS[kind](1.0).neutral)
-    assert torch.equal(frames_of(g(scenes)), frames_of(scenes))
+    assert torch.equal(backends.frames(g(scenes)), backends.frames(scenes))
 
 
 def test_the_centroid_of_events_is_equivariant_under_whole_pixels_and_turns() -> None:
@@ -590,8 +590,8 @@ def test_pairs_share_their_draws() -> None:
     chosen = config(actor("square", at=[24.0, 24.0]), width=48, height=48, steps=6, noise={"background": 0.01})
     scenes = scenes_of(chosen, [5], {})
     assert torch.equal(
-        frames_of(translation(200)(scenes)),
-        frames_of(
+        backends.frames(translation(200)(scenes)),
+        backends.frames(
             replace(
                 scenes, outlines=(), wraps=(), intensity=scenes.intensity[:, :0], trajectory=scenes.trajectory[:, :0]
             )

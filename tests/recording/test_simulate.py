@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support.scenes import actor, config
 
 import gerd
-from gerd.events.parts import chunks
+from gerd.events.shared import chunks
 from gerd.geometry import trajectory
 
 CONFIGS = Path(__file__).parents[2] / "configs"

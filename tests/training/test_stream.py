@@ -9,14 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from support.scenes import actor, config, same
 from torch.utils.data import DataLoader
 
 import gerd
-from gerd.recording.simulate import run, simulate_batch
+from gerd.recording.simulate import simulate_batch
 from gerd.training.stream import _tensors
 
 MOVING = config(
@@ -272,21 +271,8 @@ def test_other_mistakes_are_explained() -> None:
 # On a device
 
 
-def test_the_batch_of_a_device_is_put_together_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_batch_of_a_device_is_put_together_as_on_the_cpu() -> None:
     """With frames from the CPU in place of the GPU's kernel: members, order, windows, sums and labels are the same."""
-    from gerd.events import cuda
-
-    def frames(scenes: Any, device: str) -> torch.Tensor:
-        assert device == "cpu"
-        result = torch.zeros((len(scenes), scenes.steps, 2, scenes.height, scenes.width), dtype=torch.bool)
-        for part in run(scenes):
-            row, p = np.divmod(part.keys, 2)
-            row, x = np.divmod(row, scenes.width)
-            step, y = np.divmod(row, scenes.height)
-            result[part.row, step, p, y, x] = True
-        return result
-
-    monkeypatch.setattr(cuda, "frames", frames)
     for form in ({"label": ("T", "sweep", "boxes")}, {"item": "counts", "sum": 3, "warmup": 2, "delay": 1}):
         stream = gerd.Stream(FAMILY, 5, **form)
         for k in (0, 1):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gerd.errors import GerdError
-from gerd.recording.simulate import check_device
+from gerd.events.backends import check_device
 from gerd.studies.lab.drawing import write_report
 from gerd.studies.lab.folder import read_results
 from gerd.studies.lab.results import Results

@@ -21,7 +21,8 @@ from torch import Tensor
 
 from gerd.config.config import Config
 from gerd.errors import GerdError
-from gerd.measures.transformation import Transformation, frames_of
+from gerd.events import backends
+from gerd.measures.transformation import Transformation
 from gerd.recording.simulate import scenes_of
 from gerd.storage.whole import written_whole
 from gerd.studies.models import Channels, Layers, Reading
@@ -112,7 +113,7 @@ def recordings(config: Config, first: int, count: int, device: str, g: Transform
     for begin in range(first, first + count, SIMULATED_AT_ONCE):
         scenes = g(scenes_of(config, range(begin, min(begin + SIMULATED_AT_ONCE, first + count)), {}))
         places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, 0, :, 0, :2]
-        parts.append((frames_of(scenes, device), torch.from_numpy(places).float().to(device)))
+        parts.append((backends.frames(scenes, device), torch.from_numpy(places).float().to(device)))
     return Data(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 

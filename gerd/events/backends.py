@@ -1,0 +1,102 @@
+"""The choice of a backend: scenes in, events or frames out.
+
+Every backend gives the same bits: `torch` is the definition, on any device; `cpu` (numba) and `cuda` (Triton) are fast.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gerd.errors import GerdError
+from gerd.events.keys import Keys
+from gerd.events.shared import Events
+from gerd.scene.scenes import Scenes
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+COMPILERS = {"cpu": "numba", "cuda": "triton"}  # of the fast backend of each kind of device
+OLDEST_TRITON = (3, 3)
+
+
+def run(
+    scenes: Scenes, *, device: str = "cpu", backend: str | None = None, chunk: int | None = None
+) -> Iterator[Events]:
+    """The events of a batch of scenes, `chunk` steps at a time; the parts of a recording come in order of time.
+
+    Without the name of a backend, the fast one of the device is taken if its compiler is installed.
+    """
+    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
+        raise GerdError(f"chunk {chunk}: allowed is a whole number of steps, 1 or more")
+    check_device(device)
+    backend = backend or _fastest(device)
+    if backend == "cpu" and device == "cpu":
+        from gerd.events import cpu
+
+        return cpu.run(scenes, chunk)
+    if backend == "cuda" and (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
+        from gerd.events import cuda
+
+        return cuda.run(scenes, device, chunk)
+    if backend == "torch":
+        from gerd.events import definition
+
+        return definition.run(scenes, device, chunk)
+    allowed = "allowed are torch on any device, cpu on the device cpu, cuda on a cuda device"
+    raise GerdError(f"backend {backend!r} on device {device!r}: {allowed}")
+
+
+def frames(scenes: Scenes, device: str = "cpu") -> Tensor:
+    """The events of scenes as boolean frames (recordings, steps, 2, height, width) on the device."""
+    import torch
+
+    if makes_frames(device):
+        from gerd.events import cuda
+
+        return cuda.frames(scenes, device)
+    codec = Keys(scenes.height, scenes.width)
+    result = np.zeros((len(scenes), scenes.steps, 2, scenes.height, scenes.width), np.bool_)
+    for part in run(scenes, device=device):
+        result[part.row].reshape(-1)[codec.places(part.keys)] = True
+    return torch.from_numpy(result).to(device)
+
+
+def makes_frames(device: str) -> bool:
+    """Whether frames are made on the device itself, without a list of events."""
+    return _fastest(device) == "cuda"
+
+
+def check_device(device: str) -> None:
+    """A clear error if PyTorch cannot compute on `device`; the CPU is not worth importing PyTorch for."""
+    if device == "cpu":
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise GerdError(f"device {device!r}: cannot be used: {str(error).splitlines()[0]}") from None
+
+
+def _fastest(device: str) -> str:
+    """The name of the fastest backend for a device."""
+    kind = str(device).partition(":")[0]
+    return kind if kind in COMPILERS and _is_installed(COMPILERS[kind]) else "torch"
+
+
+@cache
+def _is_installed(compiler: str) -> bool:
+    """Whether there is a compiler that can compile the kernels: Triton takes their named tuples from 3.3 on."""
+    if find_spec(compiler) is None:
+        return False
+    if compiler != "triton":
+        return True
+    import triton
+
+    return tuple(map(int, triton.__version__.split(".")[:2])) >= OLDEST_TRITON
