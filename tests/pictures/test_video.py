@@ -232,7 +232,7 @@ def test_a_sheet_has_as_many_frames_as_wanted(square: Recording) -> None:
         ("a.gif", None, {"zoom": 0}, "zoom 0: allowed is"),
         ("no/a.gif", None, {}, "no/a.gif: cannot be written: there is no folder "),
         ("no/a.png", None, {}, "no/a.png: cannot be written: there is no folder "),
-        ("folder.gif", None, {}, "folder.gif: cannot be written: Is a directory"),
+        ("folder.gif", None, {}, "folder.gif: cannot be written: it is a folder"),
     ],
 )
 def test_mistakes_are_told(
