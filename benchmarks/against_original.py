@@ -67,8 +67,9 @@ def original_seconds(case: str, device: str, repeats: int, folder: Path) -> floa
 
 
 def our_seconds(config: Config, device: str) -> float:
+    from gerd.config.sweep import Member
     from gerd.events import backends
-    from gerd.recording.simulate import scenes_of
+    from gerd.scene.draw import draw
 
     bytes_each = 2 * config.steps * config.sensor.height * config.sensor.width
     batch = 16 if device == "cpu" else min(12 * 10**9 // bytes_each, 8192)
@@ -78,7 +79,7 @@ def our_seconds(config: Config, device: str) -> float:
         if device == "cpu":
             gerd.simulate_batch(config, indices)
         else:
-            backends.frames(scenes_of(config, indices, {}), device)
+            backends.frames(draw(Member(config), indices), device)
             torch.cuda.synchronize()
 
     make(0)  # compiles

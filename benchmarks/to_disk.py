@@ -19,9 +19,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import gerd
+from gerd.config.sweep import Member
 from gerd.events.backends import run
 from gerd.events.shared import Events
-from gerd.recording.simulate import scenes_of
+from gerd.scene.draw import draw
 from gerd.storage.manifest import SHARD_SIZE
 
 CONFIG = Path(__file__).parent.parent / "configs" / "bouncing.yaml"
@@ -32,7 +33,7 @@ def kernel_only(begin: int) -> int:
     import torch
 
     torch.set_num_threads(1)
-    scenes = scenes_of(gerd.load(CONFIG), range(begin, begin + SHARD_SIZE), {})
+    scenes = draw(Member(gerd.load(CONFIG)), range(begin, begin + SHARD_SIZE))
     parts: list[Events] = list(run(scenes))
     return sum(len(part.keys) for part in parts)
 

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from gerd.config.config import Config
-from gerd.config.sweep import labels, member_count, with_values
+from gerd.config.sweep import Member, member, member_count
 from gerd.errors import counted
 from gerd.events.backends import run
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
-from gerd.recording.simulate import scenes_of
+from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
 from gerd.storage.manifest import MANIFEST, shard_name
@@ -37,17 +37,17 @@ def dry_run(config: Config, count: int) -> None:
     """Print the scene of recording 0 (of the first member of a sweep), and number and size of `count` recordings."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     members = member_count(config)
-    for member in range(min(members, TRIED_MEMBERS)):  # an error here if one cannot be drawn
-        scenes_of(config, [0], labels(config, member))
-    base, config = config, with_values(config, labels(config, 0))
-    scenes = scenes_of(base, [0], labels(base, 0))
+    for number in range(min(members, TRIED_MEMBERS)):  # an error here if one cannot be drawn
+        draw(member(config, number), [0])
+    base, config = config, member(config, 0).config
+    scenes = draw(member(base, 0), [0])
     shown = min(len(config.actors), MOST_ACTORS_SHOWN)
     for first in range(0, shown, ACTORS_ABREAST):
         console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
     if len(config.actors) > shown:
         console.print(f"and {len(config.actors) - shown} more actors")
     tried = sorted({round(k * (members - 1) / max(1, SAMPLED_MEMBERS - 1)) for k in range(SAMPLED_MEMBERS)})
-    sizes = [_size(base, member) for member in tried]
+    sizes = [_size(member(base, number)) for number in tried]
     recordings = count * members
     size = recordings * sum(sizes) / len(sizes)
     family = f" ({count} × {members} members of the sweep)" if base.sweep else ""
@@ -58,9 +58,9 @@ def dry_run(config: Config, count: int) -> None:
     console.print(f"size        about {_bytes(size)}, by {basis}")
 
 
-def _size(config: Config, member: int) -> float:
+def _size(member: Member) -> float:
     """About how many bytes a recording of this member takes."""
-    scenes = scenes_of(config, [0], labels(config, member))
+    scenes = draw(member, [0])
     steps = min(scenes.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
     events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * scenes.steps / steps
     return events * BYTES_PER_EVENT + scenes.steps * len(scenes.outlines) * BYTES_OF_TRUTH

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -28,7 +28,7 @@ class Member:
     """One member of a family: the family's config with some fields set."""
 
     family: Config  # as the user gave it, sweep and all
-    labels: Mapping[str, Any]  # path → value of the fields that are set
+    labels: Mapping[str, Any] = field(default_factory=dict)  # path → value of the fields that are set
     member: int | None = None  # its number, if it is one that the sweep makes
 
     @cached_property

@@ -34,13 +34,13 @@ from gerd.config.config import Config
 from gerd.config.document import parse_yaml, read_text
 from gerd.config.load import load, parse
 from gerd.config.overrides import edited
-from gerd.config.sweep import labels, member_count, with_values
+from gerd.config.sweep import labels, member, member_count
 from gerd.errors import ConfigError, GerdError, Problem, StorageError
 from gerd.geometry import shapes
 from gerd.geometry.trajectory import PARAMETERS, ROTATION
 from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
 from gerd.recording.recording import Recording
-from gerd.recording.simulate import simulate
+from gerd.recording.simulate import simulate_member
 from gerd.storage.recordings import Recordings
 from gerd.storage.whole import write_whole
 
@@ -109,18 +109,17 @@ class Editor:
         Added to the head are the changed text, its values with all defaults filled in, and the family's labels.
         """
         text = _field(question, "text", str)
-        index, member = _field(question, "index", int), _field(question, "member", int)
+        index = _field(question, "index", int)
         text, written, config = self._changed(text, _field(question, "overrides", list))
         members = member_count(config)
-        member = max(0, min(member, members - 1))
-        chosen = labels(config, member)
-        _check_size(with_values(config, chosen))
-        recording = simulate(config, index, **chosen)
+        chosen = member(config, max(0, min(_field(question, "member", int), members - 1)))
+        _check_size(chosen.config)
+        (recording,) = simulate_member(chosen, [index])
         return pack(
             recording,
             text=text,
             values=_as_written(config.resolved(), written),
-            member=member,
+            member=chosen.member,
             members=[labels(config, k) for k in range(min(members, MOST_MEMBERS))],
         )
 

@@ -109,8 +109,3 @@ def _recording(member: Member, index: int, scenes: Scenes, parts: list[Events], 
     keys = Keys(scenes.height, scenes.width).moved(keys, -first)
     background = np.concatenate([part.background for part in parts])
     return Recording.of(member, index, np.moveaxis(truth, 0, 1), keys, background, first=first)
-
-
-def scenes_of(config: Config, indices: Sequence[int] | NDArray[np.int64], values: Mapping[str, Any]) -> Scenes:
-    """What the recordings `indices` draw, with some fields set."""
-    return draw(Member(config, values), indices)

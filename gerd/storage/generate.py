@@ -24,11 +24,11 @@ from pydantic import ValidationError
 
 from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
-from gerd.config.sweep import labels, member_count
+from gerd.config.sweep import member, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.events.backends import check_device
-from gerd.recording.simulate import scenes_of
+from gerd.scene.draw import draw
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import (
     MANIFEST,
@@ -136,8 +136,8 @@ def _check(
         message += f"{MOST_BYTES >> 30} GiB. gerd.simulate_chunks and gerd play give recordings of any length"
         raise config.error("steps", message, config.steps)
     _importable(config)
-    for member in range(min(member_count(config), TRIED_MEMBERS)):
-        scenes_of(config, [0], labels(config, member))
+    for number in range(min(member_count(config), TRIED_MEMBERS)):
+        draw(member(config, number), [0])
 
 
 def _begin(config: Config, place: Place, count: int, alone: bool) -> Manifest:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gerd.config.config import Config
-from gerd.config.sweep import labels
+from gerd.config.sweep import Member, member
 from gerd.errors import GerdError, StorageError
 from gerd.recording.recording import Recording
-from gerd.recording.simulate import simulate_batch
+from gerd.recording.simulate import simulate_member
 from gerd.storage.manifest import Entry, Manifest, file_digest, shard_name
 from gerd.storage.places import Place
 from gerd.storage.shard import Shard, shard_bytes
@@ -65,11 +64,11 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
     made: dict[int, Recording] = {}
     pixels = BATCH_PIXELS if job.device == "cpu" else GPU_BATCH_PIXELS
     at_once = max(1, pixels // (job.config.sensor.width * job.config.sensor.height))
-    for member in sorted({position % members for position in positions}):
-        of_member = [position for position in positions if position % members == member]
+    for k in sorted({position % members for position in positions}):
+        of_member = [position for position in positions if position % members == k]
         for begin in range(0, len(of_member), at_once):
             batch = of_member[begin : begin + at_once]
-            recordings = _simulated(job, labels(job.config, member), [position // members for position in batch])
+            recordings = _simulated(job, member(job.config, k), [position // members for position in batch])
             made.update(zip(batch, recordings, strict=True))
             progress(len(batch))
     recordings = [made[position] for position in positions]
@@ -82,12 +81,12 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
     )
 
 
-def _simulated(job: Job, values: dict[str, Any], indices: Sequence[int]) -> list[Recording]:
+def _simulated(job: Job, member: Member, indices: Sequence[int]) -> list[Recording]:
     """A batch of recordings; an error says in which of them it occurred."""
     try:
-        return simulate_batch(job.config, indices, device=job.device, values=values)
+        return simulate_member(member, indices, device=job.device)
     except Exception as error:
-        culprit = _culprit(job, values, indices, error)
+        culprit = _culprit(job, member, indices, error)
         if not isinstance(error, GerdError):
             error.add_note(f"while making {culprit}")
             raise
@@ -96,14 +95,15 @@ def _simulated(job: Job, values: dict[str, Any], indices: Sequence[int]) -> list
         raise named from None
 
 
-def _culprit(job: Job, values: dict[str, Any], indices: Sequence[int], error: Exception) -> str:
+def _culprit(job: Job, member: Member, indices: Sequence[int], error: Exception) -> str:
     """Which recording of a batch gives this kind of error when it is made alone."""
-    member = f" ({', '.join(f'{path}={value}' for path, value in values.items())})" if values else ""
+    swept = ", ".join(f"{path}={value}" for path, value in member.labels.items())
+    of_member = f" ({swept})" if swept else ""
     for index in indices if not isinstance(error, MemoryError) else ():
         try:
-            simulate_batch(job.config, [index], device=job.device, values=values)
+            simulate_member(member, [index], device=job.device)
         except type(error):
-            return f"recording {index}{member}"
+            return f"recording {index}{of_member}"
         except Exception:
             continue
-    return f"recordings {indices[0]} to {indices[-1]}{member}"
+    return f"recordings {indices[0]} to {indices[-1]}{of_member}"
