@@ -20,7 +20,7 @@ from gerd.scene.scenes import Scenes
 
 Array = NDArray[np.float64]
 
-CHUNK = 256  # steps of a window, unless told
+CHUNK = 256  # steps of a window, by default
 MOST_STEPS = 2**32 - 1  # the random counter has 32 bits for the step
 
 
