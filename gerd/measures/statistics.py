@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 RESAMPLES = 2000  # of a bootstrap
 MOST = 2**22  # numbers drawn at once
+EXACT = 50  # differences, as in SciPy: up to here Wilcoxon's test counts all signs that they could have
 TAILS = (0.025, 0.975)  # what an interval leaves out: it has 95 %
 
 
@@ -126,14 +127,29 @@ def _ratio(top: Any, bottom: Any) -> Array:
 
 
 def wilcoxon(differences: ArrayLike) -> float:
-    """The two-sided p of the signed-rank test, by its normal approximation; zeros are left out, ties share ranks."""
+    """The two-sided p of the signed-rank test; zeros are left out, ties share ranks.
+
+    It is exact for up to EXACT differences other than 0, and by the normal approximation for more.
+    """
     numbers = _sample(differences)
     numbers = numbers[numbers != 0]
     if len(numbers) == 0:
         return 1.0
     _, place, sizes = np.unique(np.abs(numbers), return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[place]
-    n = len(numbers)
-    spread = n * (n + 1) * (2 * n + 1) / 24 - float((sizes.astype(np.float64) ** 3 - sizes).sum()) / 48
-    z = (float(ranks[numbers > 0].sum()) - n * (n + 1) / 4) / math.sqrt(spread)
-    return math.erfc(abs(z) / math.sqrt(2))
+    doubled = (2 * np.cumsum(sizes) - sizes + 1)[place]  # twice the ranks, which ties make halves
+    above = int(doubled[numbers > 0].sum())
+    if len(numbers) <= EXACT:
+        return _signed_rank_p(doubled, above)
+    spread = math.sqrt(float((doubled.astype(np.float64) ** 2).sum()))
+    return math.erfc(abs(2 * above - int(doubled.sum())) / spread / math.sqrt(2))
+
+
+def _signed_rank_p(ranks: NDArray[np.int64], above: int) -> float:
+    """How likely it is that ranks with random signs are as one-sided as those of which the positive sum to `above`."""
+    total = int(ranks.sum())
+    choices = np.zeros(total + 1)  # choices[s]: in how many ways some of the ranks sum to s
+    choices[0] = 1
+    for rank in ranks.tolist():
+        choices[rank:] = choices[rank:] + choices[:-rank]
+    tail = float(choices[: min(above, total - above) + 1].sum())
+    return min(1.0, 2 * tail / 2 ** len(ranks))
