@@ -117,7 +117,14 @@ def _export(recording: Recording, folder: Path, name: str, format: str, levels: 
         if format == FRAMES:
             _write_frames(recording, main, levels)
         else:
-            write_events(main, recording.events, width=recording.width, height=recording.height, format=format)
+            write_events(
+                main,
+                recording.events,
+                width=recording.width,
+                height=recording.height,
+                format=format,
+                duration=recording.steps * recording.step_us,
+            )
     if not truth.exists():
         header = truth_lines.header(recording, file=main.name, steps=recording.steps, digest=recording.digest)
         write_whole(truth, "".join([header, *truth_lines.lines(recording)]).encode())

@@ -37,20 +37,30 @@ class Format:
 
     suffix: str
     about: str
-    write: Callable[[Path, Events, int, int], None]
+    write: Callable[..., None]  # path, events, width, height; and, if it says where a recording ends, its duration
     read: Callable[[Path, int, int], Events] | None = None  # to compare the file with the events
     side: int = 2**15  # pixels: the largest width and height
     until: int = 2**63  # microseconds: times are below
+    has_end: bool = False  # whether the file says where the recording ends
 
 
-def write_events(path: str | Path, events: Events, *, width: int, height: int, format: str) -> None:
-    """Write `events` to a new file at `path`; `format` is one of FORMATS."""
+def write_events(
+    path: str | Path, events: Events, *, width: int, height: int, format: str, duration: int | None = None
+) -> None:
+    """Write `events` to a new file at `path`; `format` is one of FORMATS.
+
+    duration: of the recording in microseconds, for a format that says where it ends. Default: until the last event.
+    """
     path, chosen = Path(path), format_named(format)
     events = _checked(path, events, width, height, format, chosen)
+    shortest = int(events["t"][-1]) + 1 if len(events) else 0
+    if duration is not None and duration < shortest:
+        raise GerdError(f"{path}: duration {duration} µs: the last event is at {shortest - 1} µs")
+    end = {"duration": shortest if duration is None else duration} if chosen.has_end else {}
     if path.exists():
         raise StorageError(f"{path}: exists already; give another name")
     with written_whole(path) as temporary:
-        chosen.write(temporary, events, width, height)
+        chosen.write(temporary, events, width, height, **end)
         if chosen.read is not None and not np.array_equal(chosen.read(temporary, width, height), events):
             raise GerdError(
                 f"{path}: the {format} file did not read back as it was written, so it was not kept; use evt2 or aedat4"
@@ -137,10 +147,10 @@ def _faery(suffix: str, about: str, kind: str, version: str | None = None, **lim
     return Format(suffix, about, write, partial(_read_faery, kind=kind, version=version), **limits)
 
 
-def _write_dsec(path: Path, events: Events, width: int, height: int) -> None:
-    """`ms_to_idx[m]` is the first event at or after m milliseconds; it ends one millisecond after the last event."""
+def _write_dsec(path: Path, events: Events, width: int, height: int, duration: int) -> None:
+    """`ms_to_idx[m]` is the first event at or after m milliseconds; the last m is the recording's end, rounded up."""
     h5py = _package("h5py")
-    milliseconds = np.arange(int(events["t"][-1]) // 1000 + 2 if len(events) else 1) * 1000
+    milliseconds = np.arange(-(-duration // 1000) + 1) * 1000
     content = io.BytesIO()  # h5py does not survive a full disk
     with h5py.File(content, "w") as file:
         for field, kind in (("p", "u1"), ("x", "u2"), ("y", "u2"), ("t", "u4")):
@@ -192,7 +202,7 @@ FORMATS = {
     "evt3": _faery(".raw", "Prophesee RAW, EVT 3.0", "evt", "evt3", side=2048),
     "dat": _faery(".dat", "Prophesee DAT 2", "dat", "dat2", side=16384, until=2**32),
     "es": _faery(".es", "Event Stream 2", "es"),
-    "hdf5-dsec": Format(".h5", "HDF5 as in DSEC", _write_dsec, until=2**32),
+    "hdf5-dsec": Format(".h5", "HDF5 as in DSEC", _write_dsec, until=2**32, has_end=True),
     "hdf5": Format(".h5", "HDF5, one table", _write_hdf5),
     "rpg": Format(".txt", "text: seconds x y p", _write_rpg),
     "csv": Format(".csv", "text: t,x,y,p with a header", _write_csv),

@@ -130,6 +130,24 @@ def hdf5_dsec(path: Path) -> Columns:
         return t, file["events/x"][:], file["events/y"][:], file["events/p"][:]
 
 
+class EventSlicer:
+    """What DSEC's reader does with its files: events from a time up to another, found through `ms_to_idx`."""
+
+    def __init__(self, path: Path) -> None:
+        import h5py
+
+        with h5py.File(path) as file:
+            self.t, self.index = file["events/t"][:].astype(np.int64), file["ms_to_idx"][:].astype(np.int64)
+
+    def times(self, start: int, end: int) -> np.ndarray | None:
+        """None if the index does not have the millisecond before `start` or that after `end`."""
+        first, last = start // 1000, -(-end // 1000)
+        if last >= len(self.index):
+            return None
+        t = self.t[self.index[first] : self.index[last]]
+        return t[(t >= start) & (t < end)]
+
+
 def hdf5(path: Path) -> Columns:
     import h5py
 
@@ -419,6 +437,33 @@ def assert_true(path: Path, recording: Recording, file: str) -> None:
     assert sum(line["events"] for line in lines) == len(recording)
     assert np.array_equal(noise, np.flatnonzero(recording.background))
     assert len(noise) > 10
+
+
+def test_dsec_slices_reach_the_end_of_the_recording(tmp_path: Path) -> None:
+    """The square leaves the frame before the recording ends; a step is no whole number of milliseconds."""
+    leaving = actor(at=[2, 6], velocity=[-1, 0], size=4.0, border="free")
+    gerd.generate(config(leaving, width=16, height=12, steps=9, step_us=1300), tmp_path / "data", 1, workers=1)
+    export_dataset(tmp_path / "data", tmp_path / "out", "hdf5-dsec")
+    recording, slicer = gerd.Recordings(tmp_path / "data")[0], EventSlicer(tmp_path / "out" / "000000.h5")
+    assert 0 < recording.events["t"].max() < 6 * 1300
+    for step in range(9):
+        found = slicer.times(step * 1300, (step + 1) * 1300)
+        assert found is not None, step
+        assert len(found) == (recording.events["t"] == step * 1300).sum()
+    assert np.array_equal(slicer.times(0, 9 * 1300), recording.events["t"])
+    assert slicer.times(0, 9 * 1300 + 1000) is None
+
+
+def test_a_duration_holds_all_events(tmp_path: Path) -> None:
+    one = {"width": 9, "height": 9, "format": "hdf5-dsec"}
+    with pytest.raises(gerd.GerdError, match=r"a\.h5: duration 5000 µs: the last event is at 5000 µs"):
+        write_events(tmp_path / "a.h5", events((5000, 1, 1, 1)), duration=5000, **one)
+    assert not list(tmp_path.iterdir())
+    write_events(tmp_path / "a.h5", events((5000, 1, 1, 1)), duration=5001, **one)
+    write_events(tmp_path / "b.h5", events((5000, 1, 1, 1)), **one)
+    write_events(tmp_path / "c.h5", events(), duration=2000, **one)
+    ends = [len(EventSlicer(tmp_path / f"{name}.h5").index) for name in "abc"]
+    assert ends == [7, 7, 3]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
