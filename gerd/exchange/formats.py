@@ -142,7 +142,7 @@ def _read_faery(path: Path, width: int, height: int, *, kind: str, version: str 
     return result
 
 
-def _faery(suffix: str, about: str, kind: str, version: str | None = None, **limits: int) -> Format:
+def _faery(suffix: str, about: str, kind: str, version: str | None = None, **limits: Any) -> Format:
     write = partial(_write_faery, kind=kind, version=version)
     return Format(suffix, about, write, partial(_read_faery, kind=kind, version=version), **limits)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1  # of recordings on disk
-EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])  # as Tonic has it
+EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Recording:
 
     @property
     def events(self) -> NDArray[Any]:
-        """Structured array with the fields x, y, t (microseconds of the whole recording) and p, sorted by t."""
+        """Structured array with the fields x, y, t (microseconds of the whole recording) and p (is it ON), sorted by t."""
         step, y, x, p = self.coordinates.T
         result = np.empty(len(self), EVENT_DTYPE)
         result["x"], result["y"], result["t"], result["p"] = x, y, (step + self.first) * self.step_us, p

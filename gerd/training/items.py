@@ -25,6 +25,8 @@ from gerd.training.memory import zeros
 _NUMPY = {getattr(torch, name): np.dtype(name) for name in ("bool", "uint8", "float16", "float32", "float64")}
 DENSE = ("frames", "counts")
 ITEMS = (*DENSE, "sparse", "events")
+# EVENT_DTYPE with p as a number: Tonic writes -1 into p for OFF, which a boolean takes as ON.
+ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
 
 PER_STEP: dict[str, Callable[[Recording], Any]] = {  # arrays with the step as their first axis
     "positions": lambda r: r.positions,
@@ -56,8 +58,8 @@ class ItemOptions(TypedDict, total=False):
     The first two are parameters of their own, which need no name; the others are given by name.
 
     item: "frames": boolean (steps, 2, height, width). "counts": the same as uint8. "sparse": the frames as a sparse COO
-        tensor. "events": an array with the fields x, y, t, p, with t in microseconds from the window's beginning. Or a
-        function of the recording that is the window. Default "frames".
+        tensor. "events": an array with the fields x, y, t, p, with t in microseconds from the window's beginning, and p
+        1 for ON and 0 for OFF, as int8. Or a function of the recording that is the window. Default "frames".
     label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
         "parameters_acceleration", "boxes", "visibility", "masks", "flow", "images", "sweep", "index"; a function of the
         recording that is the labelled part; a tuple or a mapping of these; None. Default "positions".
@@ -165,7 +167,7 @@ class ItemSpec:
             return self.item(part)
         if self.item == "sparse":
             return part.sparse()
-        events = part.events
+        events = part.events.view(ITEM_DTYPE)
         events["t"] -= part.first * part.step_us
         return events
 

@@ -7,6 +7,7 @@ import os
 import pickle
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_every_kind_of_item_holds_the_events_of_its_window(busy: Path, one: Reco
     assert same(items["sparse"].to_dense(), frames)
     events = one.events[(one.events["t"] >= 8 * 250) & (one.events["t"] < 16 * 250)]
     events["t"] -= 8 * 250
-    assert same(items["events"], events)
+    assert same(items["events"].astype(events.dtype), events)
 
 
 def test_an_item_may_be_any_function_of_its_window(busy: Path, one: Recording) -> None:
@@ -601,6 +602,53 @@ def test_tonic_s_other_ways_lose_frames(tmp_path: Path) -> None:
     assert bins.shape == frames.shape
     assert not np.array_equal(bins, frames)
     assert to_frame(time_window=1000, start_time=0, end_time=30_000)(events[:0]).shape == (1, 2, 8, 12)
+
+
+def test_tonic_tells_on_from_off(busy: Path, one: Recording) -> None:
+    """`ToVoxelGrid` counts ON as +1 and OFF as -1, which it writes into p: a boolean would take both as +1."""
+    events, _ = gerd.Dataset(busy, "events")[3]
+    assert events.dtype["p"] == np.int8
+    assert one.events["p"].dtype == np.bool_  # a recording's own events can be chosen by their polarity
+    assert np.array_equal(events["p"], one.events["p"])
+    before = events.copy()
+    grid = tonic.transforms.ToVoxelGrid((26, 17, 2), n_time_bins=24)(events)
+    wanted = np.zeros((17, 26))
+    for x, y, t, p in one.events.tolist():
+        if t < one.events["t"][-1]:
+            wanted[y, x] += 1 if p else -1
+    assert wanted.min() < 0 < wanted.max()
+    assert np.allclose(grid.sum(axis=(0, 1)), wanted)  # without the last step
+    assert np.array_equal(events, before)
+    for part, sign in ((events[events["p"] == 1], 1), (events[events["p"] == 0], -1)):
+        alone = tonic.transforms.ToVoxelGrid((26, 17, 2), n_time_bins=8)(part)
+        assert (sign * alone >= 0).all()
+        assert alone.any()
+    batches = [next(iter(gerd.Dataset(busy, "events").loader(4))), gerd.Stream(BUSY, 4, "events").batch(0)]
+    assert all(batch["p"].dtype == torch.int8 for batch, _ in batches)
+    assert same(batches[0][0]["p"], batches[1][0]["p"])
+
+
+def test_tonic_s_voxels_need_two_times(busy: Path) -> None:
+    """What the documents warn of: events of one step have one time, and those of the last step are not counted."""
+    data = gerd.Dataset(busy, "events", steps=1)
+    to_voxels = tonic.transforms.ToVoxelGrid(data.sensor_size, n_time_bins=4)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(to_voxels(data[3 * 24 + 5][0])).any()
+    with pytest.raises(IndexError):
+        to_voxels(data[0][0][:0])
+    events, _ = gerd.Dataset(busy, "events", steps=2)[3 * 12 + 2]
+    first = events[events["t"] == 0]
+    assert 0 < len(first) < len(events)
+    assert np.isclose(np.abs(to_voxels(events)).sum(), len(first))
+
+
+def test_tonic_s_slices_by_count_cut_inside_a_step(busy: Path) -> None:
+    events, _ = gerd.Dataset(busy, "events")[3]
+    by_count, _ = tonic.slicers.SliceByEventCount(50).slice(events, None)
+    assert any(left["t"][-1] == right["t"][0] for left, right in pairwise(by_count))
+    by_time, _ = tonic.slicers.SliceByTime(4 * 250, start_time=0, end_time=STEPS * 250).slice(events, None)
+    assert [set(part["t"] // 1000) for part in by_time] == [{0}, {1}, {2}, {3}, {4}, {5}]
+    assert np.array_equal(np.concatenate(by_time), events)
 
 
 def test_tonic_s_transforms_caches_and_batches(busy: Path, tmp_path: Path) -> None:
