@@ -147,7 +147,7 @@ class Recording:
 
     @property
     def events(self) -> NDArray[Any]:
-        """Structured array with the fields x, y, t (microseconds of the whole recording) and p (is it ON), sorted by t."""
+        """Structured array with the fields x, y, t (microseconds of the whole recording) and p (ON), sorted by t."""
         step, y, x, p = self.coordinates.T
         result = np.empty(len(self), EVENT_DTYPE)
         result["x"], result["y"], result["t"], result["p"] = x, y, (step + self.first) * self.step_us, p
