@@ -172,13 +172,20 @@ def export(
     out: Annotated[Path, Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
     format_: Annotated[
         str,
-        Option("--format", help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv, npz; frames: grey levels."),
+        Option(
+            "--format",
+            help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv, npz; parquet: for Hugging Face and pandas; "
+            "frames: grey levels.",
+        ),
     ] = "evt2",
     levels: Annotated[
         tuple[int, int], Option(help="Of frames: the grey values of the background and of brightness 1.")
     ] = (0, 255),
 ) -> None:
-    """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it."""
+    """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it.
+
+    Parquet: a file for each shard of the dataset, with the ground truth in it.
+    """
     from gerd.cli.progress import Bar
     from gerd.exchange.export import export_dataset
     from gerd.storage.recordings import Recordings

@@ -9,6 +9,10 @@ The format `frames` gives the grey-level video that the events were made from, f
     000000/imgs/00000000.png …  one picture per step, 8 bits; v2e takes this folder
     000000/timestamps.txt       the time of each picture in seconds; rpg_vid2e (ESIM) takes the folder 000000
 
+The format `parquet` has events and ground truth in one file for each shard of the dataset; `parquet.py` says how:
+
+    data/shard-000000.parquet … recordings 0 to 63, and so on: a row for each; nothing else is in this folder
+
 A file appears when it is whole; the same call again goes on where an interrupted one has stopped.
 """
 
@@ -23,14 +27,14 @@ from typing import Any
 import numpy as np
 
 from gerd.errors import GerdError, StorageError
-from gerd.exchange import truth_lines
+from gerd.exchange import parquet, truth_lines
 from gerd.exchange.formats import FORMATS, check_installed, format_named, write_events
 from gerd.recording.recording import Recording
 from gerd.storage.manifest import UNFINISHED, json_bytes
 from gerd.storage.recordings import Recordings
 from gerd.storage.whole import is_temporary, write_whole, written_whole
 
-FRAMES = "frames"
+FRAMES, PARQUET = "frames", "parquet"
 INDEX = "export.json"
 PICTURES_AT_ONCE = 64  # steps rendered together
 
@@ -45,21 +49,24 @@ def export_dataset(
 ) -> int:
     """Write all recordings of `dataset` into the folder `out`, and return how many there are.
 
-    `format` is one of `formats.FORMATS`, or `frames`, for which `levels` are the grey values of brightness 0 (the
-    background) and 1. `progress` is called with the number of recordings just written.
+    `format` is one of `formats.FORMATS`, `parquet`, or `frames`, for which `levels` are the grey values of brightness 0
+    (the background) and 1. `progress` is called with the number of recordings just written.
     """
     if format != FRAMES:
-        if format not in FORMATS:
-            raise GerdError(f"format {format!r}: allowed are {', '.join((*FORMATS, FRAMES))}")
+        if format not in (*FORMATS, PARQUET):
+            raise GerdError(f"format {format!r}: allowed are {', '.join((*FORMATS, PARQUET, FRAMES))}")
         check_installed(format)
     data, folder = Recordings(dataset), Path(out)
     if not data.manifest.complete:
         raise StorageError(f"{dataset}: {UNFINISHED}")
     about = _begin(data, folder, format, levels)
-    files = []
-    for position, recording in enumerate(data):
-        files.append(_export(recording, folder, f"{position:06d}", format, levels))
-        progress(1)
+    if format == PARQUET:
+        files = _export_shards(data, folder, progress)
+    else:
+        files = []
+        for position, recording in enumerate(data):
+            files.append(_export(recording, folder, f"{position:06d}", format, levels))
+            progress(1)
     write_whole(folder / INDEX, json_bytes({**about, "complete": True, "files": files}))
     return len(data)
 
@@ -74,11 +81,7 @@ def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int])
         "levels": list(levels) if format == FRAMES else None,
     }
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.iterdir():
-            if is_temporary(file.name):
-                shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
-        names = {file.name for file in folder.iterdir()}
+        names = _names(folder)
     except FileExistsError:
         raise StorageError(f"{folder}: is a file; an export is written into a folder") from None
     except OSError as error:
@@ -99,6 +102,15 @@ def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int])
     return about
 
 
+def _names(folder: Path) -> set[str]:
+    """What is in a folder, which is made if need be; what a killed run has left there is removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir():
+        if is_temporary(file.name):
+            shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
+    return {file.name for file in folder.iterdir()}
+
+
 def _read_index(file: Path) -> dict[str, Any]:
     try:
         index = json.loads(file.read_text("utf-8"))
@@ -107,6 +119,20 @@ def _read_index(file: Path) -> dict[str, Any]:
     if not isinstance(index, dict):
         raise StorageError(f"{file}: is damaged")
     return index
+
+
+def _export_shards(data: Recordings, folder: Path, progress: Callable[[int], None]) -> list[dict[str, Any]]:
+    """Write the shards that are not there already; what `export.json` says about each."""
+    schema, files = parquet.schema_of(data.config), []
+    written = _names(folder / "data")
+    for number in range(data.shard_count):
+        positions, name = data.manifest.positions(number), f"shard-{number:06d}.parquet"
+        if name not in written:
+            recordings = ((position, data[position]) for position in positions)
+            parquet.write_rows(folder / "data" / name, schema, recordings)
+        files.append({"file": f"data/{name}", "first": positions.start, "recordings": len(positions)})
+        progress(len(positions))
+    return files
 
 
 def _export(recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int]) -> dict[str, Any]:

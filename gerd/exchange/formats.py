@@ -74,7 +74,10 @@ def format_named(name: str) -> Format:
 
 
 def check_installed(format: str) -> None:
-    """A clear error if the package that writes `format` is missing."""
+    """A clear error if the package that writes `format` is missing; `format` may be parquet, too."""
+    if format == "parquet":
+        _package("pyarrow")
+        return
     package = "faery" if format_named(format).read is not None else "h5py" if "hdf5" in format else None
     if package is not None:
         _package(package)

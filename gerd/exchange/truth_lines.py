@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gerd.config.config import Config
 from gerd.geometry.trajectory import PARAMETERS
 from gerd.recording.recording import Recording
 
@@ -35,7 +36,6 @@ MEANING = {
 def header(recording: Recording, **more: Any) -> str:
     """The first line: what the recording is, and what the other lines mean."""
     identity = recording.identity
-    config = recording.config
     about = {
         "gerd": identity.gerd_version,
         "config_digest": identity.config_digest,
@@ -45,11 +45,16 @@ def header(recording: Recording, **more: Any) -> str:
         "width": recording.width,
         "height": recording.height,
         "step_us": recording.step_us,
-        "shapes": [actor.shape if isinstance(actor.shape, str) else "polygon" for actor in config.actors],
+        "shapes": shape_names(recording.config),
         **more,
         "meaning": MEANING,
     }
     return json.dumps(about, ensure_ascii=False) + "\n"
+
+
+def shape_names(config: Config) -> list[str]:
+    """For each actor the name of its shape."""
+    return [actor.shape if isinstance(actor.shape, str) else "polygon" for actor in config.actors]
 
 
 def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:

@@ -500,7 +500,7 @@ def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:
         export_dataset(dataset, tmp_path / "mine" / "thesis.txt", "csv")
     with pytest.raises(gerd.StorageError, match="there is no such dataset"):
         export_dataset(tmp_path / "nothing", tmp_path / "new", "csv")
-    with pytest.raises(gerd.GerdError, match=r"format 'mp4': allowed are .*npz, frames"):
+    with pytest.raises(gerd.GerdError, match=r"format 'mp4': allowed are .*npz, parquet, frames"):
         export_dataset(dataset, tmp_path / "new", "mp4")
     (tmp_path / "out" / "export.json").write_text("[1")
     with pytest.raises(gerd.StorageError, match=r"export\.json: cannot be read"):
@@ -563,5 +563,5 @@ def test_the_command_lists_every_format() -> None:
     from gerd.cli.app import app
 
     shown = CliRunner().invoke(app, ["export", "--help"], terminal_width=200).output
-    for name in (*formats.FORMATS, "frames"):
+    for name in (*formats.FORMATS, "parquet", "frames"):
         assert name in shown

@@ -16,6 +16,7 @@ SMALL = {  # options that let an example end in seconds
     "train_from_stream": ["--count", "960"],
     "hold_out": ["--count", "60", "--epochs", "5"],
     "with_tonic": ["--count", "30", "--epochs", "4"],
+    "with_hugging_face": ["--count", "40", "--epochs", "8"],
 }
 
 
@@ -42,5 +43,12 @@ def test_an_example_runs(
 
 
 def test_all_uses_have_an_example() -> None:
-    wanted = {"train_from_disk", "train_from_stream", "hold_out", "with_tonic", "export_and_read_back"}
-    assert wanted <= {example.stem for example in EXAMPLES}
+    wanted = {
+        "train_from_disk",
+        "train_from_stream",
+        "hold_out",
+        "with_tonic",
+        "with_hugging_face",
+        "export_and_read_back",
+    }
+    assert wanted | {"export_and_read_back"} <= {example.stem for example in EXAMPLES}
