@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member, member, member_count
+from gerd.config.sweep import member, member_count
 from gerd.errors import StorageError, shorten
 from gerd.events.keys import Keys
 from gerd.geometry.trajectory import COUNT, ORDERS
@@ -199,17 +199,17 @@ class Shard:
         truth = truth.reshape(stop - start, actors, ORDERS, COUNT)
         background = bits[low % 8 : low % 8 + high - low].astype(np.bool_)
         index, made_by = int(self.index[row]), self.gerd_version
-        return Recording.of(self._member(row, config), index, truth, keys, background, first=start, made_by=made_by)
+        return Recording.of(self._config(row, config), index, truth, keys, background, first=start, made_by=made_by)
 
-    def _member(self, row: int, family: Config) -> Member:
-        """The member of the family that a row holds; StorageError if the config describes another one."""
+    def _config(self, row: int, family: Config) -> Config:
+        """The config of the recording in a row; StorageError if the family's config describes another one."""
         number = int(self.member[row])
         if 0 <= number < member_count(family):
-            named = member(family, number)
-            config = named.config
+            config = member(family, number)
             shape = [config.steps, config.sensor.height, config.sensor.width, len(config.actors)]
-            if (named.labels, shape, config.step_us) == (self.labels[row], self.shape[row].tolist(), self.step_us[row]):
-                return named
+            described = (config.origin.labels, shape, config.step_us)
+            if described == (self.labels[row], self.shape[row].tolist(), self.step_us[row]):
+                return config
         raise self._damaged(row, "is not a recording of the dataset's config")
 
     def _key(self, number: int) -> int:
