@@ -22,7 +22,7 @@ from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
-from gerd.storage.manifest import MANIFEST, shard_name
+from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_name
 from gerd.storage.recordings import Recordings
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
@@ -91,8 +91,7 @@ def describe(path: str | Path) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     data = Recordings(path)
     manifest, config = data.manifest, data.config
-    state = "complete" if manifest.complete else "not complete: run the same generate command to finish it"
-    console.print(f"dataset     {path}, {state}")
+    console.print(f"dataset     {path}, {'complete' if manifest.complete else UNFINISHED}")
     console.print(f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}")
     console.print(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
     family = f" ({manifest.count} × {manifest.members} members of the sweep)" if config.sweep else ""

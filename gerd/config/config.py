@@ -206,7 +206,7 @@ class Config(Model):
         return hash(self.digest)
 
     def error(self, path: str, message: str, value: Any) -> ConfigError:
-        """What is wrong with the field at `path`, found only when a scene was drawn."""
+        """What is wrong with the field at `path`, found only after the config was checked."""
         place = tuple(int(part) if part.isdecimal() else part for part in path.split("."))
         return ConfigError([self._origin.document.problem(place, message, shorten(value))])
 

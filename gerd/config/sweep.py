@@ -1,4 +1,4 @@
-"""Sweeps: the members of a family, which differ in the swept fields and in nothing else.
+"""Sweeps: a config in, the configs of its members out, which differ in the swept fields and in nothing else.
 
 A config with `sweep: {a: [1, 2], b: [x, y, z]}` has six members, numbered with the last path fastest. Every
 member of recording i is drawn with the same randomness, because draws depend on (seed, index) alone.
@@ -30,7 +30,7 @@ def member(family: Config, number: int) -> Config:
 
 @lru_cache(maxsize=KEPT_MEMBERS)
 def without_motion(config: Config) -> Config:
-    """The same without accelerations, which alone can name code that a stranger wrote."""
+    """The same without accelerations: drawing it runs no code that the config names."""
     paths = (f"actors.{i}.{name}.acceleration" for i in range(len(config.actors)) for name in TRANSFORMATIONS)
     return with_values(config, dict.fromkeys(paths, 0.0))
 

@@ -76,7 +76,7 @@ def _fields(events: Events) -> tuple[Words, Words, Words, Words]:
 
 
 def _header(version: str, width: int, height: int) -> bytes:
-    """Its last line says that data follows, whose first byte may be a %, too."""
+    """Ends with `% end`, because the data may begin with a %, too."""
     name = f"EVT{version[0]}"
     return _lines(f"evt {version}", f"format {name};height={height};width={width}", f"geometry {width}x{height}", "end")
 

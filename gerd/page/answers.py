@@ -226,7 +226,7 @@ class Shelf:
             recording = self.recordings[position]
         except IndexError as error:
             raise GerdError(str(error)) from None
-        return pack(recording, text=recording.config.resolved_yaml())
+        return pack(recording, text=recording.config.family.resolved_yaml())
 
 
 @dataclass(frozen=True)

@@ -124,17 +124,12 @@ class Recording:
         return Keys(self.height, self.width)
 
     @property
-    def has_small_keys(self) -> bool:
-        """Whether every key that the recording could have fits into int32."""
-        return self.codec.fit_int32(self.steps)
-
-    @property
     def coordinates(self) -> NDArray[np.int64]:
         """(events, 4): step, y, x, p."""
         return self._coordinates(np.dtype(np.int64))
 
     def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        keys: NDArray[Any] = self.keys.astype(np.int32 if self.has_small_keys else np.int64, copy=False)
+        keys: NDArray[Any] = self.keys.astype(np.int32 if self.codec.fit_int32(self.steps) else np.int64, copy=False)
         result = np.empty((len(self), 4), kind)
         for i, part in enumerate(self.codec.decoded(keys)):
             result[:, i] = part

@@ -1,4 +1,4 @@
-"""Config to scenes: every random choice of a scene is made here, from (seed, index, purpose)."""
+"""Config and indices to scenes: every random choice of a scene's content is made here."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
     try:
         file = job.place.open(shard_name(number))
         shard = Shard(file)
-        if not shard.is_number(number, job.manifest):
+        if not shard.is_shard(number, job.manifest):
             return None
         for row, digest in enumerate(shard.digests):
             if shard.recording(row, job.config).digest != digest:
