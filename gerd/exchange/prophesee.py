@@ -27,16 +27,17 @@ DAT_EVENT = np.dtype([("t", "<u4"), ("address", "<u4")])
 
 
 def evt2(events: Events, width: int, height: int) -> bytes:
-    """32-bit words. A TIME_HIGH comes first, and wherever the high part of the time changes."""
+    """32-bit words. A TIME_HIGH of 0 comes first, and another wherever the high part of the time changes.
+
+    So the data never begins with a %, which some readers would take for the header in spite of its end.
+    """
     x, y, t, p = _fields(events)
     high = t >> EVT2_LOW_BITS
     kind = np.where(p == 1, EVT2_ON, EVT2_OFF)
     event = kind << 28 | (t & (1 << EVT2_LOW_BITS) - 1) << 22 | x << 11 | y
-    first = high[:1] if len(t) else np.zeros(1, np.int64)
-    changed = np.flatnonzero(np.diff(high)) + 1
-    places, clock = np.concatenate([[0], changed]), np.concatenate([first, high[changed]])
-    words = np.insert(event, places, EVT2_TIME_HIGH << 28 | clock)
-    return _header("2.0", width, height) + words.astype("<u4").tobytes()
+    changed = np.flatnonzero(np.diff(high, prepend=0))
+    words = np.insert(event, changed, EVT2_TIME_HIGH << 28 | high[changed])
+    return _header("2.0", width, height) + np.insert(words, 0, EVT2_TIME_HIGH << 28).astype("<u4").tobytes()
 
 
 def evt3(events: Events, width: int, height: int) -> bytes:
