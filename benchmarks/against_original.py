@@ -67,7 +67,6 @@ def original_seconds(case: str, device: str, repeats: int, folder: Path) -> floa
 
 
 def our_seconds(config: Config, device: str) -> float:
-    from gerd.config.sweep import Member
     from gerd.events import backends
     from gerd.scene.draw import draw
 
@@ -79,7 +78,7 @@ def our_seconds(config: Config, device: str) -> float:
         if device == "cpu":
             gerd.simulate_batch(config, indices)
         else:
-            backends.frames(draw(Member(config), indices), device)
+            backends.frames(draw(config, indices), device)
             torch.cuda.synchronize()
 
     make(0)  # compiles

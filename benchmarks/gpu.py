@@ -78,22 +78,20 @@ def main() -> None:
     if not torch.cuda.is_available():
         print("no GPU here: benchmarks/gpu.py has nothing to measure")
         return
-    from gerd.config.sweep import Member
     from gerd.events import backends
     from gerd.scene.draw import draw
 
     config, batch = gerd.parse(TEXT), chosen.batch
-    scenes = draw(Member(config), range(batch))
+    scenes = draw(config, range(batch))
     plain = torch.empty((batch, 128, 2, 300, 300), dtype=torch.bool, device="cuda")
     memset = seconds(plain.zero_) / batch
     del plain
     times = {
         "memset of the same frames": memset,
         **{name: taken / batch for name, taken in device_seconds(lambda: backends.frames(scenes, "cuda")).items()},
-        "config to frames on the device": seconds(lambda: backends.frames(draw(Member(config), range(batch)), "cuda"))
-        / batch,
+        "config to frames on the device": seconds(lambda: backends.frames(draw(config, range(batch)), "cuda")) / batch,
         "config to events on the host": seconds(
-            lambda: list(backends.run(draw(Member(config), range(batch)), device="cuda")), 3
+            lambda: list(backends.run(draw(config, range(batch)), device="cuda")), 3
         )
         / batch,
     }

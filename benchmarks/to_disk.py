@@ -19,7 +19,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import gerd
-from gerd.config.sweep import Member
 from gerd.events.backends import run
 from gerd.events.shared import Events
 from gerd.scene.draw import draw
@@ -33,7 +32,7 @@ def kernel_only(begin: int) -> int:
     import torch
 
     torch.set_num_threads(1)
-    scenes = draw(Member(gerd.load(CONFIG)), range(begin, begin + SHARD_SIZE))
+    scenes = draw(gerd.load(CONFIG), range(begin, begin + SHARD_SIZE))
     parts: list[Events] = list(run(scenes))
     return sum(len(part.keys) for part in parts)
 

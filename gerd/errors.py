@@ -53,7 +53,7 @@ class ConfigError(GerdError):
 
 def counted(number: int, word: str) -> str:
     """A number of things: 1 seed, 2 seeds."""
-    return f"{number} {word}{'s' * (number != 1)}"
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def shorten(value: object, limit: int = 60) -> str:

@@ -15,14 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member, member, member_count
+from gerd.config.sweep import member, member_count
 from gerd.errors import counted
 from gerd.events.backends import run
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
-from gerd.storage.manifest import MANIFEST, shard_name
+from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_name
 from gerd.storage.recordings import Recordings
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
@@ -39,8 +39,8 @@ def dry_run(config: Config, count: int) -> None:
     members = member_count(config)
     for number in range(min(members, TRIED_MEMBERS)):  # an error here if one cannot be drawn
         draw(member(config, number), [0])
-    base, config = config, member(config, 0).config
-    scenes = draw(member(base, 0), [0])
+    base, config = config, member(config, 0)
+    scenes = draw(config, [0])
     shown = min(len(config.actors), MOST_ACTORS_SHOWN)
     for first in range(0, shown, ACTORS_ABREAST):
         console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
@@ -58,9 +58,9 @@ def dry_run(config: Config, count: int) -> None:
     console.print(f"size        about {_bytes(size)}, by {basis}")
 
 
-def _size(member: Member) -> float:
-    """About how many bytes a recording of this member takes."""
-    scenes = draw(member, [0])
+def _size(config: Config) -> float:
+    """About how many bytes a recording takes."""
+    scenes = draw(config, [0])
     steps = min(scenes.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
     events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * scenes.steps / steps
     return events * BYTES_PER_EVENT + scenes.steps * len(scenes.outlines) * BYTES_OF_TRUTH
@@ -91,8 +91,7 @@ def describe(path: str | Path) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     data = Recordings(path)
     manifest, config = data.manifest, data.config
-    state = "complete" if manifest.complete else "not complete: run the same generate command to finish it"
-    console.print(f"dataset     {path}, {state}")
+    console.print(f"dataset     {path}, {'complete' if manifest.complete else UNFINISHED}")
     console.print(f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}")
     console.print(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
     family = f" ({manifest.count} × {manifest.members} members of the sweep)" if config.sweep else ""

@@ -14,7 +14,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 Location = tuple[str | int, ...]
 
-_WORDING = {  # of what pydantic says in a programmer's words
+_WORDING = {  # our words for pydantic's kinds of errors
     "float_type": "allowed: a number",
     "int_type": "allowed: a whole number",
     "string_type": "allowed: text in quotes",

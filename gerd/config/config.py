@@ -37,6 +37,8 @@ class Origin:
     document: Document = field(default_factory=lambda: Document(None))  # where each field was written
     directory: str = "."  # where masks are looked up
     trust: str | None = None  # the folder to import functions from, if the user trusts the config
+    family: Config | None = None  # of a member: the config whose fields were set, sweep and all
+    labels: Mapping[str, Any] = field(default_factory=dict)  # of a member: path → value of the fields that were set
 
 
 class Sensor(Model):
@@ -103,6 +105,11 @@ class Config(Model):
     def origin(self) -> Origin:
         """Where the config comes from."""
         return self._origin
+
+    @property
+    def family(self) -> Config:
+        """Of a member of a sweep the config that describes the sweep, of any other the config itself."""
+        return self._origin.family or self
 
     def trusted(self, folder: str | None) -> Config:
         """The same config, whose functions may be imported from `folder`; None: they may not run."""
@@ -188,17 +195,18 @@ class Config(Model):
         return []
 
     def with_values(self, values: Mapping[str, Any]) -> Config:
-        """The config with the fields at the given paths replaced and no sweep of its own; checked anew."""
+        """A member of the family: the fields at the given paths replaced, and no sweep of its own; checked anew."""
         data: Any = {**{name: getattr(self, name) for name in Config.model_fields}, "sweep": {}}
         for path, value in values.items():
             data = replaced(data, path, value, NOT_SWEPT)
-        return Config.of(data, replace(self._origin, text=None))
+        labels = {**self._origin.labels, **values}
+        return Config.of(data, replace(self._origin, text=None, family=self.family, labels=labels))
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
     def error(self, path: str, message: str, value: Any) -> ConfigError:
-        """What is wrong with the field at `path`, found only when a scene was drawn."""
+        """What is wrong with the field at `path`, found only after the config was checked."""
         place = tuple(int(part) if part.isdecimal() else part for part in path.split("."))
         return ConfigError([self._origin.document.problem(place, message, shorten(value))])
 
@@ -206,7 +214,7 @@ class Config(Model):
         result = super().model_copy(update=update, deep=deep)
         if update:  # what was worked out or written before no longer holds
             result.__dict__.pop("digest", None)
-            result._origin = replace(self._origin, text=None)
+            result._origin = replace(self._origin, text=None, family=None, labels={})
         return result
 
     @property

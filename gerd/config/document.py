@@ -53,7 +53,7 @@ class Document:
 
 
 def dotted(path: Path_) -> str:
-    """A path as it is shown: `actors.0.shape`; what would not be seen is quoted."""
+    """A path as it is shown: `actors.0.shape`; unprintable parts are quoted."""
     return ".".join(word if word and word.isprintable() else repr(word) for word in map(str, path))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.errors import counted
 from gerd.geometry import exactmath
 
 LONGEST = 500  # characters
@@ -102,7 +103,7 @@ def _walk(node: ast.AST, t: NDArray[np.float64], depth: int = 0) -> Any:
             count, function = FUNCTIONS[name]
             if len(args) == count:
                 return function(*(_walk(argument, t, depth) for argument in args))
-            raise ValueError(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(args)}; {ALLOWED}")
+            raise ValueError(f"{name} takes {counted(count, 'argument')}, not {len(args)}; {ALLOWED}")
     raise ValueError(f"contains {_written(node)!r}; {ALLOWED}")
 
 

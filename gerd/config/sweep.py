@@ -1,4 +1,4 @@
-"""Sweeps: the members of a family, which differ in the swept fields and in nothing else.
+"""Sweeps: a config in, the configs of its members out, which differ in the swept fields and in nothing else.
 
 A config with `sweep: {a: [1, 2], b: [x, y, z]}` has six members, numbered with the last path fastest. Every
 member of recording i is drawn with the same randomness, because draws depend on (seed, index) alone.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -23,41 +22,28 @@ from gerd.config.problems import explain
 KEPT_MEMBERS = 1024  # whose configs are not checked again
 
 
-@dataclass(frozen=True, eq=False)
-class Member:
-    """One member of a family: the family's config with some fields set."""
-
-    family: Config  # as the user gave it, sweep and all
-    labels: Mapping[str, Any] = field(default_factory=dict)  # path → value of the fields that are set
-    member: int | None = None  # its number, if it is one that the sweep makes
-
-    @cached_property
-    def config(self) -> Config:
-        """The config of this member, which has no sweep."""
-        return with_values(self.family, self.labels, "sweep" if self.member is not None else "values")
-
-    @cached_property
-    def without_motion(self) -> Member:
-        """The same member without accelerations, which alone can name code that a stranger wrote."""
-        paths = (f"actors.{i}.{name}.acceleration" for i in range(len(self.config.actors)) for name in TRANSFORMATIONS)
-        return Member(self.config, dict.fromkeys(paths, 0.0))
+@lru_cache(maxsize=KEPT_MEMBERS)
+def member(family: Config, number: int) -> Config:
+    """The config of one member, which has no sweep; without a sweep, number 0 is the only one."""
+    return with_values(family, labels(family, number))
 
 
 @lru_cache(maxsize=KEPT_MEMBERS)
-def member(family: Config, number: int) -> Member:
-    """One member of a config's family; without a sweep, number 0 is the only one."""
-    return Member(family, labels(family, number), number)
+def without_motion(config: Config) -> Config:
+    """The same without accelerations: drawing it runs no code that the config names."""
+    paths = (f"actors.{i}.{name}.acceleration" for i in range(len(config.actors)) for name in TRANSFORMATIONS)
+    return with_values(config, dict.fromkeys(paths, 0.0))
 
 
 def member_count(config: Config) -> int:
     return math.prod(len(values) for values in config.sweep.values())
 
 
-def labels(config: Config, member: int) -> dict[str, Any]:
+def labels(config: Config, number: int) -> dict[str, Any]:
     """The swept values of one member: path → value."""
     result: dict[str, Any] = {}
     for path, values in reversed(config.sweep.items()):
-        member, position = divmod(member, len(values))
+        number, position = divmod(number, len(values))
         result[path] = values[position]
     return dict(reversed(result.items()))
 

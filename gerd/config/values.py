@@ -118,12 +118,12 @@ class Factor(Model):
     @classmethod
     def _positive(cls, value: Value) -> Value:
         if (number := outside(value, *FACTORS)) is not None:
-            raise fault(f"{number:g} is not a factor; allowed: from 1e-06 to 1e+06", value=value)
+            raise fault(f"{number:g} is not a factor; allowed: from {FACTORS[0]:g} to {FACTORS[1]:g}", value=value)
         return value
 
 
 def numbers(value: Any, axis: int = 0) -> tuple[float, ...]:
-    """The numbers that a value can give, of a pair those for one axis; a range by its ends, a Gaussian by its mean."""
+    """The numbers that a value can take on one axis: the ends of a range, the mean of a Gaussian."""
     match value:
         case Uniform():
             return value.uniform

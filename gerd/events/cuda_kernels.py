@@ -455,7 +455,7 @@ def signal(
 
 
 @triton.jit
-def fires(word, exists, block, blocks, tables):
+def has_noise(word, exists, block, blocks, tables):
     """Whether background noise picks at least one pixel of a block."""
     bound = tl.where(block == blocks - 1, tl.load(tables + BLOCK), tl.load(tables))
     return exists & (block < blocks) & (word.to(tl.int64) >= bound)
@@ -476,13 +476,13 @@ def count(listed, room, filled, source, steps, start, width, lanes, AT_ONCE: tl.
     four = words(tl.load(source.seed), element, step, tl.load(source.indices + recording), BACKGROUND)
     hits = tl.zeros((AT_ONCE,), tl.int32)
     for lane in tl.static_range(GROUP):
-        hits += fires(four[lane], element < lanes, group * GROUP + lane, blocks, source.tables).to(tl.int32)
+        hits += has_noise(four[lane], element < lanes, group * GROUP + lane, blocks, source.tables).to(tl.int32)
     total = tl.sum(hits)
     if total > 0:
         place = tl.atomic_add(filled, total.to(tl.int64)) + tl.cumsum(hits, axis=0) - hits
         for lane in tl.static_range(GROUP):
             block = group * GROUP + lane
-            some = fires(four[lane], element < lanes, block, blocks, source.tables)
+            some = has_noise(four[lane], element < lanes, block, blocks, source.tables)
             kept = some & (place < room)
             tl.store(listed + place * 3, frame, mask=kept)
             tl.store(listed + place * 3 + 1, (y * blocks + block).to(tl.int64), mask=kept)

@@ -1,8 +1,8 @@
 """The codec of event keys: an event is the number ((step · height + y) · width + x) · 2 + p.
 
-Keys of a recording ascend, so events are sorted by (step, y, x, p). Every function takes and gives plain arithmetic on
-integers, numpy arrays or PyTorch tensors alike. No other module takes a key apart; only the compiled kernels write
-keys themselves, in their rule `key`.
+Keys of a recording ascend, so events are sorted by (step, y, x, p). All methods work on integers,
+numpy arrays and PyTorch tensors alike. No other module takes a key apart; only the compiled CPU kernels write keys
+themselves, in `key`.
 """
 
 from __future__ import annotations

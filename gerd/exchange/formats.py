@@ -3,10 +3,9 @@
 In: a structured array with the fields x, y, t (microseconds) and p (1 ON, 0 OFF), and the sensor's width and height.
 Out: a file that is whole and checked, or none. x counts to the right and y down in every format.
 
-EVT2, EVT3, DAT, AEDAT4 and ES are written by faery, and checked, because faery 0.7.1 silently writes EVT3 coordinates
-above 2047 and long pauses in EVT3 wrongly, turns y of ES files upside down, leaves out a line that the DAT format
-requires, and by default stores a time origin that only faery itself honours. So events are sorted by time, what the
-format cannot hold is refused before anything is written, and the file is read back and compared.
+Events are sorted by time, and what a format cannot hold is refused before anything is written. `prophesee.py` writes
+EVT2, EVT3 and DAT. AEDAT4 and ES are written by faery and read back: faery 0.7.1 turns y of ES files upside down, and
+by default stores a time origin that only faery itself honours.
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError
+from gerd.exchange import prophesee
 from gerd.recording.recording import EVENT_DTYPE
 from gerd.storage.whole import written_whole
 
 Events = NDArray[Any]  # structured, with the fields of EVENT_DTYPE
-
-DAT_KIND = b"% Data file containing CD events\n"  # the line of a DAT header that faery leaves out
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,7 @@ class Format:
     suffix: str
     about: str
     write: Callable[..., None]  # path, events, width, height; and, if it says where a recording ends, its duration
+    package: str | None = None  # that writes it
     read: Callable[[Path, int, int], Events] | None = None  # to compare the file with the events
     side: int = 2**15  # pixels: the largest width and height
     until: int = 2**63  # microseconds: times are below
@@ -63,7 +62,7 @@ def write_events(
         chosen.write(temporary, events, width, height, **end)
         if chosen.read is not None and not np.array_equal(chosen.read(temporary, width, height), events):
             raise GerdError(
-                f"{path}: the {format} file did not read back as it was written, so it was not kept; use evt2 or aedat4"
+                f"{path}: the {format} file did not read back as it was written, so it was not kept; use evt2"
             )
 
 
@@ -74,11 +73,8 @@ def format_named(name: str) -> Format:
 
 
 def check_installed(format: str) -> None:
-    """A clear error if the package that writes `format` is missing; `format` may be parquet, too."""
-    if format == "parquet":
-        _package("pyarrow")
-        return
-    package = "faery" if format_named(format).read is not None else "h5py" if "hdf5" in format else None
+    """A clear error if the package that writes `format` is missing."""
+    package = "pyarrow" if format == "parquet" else format_named(format).package
     if package is not None:
         _package(package)
 
@@ -110,7 +106,7 @@ def _package(name: str) -> Any:
         raise GerdError(f"this format needs the package {name}: pip install 'gerd[export]'") from None
 
 
-def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: str, version: str | None = None) -> None:
+def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: str) -> None:
     faery = _package("faery")
     theirs = np.empty(len(events), faery.EVENTS_DTYPE)
     theirs["t"], theirs["x"], theirs["on"] = events["t"], events["x"], events["p"]
@@ -120,22 +116,17 @@ def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: s
             [theirs],
             path,
             dimensions=(width, height),
-            version=version,
             zero_t0=False,
             file_type=kind,
             use_write_suffix=False,
         )
     except RuntimeError as error:
         raise OSError(str(error)) from None
-    if kind == "dat":
-        path.write_bytes(DAT_KIND + path.read_bytes())
 
 
-def _read_faery(path: Path, width: int, height: int, *, kind: str, version: str | None = None) -> Events:
+def _read_faery(path: Path, width: int, height: int, *, kind: str) -> Events:
     faery = _package("faery")
-    stream = faery.events_stream_from_file(
-        path, dimensions_fallback=(width, height), version_fallback=version, file_type=kind
-    )
+    stream = faery.events_stream_from_file(path, dimensions_fallback=(width, height), file_type=kind)
     parts = [part.copy() for part in stream]
     theirs = np.concatenate(parts) if parts else np.empty(0, faery.EVENTS_DTYPE)
     result = np.empty(len(theirs), EVENT_DTYPE)
@@ -145,9 +136,15 @@ def _read_faery(path: Path, width: int, height: int, *, kind: str, version: str 
     return result
 
 
-def _faery(suffix: str, about: str, kind: str, version: str | None = None, **limits: Any) -> Format:
-    write = partial(_write_faery, kind=kind, version=version)
-    return Format(suffix, about, write, partial(_read_faery, kind=kind, version=version), **limits)
+def _faery(suffix: str, about: str, kind: str) -> Format:
+    return Format(suffix, about, partial(_write_faery, kind=kind), "faery", partial(_read_faery, kind=kind))
+
+
+def _prophesee(suffix: str, about: str, encoded: Callable[[Events, int, int], bytes], side: int, until: int) -> Format:
+    def write(path: Path, events: Events, width: int, height: int) -> None:
+        path.write_bytes(encoded(events, width, height))
+
+    return Format(suffix, about, write, side=side, until=until)
 
 
 def _write_dsec(path: Path, events: Events, width: int, height: int, duration: int) -> None:
@@ -200,13 +197,13 @@ def _write_rpg(path: Path, events: Events, width: int, height: int) -> None:  # 
 
 
 FORMATS = {
-    "evt2": _faery(".raw", "Prophesee RAW, EVT 2.0", "evt", "evt2", side=2048, until=2**34),
+    "evt2": _prophesee(".raw", "Prophesee RAW, EVT 2.0", prophesee.evt2, side=2048, until=2**34),
     "aedat4": _faery(".aedat4", "iniVation AEDAT 4 (lz4)", "aedat"),
-    "evt3": _faery(".raw", "Prophesee RAW, EVT 3.0", "evt", "evt3", side=2048),
-    "dat": _faery(".dat", "Prophesee DAT 2", "dat", "dat2", side=16384, until=2**32),
+    "evt3": _prophesee(".raw", "Prophesee RAW, EVT 3.0", prophesee.evt3, side=2048, until=2**34),
+    "dat": _prophesee(".dat", "Prophesee DAT 2", prophesee.dat, side=16384, until=2**32),
     "es": _faery(".es", "Event Stream 2", "es"),
-    "hdf5-dsec": Format(".h5", "HDF5 as in DSEC", _write_dsec, until=2**32, has_end=True),
-    "hdf5": Format(".h5", "HDF5, one table", _write_hdf5),
+    "hdf5-dsec": Format(".h5", "HDF5 as in DSEC", _write_dsec, "h5py", until=2**32, has_end=True),
+    "hdf5": Format(".h5", "HDF5, one table", _write_hdf5, "h5py"),
     "rpg": Format(".txt", "text: seconds x y p", _write_rpg),
     "csv": Format(".csv", "text: t,x,y,p with a header", _write_csv),
     "npz": Format(".npz", "NumPy arrays x, y, t, p", _write_npz),

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
+from gerd.config.sweep import member_count
 from gerd.exchange.truth_lines import shape_names
 from gerd.geometry.trajectory import PARAMETERS
 from gerd.recording.recording import Recording
@@ -100,7 +101,7 @@ def _row(schema: pa.Schema, position: int, recording: Recording) -> dict[str, An
     return {
         "recording": position,
         "index": recording.identity.index,
-        "member": recording.member.member,
+        "member": position % member_count(recording.config.family),
         **labels,
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "step_us", "digest")},
         "shapes": shape_names(recording.config),

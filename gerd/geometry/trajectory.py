@@ -29,8 +29,8 @@ from gerd.geometry import exactmath
 Array = NDArray[np.float64]
 
 PARAMETERS = ("x", "y", "scale_x", "scale_y", "rotation", "shear")
-COUNT = len(PARAMETERS)
-X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(COUNT)
+PARAMETER_COUNT = len(PARAMETERS)
+X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(PARAMETER_COUNT)
 ORDERS = 3  # the parameter itself, its velocity, its acceleration
 UNITS = dict(zip(PARAMETERS, ("px", "px", "px", "px", "°", ""), strict=True))  # as they are shown to people
 WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
@@ -84,11 +84,11 @@ class Trajectory:
     def joined(cls, motions: Sequence[Trajectory], rows: int, rate: float) -> Trajectory:
         """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
         if not motions:
-            return cls.at_rest(np.zeros((rows, 0, COUNT))).scaled(rate)
+            return cls.at_rest(np.zeros((rows, 0, PARAMETER_COUNT))).scaled(rate)
         arrays: Any = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
 
         def push(first: int, count: int) -> Array:
-            none = np.zeros((rows, COUNT, count))
+            none = np.zeros((rows, PARAMETER_COUNT, count))
             return np.stack([none if each.push is None else each.push(first, count) for each in motions], axis=1)
 
         still = all(motion.push is None for motion in motions)
@@ -108,21 +108,21 @@ class Trajectory:
         return replace(self, rate=self.rate * factor)
 
     def resumed(self, begin: float, end: float) -> Trajectory:
-        """The same motion, its sums carried on to `begin`: times up to `end` (in steps) need not start at 0 again."""
+        """The same motion with its sums at `begin` (in steps), so that times up to `end` need no restart at 0."""
         low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1
         return self._covering(low, min(high, low + self._window))
 
     def parameters(self, times: ArrayLike) -> Array:
         """(…, times, 3, 6): each parameter with its velocity and acceleration per step, at `times` in steps."""
         t = np.asarray(times, np.float64) * self.rate
-        result = np.empty((*self.start.shape[:-1], len(t), ORDERS, COUNT))
+        result = np.empty((*self.start.shape[:-1], len(t), ORDERS, PARAMETER_COUNT))
         for part, motion in self._pieces(t):
             result[..., part, :, :] = motion._parameters(t[part])
         return result
 
     def _parameters(self, t: Array) -> Array:
-        result = np.empty((*self.start.shape[:-1], len(t), ORDERS, COUNT))
-        for i in range(COUNT):
+        result = np.empty((*self.start.shape[:-1], len(t), ORDERS, PARAMETER_COUNT))
+        for i in range(PARAMETER_COUNT):
             low, high, wrap = self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None]
             u, speed, push = self._free(i, t)
             flip = _flipped(u, speed, push, low, high, wrap)
@@ -145,7 +145,7 @@ class Trajectory:
         t = np.asarray(times, np.float64) * self.rate
         pieces = list(self._pieces(t))
         if device is None:
-            return affine([self._value(i, t, pieces) for i in range(COUNT)])
+            return affine([self._value(i, t, pieces) for i in range(PARAMETER_COUNT)])
         import torch
 
         def on_device(array: NDArray[Any]) -> torch.Tensor:
@@ -155,7 +155,7 @@ class Trajectory:
             on_device(part) for part in (self.start, self.velocity, self.low, self.high, self.wrap, t)
         )
         values: list[Any] = []
-        for i in range(COUNT):
+        for i in range(PARAMETER_COUNT):
             if self.base[..., i].any() or any(motion._pushed(i) for _, motion in pieces):
                 values.append(on_device(self._value(i, t, pieces)))
                 continue
@@ -357,7 +357,7 @@ def _matrix(entries: Sequence[Array], shape: tuple[int, ...]) -> Array:
 
 def matrix(parameters: Array) -> Array:
     """T (…, 3, 3) from parameters (…, 3, 6)."""
-    return _matrix(affine([parameters[..., 0, i] for i in range(COUNT)]), parameters.shape[:-2])
+    return _matrix(affine([parameters[..., 0, i] for i in range(PARAMETER_COUNT)]), parameters.shape[:-2])
 
 
 def derivatives(parameters: Array) -> tuple[Array, Array]:

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member
 from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.measures.action import (
@@ -179,7 +178,7 @@ def _stimuli(
     """The recordings that `Options` name, in batches; the first step to compare, and the device."""
     if count < 1 or batch < 1:
         raise GerdError(f"count {count}, batch {batch}: allowed are whole numbers, 1 or more")
-    scenes = draw(Member(config), range(first, first + count))
+    scenes = draw(config, range(first, first + count))
     return [scenes[begin : begin + batch] for begin in range(0, count, batch)], first_step, device
 
 
@@ -270,7 +269,7 @@ def generalisation_curve(
 
 def chance_error(config: Config, first: int, count: int, first_step: int = 0) -> Summary:
     """The errors in pixels of always saying the mean place."""
-    scenes = draw(Member(config), range(first, first + count))
+    scenes = draw(config, range(first, first + count))
     places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, :, first_step:, 0, :2]
     away = np.linalg.norm(places - places.mean(axis=(0, 2), keepdims=True), axis=-1)
     return summary(away.mean(axis=(1, 2)))

@@ -40,7 +40,7 @@ from gerd.geometry import shapes
 from gerd.geometry.trajectory import PARAMETERS, ROTATION
 from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
 from gerd.recording.recording import Recording
-from gerd.recording.simulate import simulate_member
+from gerd.recording.simulate import simulate
 from gerd.storage.recordings import Recordings
 from gerd.storage.whole import write_whole
 
@@ -112,14 +112,15 @@ class Editor:
         index = _field(question, "index", int)
         text, written, config = self._changed(text, _field(question, "overrides", list))
         members = member_count(config)
-        chosen = member(config, max(0, min(_field(question, "member", int), members - 1)))
-        _check_size(chosen.config)
-        (recording,) = simulate_member(chosen, [index])
+        number = max(0, min(_field(question, "member", int), members - 1))
+        chosen = member(config, number)
+        _check_size(chosen)
+        recording = simulate(chosen, index)
         return pack(
             recording,
             text=text,
             values=_as_written(config.resolved(), written),
-            member=chosen.member,
+            member=number,
             members=[labels(config, k) for k in range(min(members, MOST_MEMBERS))],
         )
 
@@ -225,7 +226,7 @@ class Shelf:
             recording = self.recordings[position]
         except IndexError as error:
             raise GerdError(str(error)) from None
-        return pack(recording, text=recording.config.resolved_yaml())
+        return pack(recording, text=recording.config.family.resolved_yaml())
 
 
 @dataclass(frozen=True)

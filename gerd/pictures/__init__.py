@@ -1,5 +1,6 @@
 """Recordings to figures and videos.
 
 A recording goes in; matplotlib axes, figures, GIF, MP4 or HTML come out. x points right and y down, and a polarity has
-the same colour everywhere. Nothing opens a window or changes a figure of the caller.
+the same colour everywhere. Only `plot` touches pyplot, and draws on axes of the caller; the others open no window
+and change no figure but their own.
 """

@@ -1,7 +1,7 @@
 """What follows from a recording's ground truth: boxes, outlines, pictures, visibility, flow.
 
 A recording and steps in; arrays out, in pixels and pixels per step. Pictures are rendered from the stored ground truth,
-so none of the code is run that a stranger's config may name.
+which runs no code that the config names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A recording: the events of one scene, their ground truth, and what they were made from.
 
-A member of a family, an index, keys of events and the parameters of the actors in; views of them out.
+A config, an index, keys of events and the parameters of the actors in; views of them out.
 
 Events are sorted by (step, y, x, p) and held as the keys of `events.keys`. Frames are
 (steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON. Ground truth is per step and actor, float64,
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member
+from gerd.config.sweep import without_motion
 from gerd.errors import counted
 from gerd.events.keys import Keys, polarities
 from gerd.geometry import trajectory
@@ -42,10 +42,10 @@ EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p",
 class Identity:
     """What a recording is a function of, and which program made it."""
 
-    config_digest: str
+    config_digest: str  # of the family's config, in which the sweep is written
     seed: int
     index: int
-    labels: dict[str, Any]  # swept path → value; empty without a sweep
+    labels: dict[str, Any]  # path → value of the fields that were set for this recording
     gerd_version: str
     format_version: int
 
@@ -55,7 +55,7 @@ class Recording:
     """The events of one scene, the ground truth behind them, and what they were made from."""
 
     identity: Identity
-    member: Member  # of the family that the config describes
+    config: Config  # the swept fields have the values of this recording
     width: int  # pixels
     height: int
     steps: int
@@ -68,7 +68,7 @@ class Recording:
     @classmethod
     def of(
         cls,
-        member: Member,
+        config: Config,
         index: int,
         truth: Array,
         keys: NDArray[np.int64] | None = None,
@@ -77,11 +77,11 @@ class Recording:
         first: int = 0,
         made_by: str = __version__,
     ) -> Recording:
-        """Recording `index` of a member, from its ground truth and its events (none: no events)."""
-        config, family = member.config, member.family
+        """Recording `index` of a config, from its ground truth and its events (by default none)."""
+        labels = dict(config.origin.labels)
         return cls(
-            identity=Identity(family.digest, config.seed, index, dict(member.labels), made_by, FORMAT_VERSION),
-            member=member,
+            identity=Identity(config.family.digest, config.seed, index, labels, made_by, FORMAT_VERSION),
+            config=config,
             width=config.sensor.width,
             height=config.sensor.height,
             steps=len(truth),
@@ -91,11 +91,6 @@ class Recording:
             truth=truth,
             first=first,
         )
-
-    @property
-    def config(self) -> Config:
-        """The config of this recording: the swept fields have the values of its member."""
-        return self.member.config
 
     def __len__(self) -> int:
         """The number of events."""
@@ -129,17 +124,12 @@ class Recording:
         return Keys(self.height, self.width)
 
     @property
-    def has_small_keys(self) -> bool:
-        """Whether every key that the recording could have fits into int32."""
-        return self.codec.fit_int32(self.steps)
-
-    @property
     def coordinates(self) -> NDArray[np.int64]:
         """(events, 4): step, y, x, p."""
         return self._coordinates(np.dtype(np.int64))
 
     def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        keys: NDArray[Any] = self.keys.astype(np.int32 if self.has_small_keys else np.int64, copy=False)
+        keys: NDArray[Any] = self.keys.astype(np.int32 if self.codec.fit_int32(self.steps) else np.int64, copy=False)
         result = np.empty((len(self), 4), kind)
         for i, part in enumerate(self.codec.decoded(keys)):
             result[:, i] = part
@@ -241,12 +231,12 @@ class Recording:
     @cached_property
     def scene(self) -> Scenes:
         """What was drawn: a batch of one. Its trajectory gives T at any real time."""
-        return draw(self.member, [self.identity.index])
+        return draw(self.config, [self.identity.index])
 
     @cached_property
     def shown(self) -> Scenes:
-        """Outlines and intensities; none of the code is run that a stranger's config may name."""
-        return draw(self.member.without_motion, [self.identity.index])
+        """Outlines and intensities; runs no code that the config names."""
+        return draw(without_motion(self.config), [self.identity.index])
 
     @property
     def intensities(self) -> Array:

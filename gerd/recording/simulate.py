@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member
+from gerd.config.sweep import with_values
 from gerd.events.backends import run
 from gerd.events.keys import Keys
 from gerd.events.shared import Events
@@ -53,24 +53,13 @@ def simulate_batch(
     """Several recordings at once, each with the same bits as alone."""
     if len(indices) == 0:
         return []
-    return simulate_member(Member(config, values or {}), indices, device=device, backend=backend, chunk=chunk)
-
-
-def simulate_member(
-    member: Member,
-    indices: Sequence[int],
-    *,
-    device: str = "cpu",
-    backend: str | None = None,
-    chunk: int | None = None,
-) -> list[Recording]:
-    """Several recordings of one member of a family."""
-    scenes = draw(member, indices)
+    config = with_values(config, values or {}, "values")
+    scenes = draw(config, indices)
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)
     truth = scenes.trajectory.parameters(np.arange(scenes.steps))
-    return [_recording(member, int(index), scenes, parts[i], truth[i]) for i, index in enumerate(indices)]
+    return [_recording(config, int(index), scenes, parts[i], truth[i]) for i, index in enumerate(indices)]
 
 
 def simulate_chunks(
@@ -88,24 +77,24 @@ def simulate_chunks(
     The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
     its configured steps, up to step 2³² - 1.
     """
-    member = Member(config, values)
-    scenes = draw(member, [index])
+    config = with_values(config, values, "values")
+    scenes = draw(config, [index])
     if endless:
         scenes = replace(scenes, steps=MOST_STEPS)
-    return _windows(member, index, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
+    return _windows(config, index, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
 
 
-def _windows(member: Member, index: int, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
+def _windows(config: Config, index: int, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
     for part in parts:
         steps = np.arange(part.steps.start, part.steps.stop)
         scenes = scenes.resumed(steps)
-        yield _recording(member, index, scenes, [part], scenes.trajectory.parameters(steps)[0])
+        yield _recording(config, index, scenes, [part], scenes.trajectory.parameters(steps)[0])
 
 
-def _recording(member: Member, index: int, scenes: Scenes, parts: list[Events], truth: Array) -> Recording:
+def _recording(config: Config, index: int, scenes: Scenes, parts: list[Events], truth: Array) -> Recording:
     """From the events of consecutive steps, and the parameters (actors, steps, 3, 6) at these steps."""
     first = parts[0].steps.start
     keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
     keys = Keys(scenes.height, scenes.width).moved(keys, -first)
     background = np.concatenate([part.background for part in parts])
-    return Recording.of(member, index, np.moveaxis(truth, 0, 1), keys, background, first=first)
+    return Recording.of(config, index, np.moveaxis(truth, 0, 1), keys, background, first=first)

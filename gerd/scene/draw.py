@@ -1,4 +1,4 @@
-"""Config to scenes: every random choice of a scene is made here, from (seed, index, purpose)."""
+"""Config and indices to scenes: every random choice of a scene's content is made here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.actor import BRIGHTEST, DIMMEST
-from gerd.config.sweep import Member, relatives
+from gerd.config.config import Config
+from gerd.config.sweep import relatives
 from gerd.errors import GerdError
 from gerd.geometry import shapes
 from gerd.geometry.trajectory import Trajectory
@@ -17,9 +18,8 @@ from gerd.scene.sampling import INTENSITY, Source
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 
 
-def draw(member: Member, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
-    """The scenes of the recordings `indices` of one member of a family, in one batch."""
-    config, family = member.config, relatives(member.family)
+def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
+    """The scenes of the recordings `indices`, in one batch. Members of a family that differ in size share positions."""
     for index in indices:
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
             raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
@@ -29,7 +29,7 @@ def draw(member: Member, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     intensity = np.zeros((len(rows), len(sources)))
     for i, source in enumerate(sources):
         intensity[:, i] = source.sample(config.actors[i].intensity, INTENSITY)
-    motions = [motion(config, source, outlines[source.actor], family) for source in sources]
+    motions = [motion(config, source, outlines[source.actor], relatives(config.family)) for source in sources]
     full = config.upsampling * config.upsampling * INTENSITY_ONE
     threshold = max(1, round(config.integrator.threshold * full))
     initial = config.integrator.initial

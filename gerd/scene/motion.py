@@ -21,8 +21,8 @@ from gerd.geometry import exactmath
 from gerd.geometry.shapes import RADIUS, Outline
 from gerd.geometry.shapes import outline as shape_outline
 from gerd.geometry.trajectory import (
-    COUNT,
     ORDERS,
+    PARAMETER_COUNT,
     ROTATION,
     SCALE_X,
     SCALE_Y,
@@ -44,7 +44,7 @@ NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
 MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
 LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
-SLOWEST = 1e-9  # motion of an outline along its normal, relative to the speed of its points, that is not rounding
+SLOWEST = 1e-9  # slower motion along the normal, relative to the speed of the points, is rounding
 
 
 def motion(config: Config, source: Source, outline: Outline, family: Sequence[Config]) -> Trajectory:
@@ -54,7 +54,7 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
     that is natural for all of them is used, so that the members share their positions.
     """
     actor = config.actors[source.actor]
-    start = np.zeros((len(source.rows), COUNT))
+    start = np.zeros((len(source.rows), PARAMETER_COUNT))
     start[:, SCALE_X:] = _form(config, source)
     relatives = [member for member in family if source.actor < len(member.actors)] or [config]
     start[:, X:SCALE_X] = _position(config, source, relatives)
@@ -118,7 +118,7 @@ def _position(config: Config, source: Source, relatives: Sequence[Config]) -> Ar
         return source.pair(start, START, X)
     low, high = np.zeros((len(source.rows), 2)), np.full((len(source.rows), 2), np.inf)
     for member in relatives:
-        parameters = np.zeros((len(source.rows), ORDERS, COUNT))
+        parameters = np.zeros((len(source.rows), ORDERS, PARAMETER_COUNT))
         parameters[:, 0, SCALE_X:] = _form(member, source)
         relative = member.actors[source.actor]
         smallest, largest = shape_outline(relative.rings).extent(matrix(parameters)[:, :2, :2])
@@ -163,7 +163,7 @@ def _velocity(config: Config, source: Source, outline: Outline, start: Array) ->
 
 def _boundary_speed(outline: Outline, start: Array, moving: list[int]) -> Array:
     """(rows,): mean distance along the normal that the outline moves per unit of the parameters `moving`."""
-    parameters = np.zeros((len(start), ORDERS, COUNT))
+    parameters = np.zeros((len(start), ORDERS, PARAMETER_COUNT))
     parameters[:, 0] = start
     parameters[:, 1, moving] = 1.0
     at, speed = matrix(parameters)[:, None, :2, :2], derivatives(parameters)[0][:, None, :2, :2]
@@ -216,7 +216,7 @@ def _bounds(config: Config, actor: Actor, start: Array) -> tuple[Array, Array]:
 def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> Array:
     """(rows, 6, steps): what holds on [k, k + 1) for each k of `steps`."""
     actor = config.actors[source.actor]
-    push = np.zeros((len(source.rows), COUNT, len(steps)))
+    push = np.zeros((len(source.rows), PARAMETER_COUNT, len(steps)))
     position, size = actor.translation.acceleration, actor.scale.acceleration
     position_x, position_y = position if isinstance(position, tuple) else (position, position)
     size_x, size_y = size if isinstance(size, tuple) else (size, None)

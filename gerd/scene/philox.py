@@ -1,4 +1,4 @@
-"""Counter-based randomness: Philox 4x32-10, the only source of chance in the package.
+"""Counter-based randomness: Philox 4x32-10, the only source of chance in recordings, splits and windows.
 
 A word is a function of (seed; element, step, recording index, purpose), so it does not matter who asks for
 it, in which order or in which batch. The key is the 64-bit seed. The four counter words are
@@ -8,7 +8,7 @@ it, in which order or in which batch. The key is the 64-bit seed. The four count
     index       the recording's index
     purpose     one of the constants below, plus 256 · round where one element needs more than four words
 
-Each backend has this function in its own language; this file is the numpy one, for the draws of the scene.
+Each backend has this function in its own language; this file is the numpy one.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from gerd.config.sweep import member, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.events.backends import check_device
+from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
 from gerd.scene.draw import draw
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import (
@@ -49,7 +50,7 @@ from gerd.storage.ray_workers import connected, finish_on_ray
 from gerd.storage.recordings import Recordings
 from gerd.storage.work import Job, Progress, kept_shard
 
-BYTES_OF_TRUTH = 3 * 6 * 8  # of an actor at one step
+BYTES_OF_TRUTH = ORDERS * PARAMETER_COUNT * 8  # of an actor at one step
 MOST_BYTES = 2**35  # of a shard's ground truth
 TRIED_MEMBERS = 100  # drawn once before anything is written
 WHOLE = (1, 1)  # the part that is all of it
@@ -130,11 +131,13 @@ def _check(
         raise GerdError(f"engine {engine!r}: allowed are local and ray")
     if address is not None and engine != "ray":
         raise GerdError(f"address {address}: goes with the engine ray")
-    truth = SHARD_SIZE * config.steps * len(config.actors) * BYTES_OF_TRUTH
+    steps = max(config.sweep.get("steps", [config.steps]))
+    actors = max(map(len, config.sweep.get("actors", [config.actors])))
+    truth = SHARD_SIZE * steps * actors * BYTES_OF_TRUTH
     if truth > MOST_BYTES:
         message = f"makes {truth / 2**30:.3g} GiB of ground truth in a shard, which is written in one piece; allowed: "
         message += f"{MOST_BYTES >> 30} GiB. gerd.simulate_chunks and gerd play give recordings of any length"
-        raise config.error("steps", message, config.steps)
+        raise config.error("steps", message, steps)
     _importable(config)
     for number in range(min(member_count(config), TRIED_MEMBERS)):
         draw(member(config, number), [0])
@@ -242,10 +245,7 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
 
 
 def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
-    """These entries, those that other parts have left, and of what is not among them those of the shards themselves.
-
-    (The parts of others are gone if one of them joins them at this moment, too.)
-    """
+    """All known entries: ours, those in part files, and those of shards whose part file is already gone."""
     result = dict(entries)
     for name in filter(_PART.fullmatch, job.place.names()):
         with suppress(StorageError, ValidationError):

@@ -1,7 +1,8 @@
 """The place where the files of a dataset are: a `Folder`, or a `Bucket`, a part of an object store (s3://bucket/name).
 
 Names of files go in, bytes come out. A file appears under its name when all of it is stored, and not before; nothing
-here depends on clocks, on the times of files or on locks. What goes wrong is a `StorageError` that names the file.
+here depends on clocks or on the times of files. A lock only refuses a second writer early; nothing relies on it. What
+goes wrong is a `StorageError` that names the file.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import re
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -62,8 +63,8 @@ class Place(Protocol):
     def tidy(self) -> None:
         """Remove what runs that were killed have left."""
 
-    def claimed(self, alone: bool) -> Any:
-        """A context in which no run that wants to be `alone` writes here, too; gives whether that is certain."""
+    def claimed(self, alone: bool) -> AbstractContextManager[bool]:
+        """Hold the place while writing; with `alone`, refuse if another run holds it. Gives whether that is certain."""
 
 
 def place_at(path: str | Path) -> Place:

@@ -69,7 +69,7 @@ class Recordings(Sequence[Recording]):
             shard = Shard(self.place.open(shard_name(number)))
         except MissingError as error:
             raise error if self.manifest.complete else MissingError(f"{error}: {UNFINISHED}") from None
-        if not shard.is_number(number, self.manifest):
+        if not shard.is_shard(number, self.manifest):
             positions = self.manifest.positions(number)
             wanted = f"{positions.start} to {positions.stop - 1}"
             raise StorageError(f"{shard.path}: does not hold the recordings {wanted} of this dataset")

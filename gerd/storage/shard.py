@@ -30,10 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member, member, member_count
+from gerd.config.sweep import member, member_count
 from gerd.errors import StorageError, shorten
 from gerd.events.keys import Keys
-from gerd.geometry.trajectory import COUNT, ORDERS
+from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
 from gerd.recording.recording import FORMAT_VERSION, Recording
 from gerd.storage.manifest import Manifest
 from gerd.storage.places import File
@@ -59,8 +59,8 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int]) -> byte
     """A shard as the bytes of its file: the same for the same recordings, whoever writes it."""
     from safetensors.numpy import save
 
-    small = all(r.has_small_keys for r in recordings)
-    truth = [r.truth.reshape(-1, ORDERS, COUNT) for r in recordings]
+    small = all(r.codec.fit_int32(r.steps) for r in recordings)
+    truth = [r.truth.reshape(-1, ORDERS, PARAMETER_COUNT) for r in recordings]
     tensors: dict[str, NDArray[Any]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),
         "member": np.array(members, np.int64),
@@ -144,7 +144,7 @@ class Shard:
             and all(len(o) == n + 1 and o[0] == 0 and (np.diff(o) >= 0).all() for o in offsets)
             and size["keys"] == [self.event_offsets[-1]]
             and size["background"] == [-(-self.event_offsets[-1] // 8)]
-            and size["truth"] == [self.truth_offsets[-1], ORDERS, COUNT]
+            and size["truth"] == [self.truth_offsets[-1], ORDERS, PARAMETER_COUNT]
             and bool((self.shape[:, :3] > 0).all())
             and all(n <= most < 2**62 for n, most in zip(np.diff(self.event_offsets), most_events, strict=True))
             and bool((np.diff(self.truth_offsets) == steps * actors).all())
@@ -153,7 +153,7 @@ class Shard:
     def __len__(self) -> int:
         return len(self.index)
 
-    def is_number(self, number: int, manifest: Manifest) -> bool:
+    def is_shard(self, number: int, manifest: Manifest) -> bool:
         """Whether this is shard `number` of the dataset of this manifest."""
         wanted = [divmod(position, manifest.members) for position in manifest.positions(number)]
         return list(zip(self.index, self.member, strict=True)) == wanted and all(
@@ -181,7 +181,7 @@ class Shard:
         """(steps, actors, 3, 6): the ground truth of a recording, without its events."""
         steps, _, _, actors = self.shape[row]
         low, high = self.truth_offsets[row : row + 2].tolist()
-        return self._rows("truth", low, high).reshape(steps, actors, ORDERS, COUNT)
+        return self._rows("truth", low, high).reshape(steps, actors, ORDERS, PARAMETER_COUNT)
 
     def _read(self, row: int, config: Config, start: int, stop: int) -> Recording:
         steps, height, width, actors = (int(part) for part in self.shape[row])
@@ -196,20 +196,20 @@ class Shard:
         if not (inside and (keys[1:] > keys[:-1]).all()):
             raise self._damaged(row)
         truth = self._rows("truth", first + start * actors, first + stop * actors)
-        truth = truth.reshape(stop - start, actors, ORDERS, COUNT)
+        truth = truth.reshape(stop - start, actors, ORDERS, PARAMETER_COUNT)
         background = bits[low % 8 : low % 8 + high - low].astype(np.bool_)
         index, made_by = int(self.index[row]), self.gerd_version
-        return Recording.of(self._member(row, config), index, truth, keys, background, first=start, made_by=made_by)
+        return Recording.of(self._config(row, config), index, truth, keys, background, first=start, made_by=made_by)
 
-    def _member(self, row: int, family: Config) -> Member:
-        """The member of the family that a row holds; StorageError if the config describes another one."""
+    def _config(self, row: int, family: Config) -> Config:
+        """The config of the recording in a row; StorageError if the family's config describes another one."""
         number = int(self.member[row])
         if 0 <= number < member_count(family):
-            named = member(family, number)
-            config = named.config
+            config = member(family, number)
             shape = [config.steps, config.sensor.height, config.sensor.width, len(config.actors)]
-            if (named.labels, shape, config.step_us) == (self.labels[row], self.shape[row].tolist(), self.step_us[row]):
-                return named
+            described = (config.origin.labels, shape, config.step_us)
+            if described == (self.labels[row], self.shape[row].tolist(), self.step_us[row]):
+                return config
         raise self._damaged(row, "is not a recording of the dataset's config")
 
     def _key(self, number: int) -> int:

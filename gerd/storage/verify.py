@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gerd.config.config import Config
 from gerd.errors import StorageError
-from gerd.recording.simulate import simulate_member
+from gerd.recording.simulate import simulate_batch
 from gerd.storage.manifest import (
     CONFIG,
     MANIFEST,
@@ -130,7 +130,7 @@ def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool) 
     if recording.digest != shard.digests[row]:
         yield "the events differ from their digest"
     if regenerate:
-        (again,) = simulate_member(recording.member, [recording.identity.index])
+        (again,) = simulate_batch(recording.config, [recording.identity.index])
         for problem, name in (
             ("the events differ", "keys"),
             ("the background flags differ", "background"),

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member, member
+from gerd.config.sweep import member
 from gerd.errors import GerdError, StorageError
 from gerd.recording.recording import Recording
-from gerd.recording.simulate import simulate_member
+from gerd.recording.simulate import simulate_batch
 from gerd.storage.manifest import Entry, Manifest, file_digest, shard_name
 from gerd.storage.places import Place
 from gerd.storage.shard import Shard, shard_bytes
@@ -46,7 +46,7 @@ def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
     try:
         file = job.place.open(shard_name(number))
         shard = Shard(file)
-        if not shard.is_number(number, job.manifest):
+        if not shard.is_shard(number, job.manifest):
             return None
         for row, digest in enumerate(shard.digests):
             if shard.recording(row, job.config).digest != digest:
@@ -81,12 +81,12 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
     )
 
 
-def _simulated(job: Job, member: Member, indices: Sequence[int]) -> list[Recording]:
+def _simulated(job: Job, config: Config, indices: Sequence[int]) -> list[Recording]:
     """A batch of recordings; an error says in which of them it occurred."""
     try:
-        return simulate_member(member, indices, device=job.device)
+        return simulate_batch(config, indices, device=job.device)
     except Exception as error:
-        culprit = _culprit(job, member, indices, error)
+        culprit = _culprit(job, config, indices, error)
         if not isinstance(error, GerdError):
             error.add_note(f"while making {culprit}")
             raise
@@ -95,13 +95,13 @@ def _simulated(job: Job, member: Member, indices: Sequence[int]) -> list[Recordi
         raise named from None
 
 
-def _culprit(job: Job, member: Member, indices: Sequence[int], error: Exception) -> str:
+def _culprit(job: Job, config: Config, indices: Sequence[int], error: Exception) -> str:
     """Which recording of a batch gives this kind of error when it is made alone."""
-    swept = ", ".join(f"{path}={value}" for path, value in member.labels.items())
+    swept = ", ".join(f"{path}={value}" for path, value in config.origin.labels.items())
     of_member = f" ({swept})" if swept else ""
     for index in indices if not isinstance(error, MemoryError) else ():
         try:
-            simulate_member(member, [index], device=job.device)
+            simulate_batch(config, [index], device=job.device)
         except type(error):
             return f"recording {index}{of_member}"
         except Exception:

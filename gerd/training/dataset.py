@@ -75,7 +75,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         config = self.recordings.config
         lengths = [config.steps] * self._members
         if "steps" in config.sweep:
-            lengths = [member(config, k).config.steps for k in range(self._members)]
+            lengths = [member(config, k).steps for k in range(self._members)]
         known = {length: self.spec.starts(length, self.steps, self.stride, self.rest) for length in set(lengths)}
         return [known[length] for length in lengths]
 
@@ -136,7 +136,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         config = self.recordings.config
         for position in self.served.tolist():
             index, number = divmod(position, self._members)
-            yield Header(member(config, number), index, self.recordings)
+            yield Header(number, member(config, number), index, self.recordings)
 
     def where(self, predicate: Callable[[Header], Any]) -> Dataset:
         """The recordings for which `predicate` is true.

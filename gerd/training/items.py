@@ -67,7 +67,7 @@ class ItemOptions(TypedDict, total=False):
     delay: the label of step t is the truth at step t + delay. May be negative. Default 0.
     sum: each frame is the sum of this many steps, up to its own (of boolean frames: whether any has an event).
         Default 1.
-    every: of every so many frames and labels only the last is kept. Default 1.
+    every: of so many frames and their labels only the last is kept. Default 1.
     stack: each frame has the channels of this many kept frames, its own last. Default 1.
     dtype: the type of frames and counts. Default torch.bool for frames, torch.uint8 for counts.
     """

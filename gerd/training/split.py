@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member
 from gerd.errors import GerdError
 from gerd.recording.recording import Recording
 from gerd.scene import philox
@@ -25,27 +24,24 @@ Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Header:
-    """What is known of a recording without its events. Quantities that were drawn are read when asked for."""
+class Member:
+    """What the sweep says of a recording."""
 
-    of: Member
-    index: int
-    data: Recordings
-
-    @property
-    def member(self) -> int:
-        """Its number in the family."""
-        return self.of.member or 0
+    member: int  # its number in the family
+    config: Config  # with the swept values of this member
 
     @property
     def labels(self) -> Mapping[str, Any]:
         """The swept values by their path."""
-        return self.of.labels
+        return self.config.origin.labels
 
-    @property
-    def config(self) -> Config:
-        """The config with these values."""
-        return self.of.config
+
+@dataclass(frozen=True, eq=False)
+class Header(Member):
+    """What is known of a recording without its events. Quantities that were drawn are read when asked for."""
+
+    index: int
+    data: Recordings
 
     @property
     def truth(self) -> NDArray[np.float64]:
@@ -74,10 +70,10 @@ class Header:
         """The recording without its events."""
         manifest = self.data.manifest
         truth = self.data.truth(self.index * manifest.members + self.member)
-        return Recording.of(self.of, self.index, truth, made_by=manifest.gerd_version)
+        return Recording.of(self.config, self.index, truth, made_by=manifest.gerd_version)
 
 
-def holds(predicate: Callable[[Any], Any], candidate: Member | Header) -> bool:
+def holds(predicate: Callable[[Any], Any], candidate: Member) -> bool:
     """Whether the predicate is true for the candidate."""
     answer = predicate(candidate)
     if np.ndim(answer):

@@ -25,16 +25,16 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member, member, member_count
+from gerd.config.sweep import member, member_count
 from gerd.errors import GerdError, shorten
 from gerd.events import backends
 from gerd.recording.recording import Recording
-from gerd.recording.simulate import simulate_member
+from gerd.recording.simulate import simulate_batch
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.training.batch import Window, check_shapes, collate, gather
 from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
-from gerd.training.split import holds
+from gerd.training.split import Member, holds
 
 Indices = NDArray[np.int64]
 
@@ -83,7 +83,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             raise GerdError(f"rank {rank}, ranks {ranks}: allowed: both or none, with rank from 0 to ranks - 1")
         self._place = None if rank is None or ranks is None else (rank, ranks)
         self.members = tuple(range(member_count(config)))
-        self._window(member(config, 0).config.steps)  # refuses what does not fit
+        self._window(member(config, 0).steps)  # refuses what does not fit
         # Shared with the workers of a DataLoader: the next batch, and whether workers have begun with it.
         self._progress = torch.zeros(2, dtype=torch.int64).share_memory_()
 
@@ -109,7 +109,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         """
         result = copy.copy(self)
         result._place = self._place
-        result.members = tuple(k for k in self.members if holds(predicate, member(self.config, k)))
+        result.members = tuple(k for k in self.members if holds(predicate, Member(k, member(self.config, k))))
         if not result.members:
             raise GerdError(f"the predicate is true for none of the {len(self.members)} members of the sweep")
         result._progress = self._progress.clone().share_memory_()
@@ -225,7 +225,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
     def _simulated(self, number: int, indices: Indices) -> Iterator[Window]:
         """Some recordings of one member."""
-        for recording in simulate_member(member(self.config, number), indices.tolist(), device=self.device):
+        for recording in simulate_batch(member(self.config, number), indices.tolist(), device=self.device):
             yield recording, *self._window(recording.steps)
 
     def _on_device(self, groups: list[tuple[int, Indices]], order: Indices) -> tuple[Any, Any]:

@@ -359,7 +359,7 @@ def test_info_of_a_dataset_that_is_not_complete(run: Any) -> None:
     Path("data/manifest.json").write_text(json.dumps({**manifest, "complete": False, "shards": []}))
     told = run("info", "data")
     assert told.code == 0
-    assert "dataset     data, not complete: run the same generate command to finish it" in told.out
+    assert "dataset     data, the dataset is not complete; run the same generate command to finish it" in told.out
     assert run("verify", "data").code == 1
 
 

@@ -223,6 +223,18 @@ class TestTheConfigOfARecordingIsItsMembers:
         batch = gerd.Stream(config, 1, label=lambda part: part.config.time_scale).batch(3)
         assert batch[1].tolist() == [2]
 
+    def test_it_makes_the_recording_again(self, tmp_path: Any) -> None:
+        """Also where natural positions depend on what is swept, so that members share them."""
+        config = family("{actors.0.scale.start: [3, 12], time_scale: [1, 2]}")
+        gerd.generate(config, tmp_path / "data", 2, workers=1)
+        for recording in gerd.Recordings(tmp_path / "data"):
+            again = gerd.simulate(recording.config, recording.identity.index)
+            assert again.digest == recording.digest
+            assert again.identity == recording.identity
+            assert np.array_equal(again.truth, recording.truth)
+        starts = {recording.positions[0, 0].tobytes() for recording in gerd.Recordings(tmp_path / "data")[:4]}
+        assert len(starts) == 1
+
     def test_it_is_checked_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """However many questions about the ground truth of a recording and of its windows are asked."""
         checks = []

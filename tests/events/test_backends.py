@@ -134,11 +134,10 @@ def test_cuda_with_everything_at_once() -> None:
 
 @needs_triton
 def test_cuda_frames_are_the_frames() -> None:
-    from gerd.config.sweep import Member
     from gerd.events import cuda
     from gerd.scene.draw import draw
 
-    made = cuda.frames(draw(Member(CROWDED), [1, 4]), CUDA)
+    made = cuda.frames(draw(CROWDED, [1, 4]), CUDA)
     assert made.dtype == torch.bool
     assert made.shape == (2, 3, 2, 9, 40)
     for row, index in enumerate((1, 4)):
@@ -147,11 +146,10 @@ def test_cuda_frames_are_the_frames() -> None:
 
 @needs_triton
 def test_cuda_keeps_to_a_budget() -> None:
-    from gerd.config.sweep import Member
     from gerd.events import cuda
     from gerd.scene.draw import draw
 
-    scenes = draw(Member(config(actor(velocity=[1.0, 0.0]), steps=3)), [0, 1])
+    scenes = draw(config(actor(velocity=[1.0, 0.0]), steps=3), [0, 1])
     whole = [part.keys for part in cuda.run(scenes, CUDA)]
     pieces = list(cuda.run(scenes, CUDA, budget=7000))
     assert len(pieces) > len(whole)

@@ -37,7 +37,7 @@ gerd.Stream(config, 8, "counts", "T", every=2, stack=3)
 
 
 def test_every_public_name_is_served_and_listed() -> None:
-    assert NAMES - {"__version__"} == set(gerd.__all__) == set(dir(gerd))
+    assert set(dir(gerd)) == NAMES == {*gerd.__all__, "__version__"}
     for name in NAMES:
         assert getattr(gerd, name) is not None
     with pytest.raises(AttributeError, match="module 'gerd' has no attribute 'nonsense'"):

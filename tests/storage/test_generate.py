@@ -122,7 +122,7 @@ def test_a_config_that_was_not_written_in_time_is_written(name: str, undisturbed
 
 
 def test_a_complete_dataset_is_left_alone(undisturbed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "simulate_member", None)
+    monkeypatch.setattr(work, "simulate_batch", None)
     monkeypatch.setattr("gerd.storage.places.write_whole", None)
     made: list[int] = []
     assert len(generate(undisturbed, progress=made.append)) == 130

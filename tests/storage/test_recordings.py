@@ -82,7 +82,7 @@ def test_files_hold_what_simulate_gives_for_us_and_for_others(text: str, tmp_pat
         assert stored["size"] == (made.steps, made.height, made.width)
         assert (stored["step_us"], stored["seed"]) == (made.step_us, config.seed)
         assert arrays_of(recording) == arrays_of(made)
-        assert recording.member.family.digest == config.digest
+        assert recording.config.family.digest == config.digest
         assert recording.config.digest == made.config.digest
         assert recording.keys.dtype == np.int64
     assert len({json.dumps(recording.identity.labels) for recording in data[:members]}) == members

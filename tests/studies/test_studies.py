@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from support.processes import wait_for
 from typer.testing import CliRunner
 
 from gerd.cli.app import app
@@ -56,6 +54,7 @@ from gerd.studies.lab.running import compute_study
 for study in {studies!r}:
     compute_study(study, {out!r} + "/" + study, size="smoke")
 """
+pytestmark = pytest.mark.xdist_group("studies")  # one of pytest-xdist's workers computes them
 PATIENCE = 1200  # seconds, for all studies together on a slow machine
 SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layers=TINY, first_step=20)
 
@@ -63,20 +62,10 @@ SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layer
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All studies, computed by Python calls in a process that cannot import what only commands and reports need."""
-    base = tmp_path_factory.getbasetemp()
-    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "studies"
-    log = out / "log"
-    try:
-        out.mkdir()  # by one of pytest-xdist's workers; the others wait for it
-    except FileExistsError:
-        wait_for(log.exists, "the studies, which another process computes", PATIENCE)
-    else:
-        program = BARE.format(heavy=HEAVY, studies=STUDIES, out=str(out))
-        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
-        (out / "part").write_text(f"{run.stderr}\nexit code {run.returncode}")
-        (out / "part").rename(log)
-    text = log.read_text()
-    assert text.endswith("exit code 0"), text
+    out = tmp_path_factory.mktemp("studies")
+    program = BARE.format(heavy=HEAVY, studies=STUDIES, out=str(out))
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == 0, run.stderr
     return out
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import gerd
 from gerd.config.config import Config
-from gerd.config.sweep import Member
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
@@ -69,7 +68,7 @@ def simulated(*actors: dict[str, Any], index: int = 0, **fields: Any) -> Recordi
 
 def drawn(config: Config, indices: Sequence[int]) -> Scenes:
     """The scenes of some recordings of a config without a sweep."""
-    return draw(Member(config, {}), indices)
+    return draw(config, indices)
 
 
 def rings(shape: Any) -> list[np.ndarray]:

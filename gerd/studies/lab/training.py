@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.config.config import Config
-from gerd.config.sweep import Member
 from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.measures.transformation import Transformation
@@ -112,7 +111,7 @@ def recordings(config: Config, first: int, count: int, device: str, g: Transform
     """Recordings `first` to `first + count - 1`, transformed: the draws are the same for every g."""
     parts = []
     for begin in range(first, first + count, SIMULATED_AT_ONCE):
-        scenes = g(draw(Member(config), range(begin, min(begin + SIMULATED_AT_ONCE, first + count))))
+        scenes = g(draw(config, range(begin, min(begin + SIMULATED_AT_ONCE, first + count))))
         places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, 0, :, 0, :2]
         parts.append((backends.frames(scenes, device), torch.from_numpy(places).float().to(device)))
     return Data(*(torch.cat(column) for column in zip(*parts, strict=True)))
