@@ -16,6 +16,9 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt torch
 	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	# Without what they ask for and the examples do not use: norse a torchvision, and with it often a GPU build of
+	# PyTorch; sinabs a samna that installs another package when it is imported.
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt --no-deps norse sinabs
 	touch $@
 
 demo: setup ## generate a small dataset and leave pictures of it in out/

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Sampler, get_worker_info
+from torch.utils.data import DataLoader, RandomSampler, get_worker_info
 
 from gerd.config.sweep import member
 from gerd.errors import GerdError, StorageError, shorten
@@ -26,7 +26,8 @@ from gerd.storage.manifest import UNFINISHED
 from gerd.storage.recordings import Recordings
 from gerd.training.batch import Window, collate, gather
 from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
-from gerd.training.split import Header, Positions, drawn_windows, holds, shares
+from gerd.training.random_windows import RandomWindows, RandomWindowsLoader
+from gerd.training.split import Header, Positions, holds, shares
 
 Transform = Callable[[Any], Any] | None
 REST = ("overlap", "drop")
@@ -185,16 +186,24 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
     def loader(self, batch_size: int, *, pad: bool = False, **options: Any) -> DataLoader[Any]:
         """A DataLoader with `gerd.collate`; `options` are its own, such as `shuffle=True` and `num_workers=2`.
 
-        Without transforms, workers send frames as events, which is faster than a plain DataLoader.
+        Without transforms, workers send frames as events, which is faster than a plain DataLoader. With random windows
+        it can be resumed; see `RandomWindows`.
         """
+        if options.get("shuffle") and options.get("generator") is None:
+            # PyTorch would draw the shuffle and the seed of the workers from the same generator. The latter is drawn
+            # once with persistent workers, so that they would change the shuffle of all later epochs.
+            generator = torch.Generator()
+            generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_()))
+            options = {**options, "shuffle": None, "sampler": RandomSampler(self, generator=generator)}
+        kind = RandomWindowsLoader if isinstance(options.get("sampler"), RandomWindows) else DataLoader
         if self.transform or self.target_transform or self.transforms:
-            return DataLoader(self, batch_size, collate_fn=partial(collate, pad=pad), **options)
-        return DataLoader(_Windows(self), batch_size, collate_fn=partial(_gathered, self.spec, pad), **options)
+            return kind(self, batch_size, collate_fn=partial(collate, pad=pad), **options)
+        return kind(_Windows(self), batch_size, collate_fn=partial(_gathered, self.spec, pad), **options)
 
     def random_windows(self, *, seed: int = 0, rank: int = 0, ranks: int = 1) -> RandomWindows:
         """A sampler for `DataLoader(sampler=…)`: one window of each recording, in random order, new in each epoch.
 
-        Use it with `stride=1`, so that every window can be drawn.
+        Use it with `stride=1`, so that every window can be drawn. It can be resumed; see `RandomWindows`.
         """
         return RandomWindows(self, seed, rank, ranks)
 
@@ -214,29 +223,3 @@ class _Windows(torch.utils.data.Dataset[Window]):
 
 def _gathered(spec: ItemSpec, pad: bool, windows: list[Window]) -> tuple[Any, Any]:
     return gather(spec, windows, pad, travels=get_worker_info() is not None)
-
-
-class RandomWindows(Sampler[int]):
-    """One window of each recording in random order, from the seed and the epoch; each iteration is one epoch more."""
-
-    def __init__(self, data: Dataset, seed: int, rank: int, ranks: int):
-        check_whole("seed", seed, 0)
-        check_whole("ranks", ranks, 1)
-        if not 0 <= rank < ranks:
-            raise GerdError(f"rank {rank}: allowed with ranks={ranks} is 0 to {ranks - 1}")
-        self.data, self.seed, self.rank, self.ranks, self.epoch = data, seed, rank, ranks, 0
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch that comes next, to go on where another run has stopped."""
-        check_whole("epoch", epoch, 0)
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        return -(-len(self.data.served) // self.ranks)
-
-    def __iter__(self) -> Iterator[int]:
-        window, order = drawn_windows(self.data._counts, self.seed, self.epoch)
-        self.epoch += 1
-        numbers = (self.data._firsts[:-1] + window)[order]
-        numbers = np.resize(numbers, len(self) * self.ranks)  # the same number for each rank: some come twice
-        return iter(numbers[self.rank :: self.ranks].tolist())

@@ -5,12 +5,14 @@
 
 Batch k is a function of the config and of k. Its recordings are those that a dataset of the same config has at the
 places k · batch_size and following. DataLoader workers and the ranks of torch.distributed take turns, so that each
-batch is made once, and comes at the same place as without them.
+batch is made once, and comes at the same place as without them. The state of a stream is therefore a number: how many
+batches were used, whatever was made ahead.
 """
 
 from __future__ import annotations
 
 import copy
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +28,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from gerd.config.config import Config
 from gerd.config.sweep import member, member_count
-from gerd.errors import GerdError, shorten
+from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
@@ -35,8 +37,12 @@ from gerd.scene.scenes import Scenes
 from gerd.training.batch import Window, check_shapes, collate, gather
 from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
 from gerd.training.split import Member, holds
+from gerd.training.state import check_nature, of_one_rank
 
 Indices = NDArray[np.int64]
+# What a stream shares with its workers, in batches of its rank: how many were used; the one that workers begin with;
+# and whether workers whose batches nobody counts have begun with it.
+USED, BEGIN, UNCOUNTED = range(3)
 
 
 class Stream(IterableDataset[tuple[Any, Any]]):
@@ -84,14 +90,33 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         self._place = None if rank is None or ranks is None else (rank, ranks)
         self.members = tuple(range(member_count(config)))
         self._window(member(config, 0).steps)  # refuses what does not fit
-        # Shared with the workers of a DataLoader: the next batch, and whether workers have begun with it.
-        self._progress = torch.zeros(2, dtype=torch.int64).share_memory_()
+        self._shared, self._process = torch.zeros(3, dtype=torch.int64).share_memory_(), os.getpid()
+        self._next = 0  # in a worker: the next batch that it makes
+        self._resume_at: int | None = None  # in a worker: the batch to begin with, from a state
 
     def __repr__(self) -> str:
         return f"<Stream of config {self.config.digest[:8]}: batches of {self.batch_size} on {self.device}>"
 
+    def __len__(self) -> int:
+        """How many batches come before the first recording comes again; a loop goes on after them.
+
+        Loaders that know a length need not look one batch ahead for the end, as Lightning else does. So their
+        checkpoints count what was used.
+        """
+        return 2**32 * len(self.members) // self.batch_size // self.place[1]
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_place": self.place}  # a new process knows nothing of torch.distributed
+        place = self._place
+        if place is None and self.place != (0, 1):
+            place = self.place  # a worker knows nothing of torch.distributed
+        return {**self.__dict__, "_place": place}
+
+    @property
+    def _progress(self) -> Tensor:
+        """What is shared with workers, and with nobody else: a rank that was given the stream counts for itself."""
+        if self._process != os.getpid() and get_worker_info() is None:
+            self._shared, self._process = self._shared.clone().share_memory_(), os.getpid()
+        return self._shared
 
     @property
     def place(self) -> tuple[int, int]:
@@ -112,68 +137,92 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         result.members = tuple(k for k in self.members if holds(predicate, Member(k, member(self.config, k))))
         if not result.members:
             raise GerdError(f"the predicate is true for none of the {len(self.members)} members of the sweep")
-        result._progress = self._progress.clone().share_memory_()
+        result._shared, result._process = self._progress.clone().share_memory_(), os.getpid()
         return result
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Batches from where the last iteration has stopped, or from the state that was loaded."""
-        return self._batches(travels=False)
+        return self._batches(counted=False)
 
     def loader(self, num_workers: int = 0, **options: Any) -> DataLoader[Any]:
         """A DataLoader of the batches; `options` are its own.
 
-        Workers send frames as events, which is faster than a plain DataLoader.
+        It has `state_dict` and `load_state_dict`, which are those of the stream and count the batches that came out of
+        it. Workers send frames as events, which is faster than a plain DataLoader.
         """
-        return DataLoader(_Travelling(self), None, num_workers=num_workers, collate_fn=_unchanged, **options)
+        return _Loader(_Travelling(self), None, num_workers=num_workers, collate_fn=_unchanged, **options)
 
-    def _batches(self, travels: bool) -> Iterator[tuple[Any, Any]]:
-        rank, ranks = self.place
+    def _batches(self, counted: bool) -> Iterator[tuple[Any, Any]]:
+        """`counted`: whether the loader that drives the workers counts what is used."""
         worker = get_worker_info()
         if worker is None:
-            for batch in self._made(count(int(self._progress[0]) * ranks + rank, ranks)):
-                self._progress[0] += 1
-                yield batch
-            return
+            return self._in_this_process()
         if not self.device.startswith("cpu"):
             raise GerdError(f"device {self.device!r}: batches for it are not made in workers; allowed: num_workers=0")
-        if worker.id == 0:
-            if self._progress[1]:
-                raise GerdError(
-                    "this stream has been read by workers, and would give them the same batches again; say where to go "
-                    "on with stream.load_state_dict({'batch': the number of batches so far})"
-                )
-            self._progress[1] = 1
-        begin = int(self._progress[0]) + worker.id
-        for number in count(begin * ranks + rank, worker.num_workers * ranks):
-            yield self._batch(number, travels)
+        begin, self._resume_at = self._resume_at, None
+        if begin is None:
+            if worker.id == 0 and not counted:
+                self._claim()
+            begin = int(self._progress[BEGIN]) + worker.id
+        self._next = begin  # at once: the main process may change the shared numbers before the first batch is made
+        return self._in_worker(worker.num_workers, travels=counted)
+
+    def _in_this_process(self) -> Iterator[tuple[Any, Any]]:
+        rank, ranks = self.place
+        for batch in self._made(count(int(self._progress[USED]) * ranks + rank, ranks)):
+            self._progress[USED] += 1
+            self._progress[BEGIN] = self._progress[USED]
+            yield batch
+
+    def _in_worker(self, workers: int, travels: bool) -> Iterator[tuple[Any, Any]]:
+        rank, ranks = self.place
+        while True:
+            batch = self._batch(self._next * ranks + rank, travels)
+            self._next += workers
+            yield batch
+
+    def _claim(self) -> None:
+        if self._progress[UNCOUNTED]:
+            raise GerdError(
+                "this stream has been read by workers, and would give them the same batches again; use "
+                "stream.loader(num_workers), which counts what was used, or say where to go on with "
+                "stream.load_state_dict({'batch': the number of batches so far})"
+            )
+        self._progress[UNCOUNTED] = 1
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the stream stands: `batch` is the number of batches that all ranks together have taken."""
-        if self._progress[1]:
+        """Where the stream stands: `batch` is the number of batches that all ranks together have used.
+
+        In a worker it is where the worker stands, for torchdata's StatefulDataLoader.
+        """
+        ranks = self.place[1]
+        if get_worker_info() is not None:
+            return {"batch": self._next * ranks, **self._nature}
+        if self._progress[UNCOUNTED]:
             raise GerdError(
-                "workers make batches ahead, so the stream does not know how many were used; count them, and "
+                "workers make batches ahead, so the stream does not know how many were used; use "
+                "stream.loader(num_workers), which counts them, or torchdata's StatefulDataLoader; or count them, and "
                 "go on with stream.load_state_dict({'batch': the number of batches so far})"
             )
-        return {"batch": int(self._progress[0]) * self.place[1], **self._nature}
+        return {"batch": int(self._progress[USED]) * ranks, **self._nature}
 
     @property
     def _nature(self) -> dict[str, Any]:
         """What a batch is a function of, besides its number."""
         members, digest = list(self.members), self.config.digest
-        return {"batch_size": self.batch_size, "first": self.first, "members": members, "config": digest}
+        nature = {"batch_size": self.batch_size, "first": self.first, "members": members, "config": digest}
+        worker = get_worker_info()
+        return nature if worker is None else {**nature, "worker": worker.id, "workers": worker.num_workers}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state`; its `batch` is enough."""
-        for name, own in self._nature.items():
-            if state.get(name, own) != own:
-                other = shorten(state[name])
-                raise GerdError(f"the state is of a stream with {name} {other}; this one has {shorten(own)}")
-        batch: Any = state.get("batch")
-        ranks = self.place[1]
-        check_whole("batch", batch, 0)
-        if batch % ranks:
-            raise GerdError(f"batch {batch}: allowed with {ranks} ranks is a multiple of {ranks}")
-        self._progress[0], self._progress[1] = batch // ranks, 0
+        check_nature(state, self._nature, "stream")
+        batch = of_one_rank(state, "batch", self.place[1])
+        if get_worker_info() is not None:
+            self._resume_at = batch
+            return
+        self._progress[USED] = self._progress[BEGIN] = batch
+        self._progress[UNCOUNTED] = 0
 
     def _made(self, numbers: Iterator[int]) -> Iterator[tuple[Any, Any]]:
         """The batches with these numbers, `ahead` of them made in advance, on a CUDA stream of their own."""
@@ -259,7 +308,37 @@ class _Travelling(IterableDataset[tuple[Any, Any]]):
         self.stream = stream
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        return self.stream._batches(travels=True)
+        return self.stream._batches(counted=True)
+
+
+class _Loader(DataLoader[Any]):
+    """A loader of a stream that counts the batches that come out of it, so that the stream knows what was used."""
+
+    dataset: _Travelling
+
+    def __len__(self) -> int:
+        return len(self.dataset.stream)
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        batches, progress = super().__iter__, self.dataset.stream._progress
+        if not self.num_workers:  # then the stream counts
+            yield from batches()
+            return
+        progress[BEGIN] = progress[USED]
+        try:
+            for batch in batches():
+                progress[USED] += 1
+                yield batch
+        finally:
+            progress[BEGIN] = progress[USED]
+
+    def state_dict(self) -> dict[str, Any]:
+        if not self.in_order:
+            raise GerdError("in_order=False: batches come in any order, so that no number says which were used")
+        return self.dataset.stream.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.dataset.stream.load_state_dict(state)
 
 
 def _unchanged(batch: Any) -> Any:

@@ -17,13 +17,19 @@ SMALL = {  # options that let an example end in seconds
     "hold_out": ["--count", "60", "--epochs", "5"],
     "with_tonic": ["--count", "30", "--epochs", "4"],
     "with_hugging_face": ["--count", "40", "--epochs", "8"],
+    "with_norse": ["--count", "960"],
+    "with_sinabs": ["--count", "90"],
 }
+WITHOUT_DEPENDENCIES = ["norse", "sinabs"]  # `make setup` installs them so; they ask for what can take gigabytes
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs(
     example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for package in WITHOUT_DEPENDENCIES:
+        if example.stem == f"with_{package}":
+            pytest.importorskip(package, reason=f"{package} is not in the dev extra; `make setup` installs it")
     monkeypatch.setattr(sys, "argv", [str(example), *SMALL.get(example.stem, ["--count", "2"])])
     monkeypatch.chdir(tmp_path)
     with torch.random.fork_rng():
@@ -43,12 +49,7 @@ def test_an_example_runs(
 
 
 def test_all_uses_have_an_example() -> None:
-    wanted = {
-        "train_from_disk",
-        "train_from_stream",
-        "hold_out",
-        "with_tonic",
-        "with_hugging_face",
-        "export_and_read_back",
+    wanted = {"train_from_disk", "train_from_stream", "hold_out", "export_and_read_back"}
+    assert wanted | {"with_tonic", "with_norse", "with_sinabs", "with_hugging_face"} <= {
+        example.stem for example in EXAMPLES
     }
-    assert wanted | {"export_and_read_back"} <= {example.stem for example in EXAMPLES}

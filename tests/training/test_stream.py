@@ -125,6 +125,45 @@ def test_ranks_of_torch_distributed(tmp_path: Path) -> None:
         assert lines == [str([[4 * k + 2 * rank, 4 * k + 2 * rank + 1] for k in range(4)])] * 2
 
 
+SPAWNED = """
+import sys
+import torch
+import gerd
+from itertools import islice
+
+
+def work(rank, stream, store):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    lines = []
+    for workers in (0, 2):
+        taken = [label.tolist() for _, label in islice(stream.loader(workers), 2)]
+        torch.distributed.barrier()
+        lines.append(f"{taken} {stream.state_dict()['batch']}")
+    with open(f"{store}.{rank}", "w") as file:
+        print(*lines, sep="\\n", file=file)
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    stream = gerd.Stream(gerd.parse(sys.argv[2]), 2, label="index")
+    torch.multiprocessing.start_processes(work, (stream, sys.argv[1]), nprocs=2, start_method=sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_ranks_that_are_given_one_stream(start: str, tmp_path: Path) -> None:
+    """As with Lightning's ddp_spawn: each has its own place, and counts for itself."""
+    (tmp_path / "ranks.py").write_text(SPAWNED)
+    text = "{sensor: {width: 8, height: 8}, steps: 2, actors: [{shape: square}]}"
+    command = [sys.executable, str(tmp_path / "ranks.py"), str(tmp_path / "store"), text, start]
+    subprocess.run(command, timeout=300, check=True)
+    taken = [(tmp_path / f"store.{rank}").read_text().splitlines() for rank in range(2)]
+    assert taken == [
+        ["[[0, 1], [4, 5]] 4", "[[8, 9], [12, 13]] 8"],
+        ["[[2, 3], [6, 7]] 4", "[[10, 11], [14, 15]] 8"],
+    ]
+
+
 # State
 
 
@@ -164,14 +203,23 @@ def test_the_state_counts_the_batches_of_all_ranks() -> None:
 
 
 def test_workers_do_not_start_over_silently() -> None:
+    """A loader of somebody else's does not tell the stream what was used."""
     stream = gerd.Stream(MOVING, 2, label="index")
-    assert len(list(islice(stream.loader(2), 3))) == 3
-    with pytest.raises(gerd.GerdError, match="would give them the same batches again"):
-        next(iter(stream.loader(2)))
-    with pytest.raises(gerd.GerdError, match="does not know how many were used"):
+    loader = DataLoader(stream, batch_size=None, num_workers=2)
+    assert len(list(islice(loader, 3))) == 3
+    with pytest.raises(gerd.GerdError, match=r"would give them the same batches again; use stream.loader"):
+        next(iter(loader))
+    with pytest.raises(gerd.GerdError, match=r"does not know how many were used; use stream.loader"):
         stream.state_dict()
     stream.load_state_dict({"batch": 3})
     assert indices(islice(stream.loader(2), 2)) == [[6, 7], [8, 9]]
+
+
+def test_the_length_is_that_of_all_different_recordings() -> None:
+    """A loop that knows a length need not fetch a batch ahead to see the end."""
+    assert len(gerd.Stream(MOVING, 2)) == 2**31
+    assert len(gerd.Stream(FAMILY, 2, rank=1, ranks=3).where(lambda r: r.member)) == 2**32 // 3
+    assert len(gerd.Stream(MOVING, 2).loader(2)) == 2**31
 
 
 def test_a_state_of_another_stream_is_refused() -> None:

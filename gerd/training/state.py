@@ -1,0 +1,26 @@
+"""What states of streams and samplers share: a state of something else is refused, and numbers count all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gerd.errors import GerdError, shorten
+from gerd.training.items import check_whole
+
+
+def check_nature(state: Mapping[str, Any], nature: Mapping[str, Any], what: str) -> None:
+    """Refuse a state of another stream or sampler; `nature` is what its batches are a function of."""
+    for name, own in nature.items():
+        if state.get(name, own) != own:
+            other = shorten(state[name])
+            raise GerdError(f"the state is of a {what} with {name} {other}; this one has {shorten(own)}")
+
+
+def of_one_rank(state: Mapping[str, Any], name: str, ranks: int) -> int:
+    """The share of one rank in a number of the state."""
+    total: Any = state.get(name)
+    check_whole(name, total, 0)
+    if total % ranks:
+        raise GerdError(f"{name} {total}: allowed with {ranks} ranks is a multiple of {ranks}")
+    return int(total) // ranks
