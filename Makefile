@@ -30,10 +30,10 @@ demo: setup ## generate a small dataset and leave pictures of it in out/
 	@echo "look at out/bouncing.gif"
 
 test: setup ## run the tests
-	$(BIN)/pytest -q -n auto --dist loadgroup
+	$(BIN)/pytest -q -n auto --dist loadfile
 
 test-long: setup ## run the tests that take longer, too
-	$(BIN)/pytest -q -n auto --dist loadgroup -m "long or not long"
+	$(BIN)/pytest -q -n auto --dist loadfile -m "long or not long"
 
 check: setup ## format, lint, types, layering of imports, generated docs
 	$(BIN)/ruff format --check .

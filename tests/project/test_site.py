@@ -15,8 +15,6 @@ import pytest
 
 import gerd
 
-pytestmark = pytest.mark.xdist_group("site")  # built once, by one process at a time
-
 ROOT = Path(__file__).parents[2]
 for package in ("mkdocs", "material", "mkdocstrings"):
     pytest.importorskip(package, reason=f"the site needs {package}: pip install '.[docs]'")

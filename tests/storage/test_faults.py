@@ -69,7 +69,7 @@ def never_held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return content(folder / "data")
 
 
-@pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.xdist_group("ray"))])
+@pytest.fixture(params=["local", "ray"])
 def options(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Who makes the shards."""
     if request.param == "local":
@@ -130,7 +130,6 @@ def test_a_worker_that_dies_is_reported_and_finished_shards_stay(
     assert (held / "data" / shard_name(0)).stat().st_mtime_ns == before
 
 
-@pytest.mark.xdist_group("ray")
 def test_a_node_is_killed_half_way(cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]) -> None:
     node = cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
     process = start("--engine", "ray", "--address", cluster.address)
@@ -141,7 +140,6 @@ def test_a_node_is_killed_half_way(cluster: Any, held: Path, start: Any, never_h
     assert content(held / "data") == never_held
 
 
-@pytest.mark.xdist_group("ray")
 def test_a_worker_is_killed_in_the_middle_of_a_write(
     cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]
 ) -> None:
@@ -177,7 +175,6 @@ os.fsync, os.replace = deadly_fsync, deadly_replace
 
 
 @pytest.mark.long
-@pytest.mark.xdist_group("ray")
 def test_a_range_that_kills_every_worker_is_given_up(cluster: Any, held: Path, start: Any) -> None:
     (held / "go").touch()
     (held / "deadly").touch()
@@ -240,7 +237,6 @@ print(faults("data"))
 
 
 @pytest.mark.long
-@pytest.mark.xdist_group("ray")
 def test_the_disk_of_a_cluster_is_full(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     result = in_a_small_file_system(tmp_path, "200k", [sys.executable, "-c", FULL])

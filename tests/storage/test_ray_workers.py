@@ -20,7 +20,6 @@ ray = pytest.importorskip("ray")
 from support.datasets import FAMILY, SMALL, content, faults, unfinish  # noqa: E402
 from support.ray_cluster import running  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("ray")
 # Turning does not move the outline of a circle, but it moves that of an ellipse: a few recordings cannot be drawn.
 FAILING = SMALL.replace("square", "circle").replace(
     "scale: {start: 4, acceleration: 0}",

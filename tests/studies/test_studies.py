@@ -54,7 +54,6 @@ from gerd.studies.lab.running import compute_study
 for study in {studies!r}:
     compute_study(study, {out!r} + "/" + study, size="smoke")
 """
-pytestmark = pytest.mark.xdist_group("studies")  # one of pytest-xdist's workers computes them
 PATIENCE = 1200  # seconds, for all studies together on a slow machine
 SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layers=TINY, first_step=20)
 
