@@ -80,12 +80,7 @@ def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int])
         "format": format,
         "levels": list(levels) if format == FRAMES else None,
     }
-    try:
-        names = _names(folder)
-    except FileExistsError:
-        raise StorageError(f"{folder}: is a file; an export is written into a folder") from None
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be used as a folder: {error.strerror or error}") from None
+    names = _names(folder)
     if names and INDEX not in names:
         raise StorageError(f"{folder}: holds files that are not an export; give an empty or a new folder")
     if len(names) > 1:
@@ -104,11 +99,16 @@ def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int])
 
 def _names(folder: Path) -> set[str]:
     """What is in a folder, which is made if need be; what a killed run has left there is removed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in folder.iterdir():
-        if is_temporary(file.name):
-            shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
-    return {file.name for file in folder.iterdir()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.iterdir():
+            if is_temporary(file.name):
+                shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
+        return {file.name for file in folder.iterdir()}
+    except FileExistsError:
+        raise StorageError(f"{folder}: is a file; an export is written into a folder") from None
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be used as a folder: {error.strerror or error}") from None
 
 
 def _read_index(file: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,11 @@ def test_a_missing_package_is_named(dataset: Path, tmp_path: Path, monkeypatch: 
     with pytest.raises(gerd.GerdError, match=r"needs the package pyarrow: pip install 'gerd\[export\]'"):
         gerd.export_dataset(dataset, tmp_path / "out", "parquet")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_way_of_the_shards_is_named(dataset: Path, tmp_path: Path) -> None:
+    gerd.export_dataset(dataset, tmp_path / "out", "parquet")
+    shutil.rmtree(tmp_path / "out" / "data")
+    (tmp_path / "out" / "data").touch()
+    with pytest.raises(gerd.StorageError, match="data: is a file; an export is written into a folder"):
+        gerd.export_dataset(dataset, tmp_path / "out", "parquet")
