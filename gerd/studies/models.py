@@ -2,9 +2,15 @@
 
     frames (batch, steps, 2, height, width)  →  (x, y) (batch, steps, 2)
 
-Five convolutions with leaky integrators between them give a heat map; (x, y) is its expectation. The same weights run
-in several channels that differ in their time constant (`ScaleChannels`) or in the velocity along which they integrate
-(`VelocityChannels`), and the channels' heat maps are fused into one. With a single channel they are the baseline.
+Five convolutions give a heat map; (x, y) is its expectation. The same weights run in several channels, and the
+channels' heat maps are fused into one. There are two designs:
+
+`ScaleChannels`, as in the paper, has a leaky integrator behind each convolution but the last; a channel is a time
+constant. With a single channel it is the baseline.
+
+`TraceChannels` keeps time out of the convolutions. A channel sees the *input* in its own way and once: as a trace with
+its own time constant (`TimeChannels`), along its own velocity (`VelocityChannels`), or through its own scaling and
+rotation (`PoseChannels`); the convolutions see one step of that.
 
 A leaky integrator has the time constant μ in steps and α = exp(-1 / μ):
 
@@ -12,8 +18,8 @@ A leaky integrator has the time constant μ in steps and α = exp(-1 / μ):
     trace       v ← α·v + x              the sum of the past: counts events
 
 A train of events that is run s times as fast is s·f(s·t), more events per step and fewer steps. Its trace at μ / s is
-that of f at μ; its mean is not. So the first layer, which sees events, takes the trace, and the others the mean. Then a
-channel with μ / s sees, at time scale s, what the channel with μ sees at 1, up to the grid of steps.
+that of f at μ; its mean is not. So what sees events takes the trace, and later layers the mean. Then a channel with
+μ / s sees, at time scale s, what the channel with μ sees at 1, up to the grid of steps.
 """
 
 from __future__ import annotations
@@ -29,6 +35,7 @@ from torch import Tensor, nn
 from gerd.errors import GerdError
 
 TIME_CONSTANTS = (1.25, 2.5, 5.0, 10.0, 20.0)  # steps; the middle one is that of the baseline
+TIME_BANK = tuple(5.0 * 2.0 ** (k / 2) for k in range(-6, 7))  # steps: half an octave apart, wider than ¼ … 4 times
 Fusion = Literal["evidence", "uniform"]
 
 
@@ -54,6 +61,7 @@ class Reading:
     place: Tensor  # (batch, steps, 2): x, y in pixels
     places: Tensor  # (batch, channels, steps, 2): of each channel alone
     weights: Tensor  # (batch, channels, steps): the share of each channel in the fused heat map; they sum to 1
+    evidence: Tensor  # (batch, channels, steps): log Σ exp of each channel's logits
 
 
 def integration_matrices(mus: Tensor, steps: int, trace: bool = False) -> Tensor:
@@ -69,7 +77,12 @@ def integrate(x: Tensor, mus: Tensor, trace: bool = False) -> Tensor:
 
     One multiplication by a triangular matrix does all steps.
     """
-    matrices = integration_matrices(mus.double(), x.shape[2], trace).to(x.dtype)
+    return _over_time(x, integration_matrices(mus.double(), x.shape[2], trace))
+
+
+def _over_time(x: Tensor, matrices: Tensor) -> Tensor:
+    """`matrices` (channels, steps out, steps in) over axis 2 of `x` (batch, channels or 1, steps in, …)."""
+    matrices = matrices.to(x.dtype)
     if x.shape[1] == 1:  # all channels see the same: one matrix for all of them, and no copies
         flat = (matrices.flatten(0, 1) @ x[:, 0].flatten(2)).unflatten(1, matrices.shape[:2])
     else:
@@ -113,6 +126,10 @@ class Channels(nn.Module):
         )
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(width)) for width in layers.widths[1:])
 
+    def __len__(self) -> int:
+        """The number of channels."""
+        raise NotImplementedError
+
     def forward(self, frames: Tensor) -> Tensor:
         """(batch, steps, 2): x and y in pixels."""
         return self.read(frames).place
@@ -126,20 +143,25 @@ class Channels(nn.Module):
         """(batch, channels, steps, rows, columns): the logarithm of each channel's heat map, up to a constant."""
         raise NotImplementedError
 
-    def convolved(self, x: Tensor, number: int) -> Tensor:
+    def convolved(self, x: Tensor, number: int, pooled: bool = False) -> Tensor:
         """Layer `number` without its bias; x (batch, channels, steps, rows, columns, features), as is the result.
 
         Features come last in memory, so that convolutions are fast and integration over time needs no copy.
+        `pooled`: x has the layer's own grid already.
         """
         flat = x.flatten(0, 2).permute(0, 3, 1, 2)
         pool, kernel = self.layers.pools[number], self.layers.kernels[number]
-        flat = F.max_pool2d(flat, pool) if pool > 1 else flat
+        flat = F.max_pool2d(flat, pool) if pool > 1 and not pooled else flat
         flat = F.conv2d(flat, self.weights[number], padding=kernel // 2)
         return flat.permute(0, 2, 3, 1).unflatten(0, x.shape[:3])
 
 
 class ScaleChannels(Channels):
-    """Channels that differ in the time constant of all their leaky integrators: covariant under time scaling."""
+    """Channels that differ in the time constant of all their leaky integrators.
+
+    learnt: each layer's time constants may be multiplied by a factor of its own, which is trained, so that the middle
+    one is learnt and the others keep their ratios to it.
+    """
 
     mus: Tensor
 
@@ -148,33 +170,102 @@ class ScaleChannels(Channels):
         mus: Sequence[float] = TIME_CONSTANTS,
         *,
         fusion: Fusion = "evidence",
+        learnt: bool = False,
         layers: Layers = Layers(),  # noqa: B008
         seed: int = 0,
     ):
         super().__init__(layers, fusion, seed)
-        if not mus or not all(0 < mu < float("inf") for mu in mus):
-            raise GerdError(f"mus {mus}: allowed are positive time constants in steps, one or more")
-        self.register_buffer("mus", torch.tensor(mus, dtype=torch.float64), persistent=False)
+        self.register_buffer("mus", _time_constants(mus), persistent=False)
+        integrators = len(layers.kernels) - 1
+        self.log_factors = nn.Parameter(torch.zeros(integrators)) if learnt else None
+
+    def __len__(self) -> int:
+        return len(self.mus)
+
+    def time_constants(self, number: int) -> Tensor:
+        """(channels,): those of the integrators behind layer `number`, in steps."""
+        return self.mus if self.log_factors is None else self.mus * self.log_factors[number].double().exp()
 
     def logits(self, frames: Tensor) -> Tensor:
         x = _as_features(frames, self.weights[0])
         last = len(self.weights) - 1
         for number in range(last):
-            x = integrate(self.convolved(x, number), self.mus, trace=number == 0)
+            x = integrate(self.convolved(x, number), self.time_constants(number), trace=number == 0)
             x = F.relu(x + self.biases[number].to(x.dtype))
         return _summed(self, x, last)
 
 
-class VelocityChannels(Channels):
+class TraceChannels(Channels):
+    """Channels that see the input each in its own way; the convolutions see one step at a time.
+
+    So a few channels and a few steps can be asked for alone, which is what makes the training cheap: `channels` and
+    `steps` are their numbers, none given: all.
+    """
+
+    def read(self, frames: Tensor, channels: Sequence[int] | None = None, steps: Tensor | None = None) -> Reading:
+        """What these channels say at these steps, and what they say together."""
+        channels = range(len(self)) if channels is None else channels
+        steps = torch.arange(frames.shape[1], device=frames.device) if steps is None else steps
+        height, width = frames.shape[-2:]
+        x = self.traces(_as_features(frames, self.weights[0])[:, 0], channels, steps)
+        last = len(self.weights) - 1
+        for number in range(last):
+            x = F.relu(self.convolved(x, number, pooled=number == 0) + self.biases[number].to(x.dtype))
+        heat, evidence = _normalised(_summed(self, x, last))
+        places = self.in_frame(place_of(heat, width, height), channels, steps, (width, height))
+        return _weighted(places, evidence, self.fusion)
+
+    def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
+        """(batch, channels, steps, rows, columns, features) on the grid of the first layer.
+
+        x: (batch, all steps, rows, columns, features) on the grid of the frame.
+        """
+        raise NotImplementedError
+
+    def in_frame(self, places: Tensor, channels: Sequence[int], steps: Tensor, size: tuple[int, int]) -> Tensor:  # noqa: ARG002
+        """Places (batch, channels, steps, 2) as the channels see them, as pixels of the frame."""
+        return places
+
+
+class TimeChannels(TraceChannels):
+    """Channels that differ in the time constant of their trace of the input: covariant under time scaling.
+
+    The trace is multiplied by μ·(1 - α), which makes its gain over a long time μ, whatever the step.
+    """
+
+    mus: Tensor
+
+    def __init__(
+        self,
+        mus: Sequence[float] = TIME_BANK,
+        *,
+        fusion: Fusion = "evidence",
+        layers: Layers = Layers(),  # noqa: B008
+        seed: int = 0,
+    ):
+        super().__init__(layers, fusion, seed)
+        self.register_buffer("mus", _time_constants(mus), persistent=False)
+
+    def __len__(self) -> int:
+        return len(self.mus)
+
+    def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
+        mus = self.mus[list(channels)]
+        matrices = integration_matrices(mus, x.shape[1])[:, steps] * mus[:, None, None]
+        return _over_time(_summed_over(x, self.layers.pools[0])[:, None], matrices)
+
+
+class VelocityChannels(TraceChannels):
     """Channels that integrate events along different velocities: covariant under a Galilean boost.
 
     Each channel keeps a trace that moves by its velocity in each step; without an own motion in that frame an edge
-    leaves no smear. The convolutions see the traces of one step at a time.
+    leaves no smear. A trace moves by whole pixels, at most half of one away from its velocity; what is left of that is
+    added to the channel's place, and half a step of motion: by so much the events of a step are old at its end.
     """
 
     def __init__(
         self,
-        velocities: Sequence[tuple[int, int]],
+        velocities: Sequence[tuple[float, float]],
         mu: float = 5.0,
         *,
         fusion: Fusion = "evidence",
@@ -182,30 +273,92 @@ class VelocityChannels(Channels):
         seed: int = 0,
     ):
         super().__init__(layers, fusion, seed)
-        if not velocities or any(part != int(part) for velocity in velocities for part in velocity):
-            raise GerdError(f"velocities {velocities}: allowed are pairs (x, y) of whole pixels per step, one or more")
-        self.velocities, self.mu = [(int(x), int(y)) for x, y in velocities], mu
+        if not velocities or not all(abs(part) < float("inf") for velocity in velocities for part in velocity):
+            raise GerdError(f"velocities {velocities}: allowed are pairs (x, y) of pixels per step, one or more")
+        self.velocities, self.mu = [(float(x), float(y)) for x, y in velocities], mu
 
-    def logits(self, frames: Tensor) -> Tensor:
-        x = _as_features(frames, self.weights[0])[:, 0]
-        x = torch.stack([moving_trace(x, self.mu, velocity) for velocity in self.velocities], dim=1)
-        last = len(self.weights) - 1
-        for number in range(last):
-            x = F.relu(self.convolved(x, number) + self.biases[number].to(x.dtype))
-        return _summed(self, x, last)
+    def __len__(self) -> int:
+        return len(self.velocities)
+
+    def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
+        along = [moving_trace(x, self.mu, self.velocities[channel])[:, steps] for channel in channels]
+        return torch.stack([_summed_over(trace, self.layers.pools[0]) for trace in along], dim=1)
+
+    def in_frame(self, places: Tensor, channels: Sequence[int], steps: Tensor, size: tuple[int, int]) -> Tensor:  # noqa: ARG002
+        velocities = torch.tensor([self.velocities[channel] for channel in channels], dtype=torch.float64)[:, None]
+        way = velocities.to(places.device) * steps[:, None]  # (channels, steps, 2)
+        return places + (velocities.to(places.device) / 2 + way - _whole(way)).to(places.dtype)
 
 
-def moving_trace(x: Tensor, mu: float, velocity: tuple[int, int]) -> Tensor:
-    """v ← α · (v moved by `velocity` whole pixels) + x, over axis 1 of x (batch, steps, rows, columns, features)."""
+def moving_trace(x: Tensor, mu: float, velocity: tuple[float, float]) -> Tensor:
+    """v ← α · (v moved by `velocity`, to whole pixels) + x, over axis 1 of x (batch, steps, rows, columns, features)."""
     alpha = float(torch.exp(torch.tensor(-1.0 / mu, dtype=torch.float64)))
+    way = _whole(torch.arange(x.shape[1])[:, None] * torch.tensor(velocity, dtype=torch.float64))
     state, states = torch.zeros_like(x[:, 0]), []
-    right, down = velocity
-    for step in range(x.shape[1]):
+    for step, (right, down) in enumerate(way.diff(dim=0, prepend=way[:1]).long().tolist()):
         moved = F.pad(state, (0, 0, max(right, 0), max(-right, 0), max(down, 0), max(-down, 0)))
         moved = moved[:, max(-down, 0) :, max(-right, 0) :][:, : x.shape[2], : x.shape[3]]
         state = alpha * moved + x[:, step]
         states.append(state)
     return torch.stack(states, dim=1)
+
+
+class PoseChannels(TraceChannels):
+    """Channels that see the frame scaled and turned about its middle: covariant under spatial scaling and rotation.
+
+    A channel is (factor, degrees). What it sees of a scene that is `factor` times as large and turned by `degrees`
+    (clockwise on the screen) is the scene itself, up to the grid of pixels and to what is outside the frame.
+    """
+
+    maps: Tensor  # (channels, 2, 2)
+
+    def __init__(
+        self,
+        poses: Sequence[tuple[float, float]],
+        mu: float = 5.0,
+        *,
+        fusion: Fusion = "evidence",
+        layers: Layers = Layers(),  # noqa: B008
+        seed: int = 0,
+    ):
+        super().__init__(layers, fusion, seed)
+        if not poses or not all(0 < factor <= MOST_SCALE and abs(angle) < float("inf") for factor, angle in poses):
+            raise GerdError(f"poses {poses}: allowed are pairs of a factor, up to {MOST_SCALE}, and degrees, one or more")
+        factors, angles = torch.tensor(poses, dtype=torch.float64).T
+        sine, cosine = angles.deg2rad().sin() * factors, angles.deg2rad().cos() * factors
+        maps = torch.stack([torch.stack([cosine, -sine], -1), torch.stack([sine, cosine], -1)], -2)
+        self.register_buffer("maps", maps, persistent=False)
+        self.mu = mu
+
+    def __len__(self) -> int:
+        return len(self.maps)
+
+    def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
+        mus = torch.full((1,), self.mu, dtype=torch.float64, device=x.device)
+        trace = _over_time(x[:, None], integration_matrices(mus, x.shape[1], trace=True)[:, steps])[:, 0]
+        flat = trace.flatten(0, 1).permute(0, 3, 1, 2)
+        seen = [self._through(flat, self.maps[channel]) for channel in channels]
+        return torch.stack([each.permute(0, 2, 3, 1).unflatten(0, trace.shape[:2]) for each in seen], dim=1)
+
+    def _through(self, flat: Tensor, linear: Tensor) -> Tensor:
+        """What a channel sees, summed over the pixels of the first layer's grid.
+
+        There are SAMPLES² samples for each pixel, so that none of a frame that is seen smaller is left out.
+        """
+        pool = self.layers.pools[0]
+        half = torch.tensor([flat.shape[3] / 2, flat.shape[2] / 2], device=flat.device, dtype=linear.dtype)
+        theta = F.pad(linear * half / half[:, None], (0, 1)).to(flat.dtype)[None]
+        size = [1, 1, flat.shape[2] * SAMPLES, flat.shape[3] * SAMPLES]
+        grid = F.affine_grid(theta, size, align_corners=False).expand(len(flat), -1, -1, -1)
+        return F.avg_pool2d(F.grid_sample(flat, grid, align_corners=False), SAMPLES * pool) * pool**2
+
+    def in_frame(self, places: Tensor, channels: Sequence[int], steps: Tensor, size: tuple[int, int]) -> Tensor:  # noqa: ARG002
+        middle = torch.tensor(size, device=places.device, dtype=places.dtype) / 2
+        maps = self.maps[list(channels), None].to(places.dtype)  # (channels, 1, 2, 2)
+        return middle + (maps * (places - middle)[..., None, :]).sum(-1)  # no matrix product: autocast would round it
+
+
+SAMPLES, MOST_SCALE = 2, 4.0
 
 
 def fused(logits: Tensor, width: int, height: int, fusion: Fusion) -> Reading:
@@ -214,11 +367,38 @@ def fused(logits: Tensor, width: int, height: int, fusion: Fusion) -> Reading:
     With `evidence` the fused map is the softmax over all pixels of all channels at once, that is Σ wₖ·pₖ with the
     weights wₖ ∝ Σ exp(logits): a channel that is surer of its place counts for more. With `uniform` all count the same.
     """
+    heat, evidence = _normalised(logits)
+    return _weighted(place_of(heat, width, height), evidence, fusion)
+
+
+def _normalised(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """The channels' heat maps, which sum to 1, and their evidence."""
     evidence = logits.flatten(-2).logsumexp(-1)
-    heat = torch.exp(logits - evidence[..., None, None])
-    weights = evidence.softmax(dim=1) if fusion == "evidence" else torch.full_like(evidence, 1 / logits.shape[1])
-    places = place_of(heat, width, height)
-    return Reading((weights[..., None] * places).sum(1), places, weights)
+    return torch.exp(logits - evidence[..., None, None]), evidence
+
+
+def _weighted(places: Tensor, evidence: Tensor, fusion: Fusion) -> Reading:
+    weights = evidence.softmax(dim=1) if fusion == "evidence" else torch.full_like(evidence, 1 / evidence.shape[1])
+    return Reading((weights[..., None] * places).sum(1), places, weights, evidence)
+
+
+def _time_constants(mus: Sequence[float]) -> Tensor:
+    if not mus or not all(0 < mu < float("inf") for mu in mus):
+        raise GerdError(f"mus {mus}: allowed are positive time constants in steps, one or more")
+    return torch.tensor(mus, dtype=torch.float64)
+
+
+def _summed_over(x: Tensor, pool: int) -> Tensor:
+    """x (batch, steps, rows, columns, features) with pool × pool pixels added up."""
+    if pool == 1:
+        return x
+    flat = F.avg_pool2d(x.flatten(0, 1).permute(0, 3, 1, 2), pool, divisor_override=1)
+    return flat.permute(0, 2, 3, 1).unflatten(0, x.shape[:2])
+
+
+def _whole(way: Tensor) -> Tensor:
+    """The nearest whole pixels."""
+    return (way + 0.5).floor()
 
 
 def _as_features(frames: Tensor, like: Tensor) -> Tensor:

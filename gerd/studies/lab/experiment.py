@@ -5,12 +5,14 @@ What was kept in the study's folder is not computed again, and a training that w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from gerd.config.config import Config
 from gerd.measures.measure import chance_error
+from gerd.measures.statistics import Summary
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, Sweep, SweepResult
 from gerd.studies.lab.training import Data, Loss, errors, recordings, rounded, train
@@ -41,15 +43,32 @@ class Experiment:
 
     def run(self, networks: Mapping[str, Network]) -> Results:
         """Train and test what is not yet in the folder."""
+        return self.folder.finish(self.chance(), self.runs(networks))
+
+    def runs(self, networks: Mapping[str, Network]) -> list[Run]:
+        """All of them, in their order. What another process works on comes last, when that one may have finished."""
         seeds = range(self.order.seed, self.order.seed + self.size.seeds)
         names = [(model, seed) for model in networks for seed in seeds]
-        runs = []
-        for number, (model, seed) in enumerate(names, 1):
-            title = f"[{number}/{len(names)}] {model}, seed {seed}"
-            make = partial(self._trained_and_tested, networks[model], model, seed, title)
-            runs.append(self.folder.kept(_file_name(model, seed), Run, make))
-        chance = chance_error(self.config, self.first_test, self.held_out or self.size.tests, self.size.first_step)
-        return self.folder.finish(chance, runs)
+        for must in (False, True):
+            for number, (model, seed) in enumerate(names, 1):
+                if must or self.folder.is_free(_file_name(model, seed)):
+                    self._kept(networks[model], model, seed, f"[{number}/{len(names)}] {model}, seed {seed}")
+        return [self._kept(networks[model], model, seed, "") for model, seed in names]
+
+    def chance(self) -> Summary:
+        """The errors of always saying the mean place, in the test at the amount of the training."""
+        return chance_error(self.config, self.first_test, self.held_out or self.size.tests, self.size.first_step)
+
+    def trained(self, kind: Network, model: str, seed: int) -> Channels:
+        """A network whose training is finished, from the folder."""
+        network = kind.build(seed)
+        data = self._training(kind.config)
+        train(network, data, kind.loss, self.order, seed, self.folder.weights(_file_name(model, seed)), model)
+        return network
+
+    def _kept(self, kind: Network, model: str, seed: int, title: str) -> Run:
+        make = partial(self._trained_and_tested, kind, model, seed, title)
+        return self.folder.kept(_file_name(model, seed), Run, make)
 
     def _trained_and_tested(self, kind: Network, model: str, seed: int, title: str) -> Run:
         data, network, training = self._training(kind.config), kind.build(seed), self.size.training
@@ -60,7 +79,8 @@ class Experiment:
             validated = errors(network, data[training:], self.size.first_step).fused
             self.order.say(f"{title}: {validated.mean():.2f} px on the validation part")
             validation = rounded(validated)
-        return Run(model, seed, losses, seconds, tuple(self._tested(network, each) for each in self.sweeps), validation)
+        tests = tuple(self._tested(network, each) for each in self.sweeps)
+        return Run(model, seed, losses, seconds, tests, validation, rounded(network.learnt()))
 
     def _training(self, config: Config) -> Data:
         """The recordings for training and validation; those of one config are on the device at a time."""
@@ -73,9 +93,8 @@ class Experiment:
         measured = []
         for amount in sweep.amounts:
             count = self.held_out if self.held_out and amount == sweep.trained else self.size.tests
-            g = sweep.transformation(amount)
-            data = recordings(self.config, self.first_test, count, self.order.device, g)
-            measured.append(errors(network, data, self.size.first_step))
+            data, first_step = self.test_data(sweep, amount, count)
+            measured.append(errors(network, data, first_step))
         return SweepResult(
             sweep.name,
             sweep.amounts,
@@ -84,6 +103,14 @@ class Experiment:
             weights=tuple(rounded(each.weights) for each in measured),
         )
 
+    def test_data(self, sweep: Sweep, amount: float, count: int) -> tuple[Data, int]:
+        """The first `count` recordings for the test at this amount, and the step from which on errors count."""
+        config = sweep.stimuli(self.config, amount) if sweep.stimuli else self.config
+        first_step = self.size.first_step
+        first_step = sweep.first_step(first_step, amount) if sweep.first_step else first_step
+        g = sweep.transformation(amount)
+        return recordings(config, self.first_test, count, self.order.device, g), first_step
+
 
 def _file_name(model: str, seed: int) -> str:
-    return f"{model.replace(' ', '-')}-{seed}"
+    return f"{'-'.join(re.findall(r'[A-Za-z0-9.]+', model))}-{seed}"

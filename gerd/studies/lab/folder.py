@@ -4,15 +4,19 @@ settings.json     what the numbers depend on; a folder goes on only with the sam
 config.yaml       the stimuli
 runs/             for each trained network its weights (.pt) and its errors (.json)
 results.json      every number, once all is computed, as `results` describes it
-report.md, *.png, *.svg, *.csv     drawn from results.json
+report.md, report.html, *.png, *.svg, *.gif, *.csv     drawn from results.json
+
+Several processes may compute in one folder: each takes the runs that no other one has.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +29,7 @@ from gerd.config.config import Config
 from gerd.errors import GerdError, shorten
 from gerd.measures.statistics import Summary
 from gerd.storage.whole import write_whole
-from gerd.studies.lab.results import Made, Results, Run, Settings
+from gerd.studies.lab.results import Example, Made, Results, Run, Settings
 from gerd.studies.lab.training import Order
 from gerd.version import __version__
 
@@ -65,11 +69,30 @@ class StudyFolder:
         """What a finished run has left here; if it is not finished, what `make` gives, which is then kept."""
         file = self.path / "runs" / f"{run}.json"
         if not file.exists():
-            _write(make(), file)
-            self._anything_new = True
+            with self._alone(run):
+                if not file.exists():
+                    _write(make(), file)
+                    self._anything_new = True
         return _read(file, kind)
 
-    def finish(self, chance: Summary, runs: Sequence[Run]) -> Results:
+    def is_free(self, run: str) -> bool:
+        """Whether no other process works on a run that is not finished."""
+        if (self.path / "runs" / f"{run}.json").exists():
+            return True
+        try:
+            with self._alone(run, fcntl.LOCK_NB):
+                return True
+        except BlockingIOError:
+            return False
+
+    @contextmanager
+    def _alone(self, run: str, at_once: int = 0) -> Iterator[None]:
+        """While no other process has the run; the end of a process, also by a kill, lets go of it."""
+        with open(self.path / "runs" / f"{run}.lock", "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | at_once)
+            yield
+
+    def finish(self, chance: Summary, runs: Sequence[Run], examples: Sequence[Example] = ()) -> Results:
         """The results, which are written if anything is new, with what made them."""
         file, device = self.path / "results.json", self.order.device
         if file.exists() and not self._anything_new:
@@ -86,7 +109,7 @@ class StudyFolder:
                 "python": platform.python_version(),
             },
         )
-        _write(Results(self.settings, made, chance, tuple(runs)), file)
+        _write(Results(self.settings, made, chance, tuple(runs), tuple(examples)), file)
         return read_results(self.path)
 
 

@@ -8,7 +8,7 @@ that are taken in any order). Nothing here needs more than PyTorch, so that a ba
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,14 @@ from gerd.events import backends
 from gerd.measures.transformation import Transformation
 from gerd.scene.draw import draw
 from gerd.storage.whole import written_whole
-from gerd.studies.models import Channels, Layers, Reading
+from gerd.studies.models import Channels, Layers, TraceChannels
 
 NOTHING = Transformation("nothing", 0.0)
 SIMULATED_AT_ONCE = 125  # recordings
-TESTED_AT_ONCE = 25  # recordings
+TESTED_AT_ONCE = 7500  # heat maps
 CLIP = 1.0  # the largest norm of a gradient
 BETA = 0.1  # of SmoothL1, in units of half the frame
-SMALLEST_SHARE = 1e-6  # of which a logarithm is taken
 Say = Callable[[str], None]
-Loss = Callable[[Reading, Tensor], Tensor]  # of what a network reads and where the shape is, in units of the frame
 
 
 @dataclass(frozen=True)
@@ -117,19 +115,37 @@ def recordings(config: Config, first: int, count: int, device: str, g: Transform
     return Data(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
-def place_loss(reading: Reading, truth: Tensor) -> Tensor:
-    """SmoothL1 on the fused place."""
-    return F.smooth_l1_loss(reading.place, truth, beta=BETA)
+Loss = Callable[[Any, Data, int, torch.Generator], Tensor]  # of a network, a batch, its first step that counts, draws
 
 
-def anchored_loss(anchor: int, guidance: float = 0.1) -> Loss:
-    """The channel `anchor` alone has to be right, and is the one to be chosen: the others get no own purpose."""
+def place_loss(network: Channels, batch: Data, first_step: int, draws: torch.Generator) -> Tensor:  # noqa: ARG001
+    """SmoothL1 on the fused place, at every step that counts."""
+    return _distance(network.read(batch.frames).place[:, first_step:], batch.places[:, first_step:], batch)
 
-    def loss(reading: Reading, truth: Tensor) -> Tensor:
-        right = F.smooth_l1_loss(reading.places[:, anchor], truth, beta=BETA)
-        return right - guidance * reading.weights[:, anchor].clamp(min=SMALLEST_SHARE).log().mean()
+
+def abstaining_loss(anchor: int, others: Sequence[int], sampled: int, weight: float = 0.02) -> Loss:
+    """The channel `anchor` has to be right and to speak; one of `others`, another one each time, has to be silent.
+
+    Evidence speaks above 0, and is silent below. A batch is seen at `sampled` steps, other ones each time.
+    """
+
+    def loss(network: TraceChannels, batch: Data, first_step: int, draws: torch.Generator) -> Tensor:
+        other = others[int(torch.randint(len(others), (), generator=draws))]
+        late = torch.randperm(batch.frames.shape[1] - first_step, generator=draws)[:sampled] + first_step
+        steps = late.sort().values.to(batch.frames.device)
+        reading = network.read(batch.frames, [anchor, other], steps)
+        right = _distance(reading.places[:, 0], batch.places[:, steps], batch)
+        speaking, silent = F.softplus(-reading.evidence[:, 0]), F.softplus(reading.evidence[:, 1])
+        return right + weight * (speaking.mean() + silent.mean())
 
     return loss
+
+
+def _distance(places: Tensor, truth: Tensor, batch: Data) -> Tensor:
+    """SmoothL1, in units of half the frame."""
+    height, width = batch.frames.shape[-2:]
+    half = torch.tensor([width / 2, height / 2], device=truth.device)
+    return F.smooth_l1_loss(places / half, truth / half, beta=BETA)
 
 
 def train(
@@ -149,9 +165,10 @@ def train(
     begun -= seconds
     for epoch in range(len(losses), size.epochs):
         order.deadline.check()
-        total = torch.zeros((), device=device)
-        for batch in _batches(data, size.batch, seed, epoch):
-            value = _loss_of(network, batch, loss, size.first_step)
+        total, draws = torch.zeros((), device=device), torch.Generator().manual_seed(seed * 100_003 + epoch)
+        for batch in _batches(data, size.batch, draws):
+            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+                value = loss(network, batch, size.first_step, draws)
             optimiser.zero_grad(set_to_none=True)
             value.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
@@ -192,20 +209,10 @@ def rounded(values: Any, digits: int = 4) -> Any:
     return np.round(np.asarray(values, np.float64), digits).tolist()
 
 
-def _batches(data: Data, size: int, seed: int, epoch: int) -> Iterator[Data]:
-    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed * 100_003 + epoch))
+def _batches(data: Data, size: int, draws: torch.Generator) -> Iterator[Data]:
+    order = torch.randperm(len(data), generator=draws)
     for rows in order.to(data.frames.device).split(size):
         yield data[rows]
-
-
-def _loss_of(network: Channels, batch: Data, loss: Loss, first_step: int) -> Tensor:
-    height, width = batch.frames.shape[-2:]
-    half = torch.tensor([width / 2, height / 2], device=batch.frames.device)
-    with torch.autocast(batch.frames.device.type, torch.bfloat16, enabled=batch.frames.is_cuda):
-        reading = network.read(batch.frames)
-    late = slice(first_step, None)
-    scaled = Reading(reading.place[:, late] / half, reading.places[:, :, late] / half, reading.weights[..., late])
-    return loss(scaled, batch.places[:, late] / half)
 
 
 @dataclass(frozen=True)
@@ -222,7 +229,8 @@ def errors(network: Channels, data: Data, first_step: int) -> Errors:
     """How far off the network is in each recording."""
     network.to(data.frames.device)
     parts = []
-    for rows in torch.arange(len(data), device=data.frames.device).split(TESTED_AT_ONCE):
+    at_once = max(1, TESTED_AT_ONCE // (len(network) * data.frames.shape[1]))
+    for rows in torch.arange(len(data), device=data.frames.device).split(at_once):
         batch = data[rows]
         reading = network.read(batch.frames)
         truth = batch.places[:, first_step:]
