@@ -78,6 +78,13 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     "PairChoice": ("actors.0.translation.velocity", "{choice: [[1, 1], [1, -1], [-1, 1], [-1, -1]]}", ""),
     "Boundary": ("actors.0.rotation.velocity", "{boundary: 0.5}", ""),
     "Factor": ("actors.0.scale.velocity", "{factor: 0.9}", ""),
+    "TimeScale": (
+        "time_scale",
+        "{factor: 4, keep: path}",
+        "With 60 steps, a warm-up of 5 and `noise.background: 0.01` this makes 15 steps, a warm-up of 1 and 0.04. A "
+        "factor that leaves no step, or makes a noise above 1, is an error. It is swept as a whole, or as "
+        "`time_scale.factor`.",
+    ),
     "Profile": (
         "actors.0.rotation.acceleration",
         "{profile: pulse, amplitude: 2, at: 10, duration: 5}",

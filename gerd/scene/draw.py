@@ -23,6 +23,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     for index in indices:
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
             raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
+    config = config.in_steps
     rows = np.asarray(indices, np.int64)
     sources = [Source(config.seed, rows, i) for i in range(len(config.actors))]
     outlines = tuple(shapes.outline(actor.rings) for actor in config.actors)
@@ -33,7 +34,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     full = config.upsampling * config.upsampling * INTENSITY_ONE
     threshold = max(1, round(config.integrator.threshold * full))
     initial = config.integrator.initial
-    trajectory = Trajectory.joined(motions, len(rows), config.time_scale)
+    trajectory = Trajectory.joined(motions, len(rows), config.rate)
     return Scenes(
         seed=config.seed,
         indices=rows,

@@ -157,7 +157,7 @@ def compute(
 ) -> Results:
     """Measure what is not yet in `out`; the results, which are also in its results.json."""
     size = order.size
-    config = config or stimuli(size.side, order.seed)
+    config = (config or stimuli(size.side, order.seed)).in_steps
     if config.steps <= size.first_step:
         raise GerdError(f"steps: got {config.steps}: allowed with this study are more than {size.first_step}")
     network: Any = None if model is None else load_model(model, checkpoint, order.device)
