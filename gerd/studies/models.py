@@ -130,6 +130,10 @@ class Channels(nn.Module):
         """The number of channels."""
         raise NotImplementedError
 
+    def learnt(self) -> tuple[float, ...]:
+        """The middle time constant of each layer in steps, where it is trained."""
+        return ()
+
     def forward(self, frames: Tensor) -> Tensor:
         """(batch, steps, 2): x and y in pixels."""
         return self.read(frames).place
@@ -138,6 +142,13 @@ class Channels(nn.Module):
         """What all channels say, and what they say together."""
         height, width = frames.shape[-2:]
         return fused(self.logits(frames), width, height, self.fusion)
+
+    def read_at(self, frames: Tensor, steps: Tensor) -> Reading:
+        """The same at some steps only."""
+        whole = self.read(frames)
+        return Reading(
+            whole.place[:, steps], whole.places[:, :, steps], whole.weights[..., steps], whole.evidence[..., steps]
+        )
 
     def logits(self, frames: Tensor) -> Tensor:
         """(batch, channels, steps, rows, columns): the logarithm of each channel's heat map, up to a constant."""
@@ -186,6 +197,10 @@ class ScaleChannels(Channels):
         """(channels,): those of the integrators behind layer `number`, in steps."""
         return self.mus if self.log_factors is None else self.mus * self.log_factors[number].double().exp()
 
+    def learnt(self) -> tuple[float, ...]:
+        layers = () if self.log_factors is None else range(len(self.log_factors))
+        return tuple(self.time_constants(number)[len(self) // 2].item() for number in layers)
+
     def logits(self, frames: Tensor) -> Tensor:
         x = _as_features(frames, self.weights[0])
         last = len(self.weights) - 1
@@ -204,16 +219,29 @@ class TraceChannels(Channels):
 
     def read(self, frames: Tensor, channels: Sequence[int] | None = None, steps: Tensor | None = None) -> Reading:
         """What these channels say at these steps, and what they say together."""
-        channels = range(len(self)) if channels is None else channels
-        steps = torch.arange(frames.shape[1], device=frames.device) if steps is None else steps
+        channels, steps = self._asked(frames, channels, steps)
         height, width = frames.shape[-2:]
+        heat, evidence = _normalised(self.logits(frames, channels, steps))
+        places = self.in_frame(place_of(heat, width, height), channels, steps, (width, height))
+        return _weighted(places, evidence, self.fusion)
+
+    def read_at(self, frames: Tensor, steps: Tensor) -> Reading:
+        return self.read(frames, steps=steps)
+
+    def logits(self, frames: Tensor, channels: Sequence[int] | None = None, steps: Tensor | None = None) -> Tensor:
+        """(batch, channels, steps, rows, columns), each channel's in its own view."""
+        channels, steps = self._asked(frames, channels, steps)
         x = self.traces(_as_features(frames, self.weights[0])[:, 0], channels, steps)
         last = len(self.weights) - 1
         for number in range(last):
             x = F.relu(self.convolved(x, number, pooled=number == 0) + self.biases[number].to(x.dtype))
-        heat, evidence = _normalised(_summed(self, x, last))
-        places = self.in_frame(place_of(heat, width, height), channels, steps, (width, height))
-        return _weighted(places, evidence, self.fusion)
+        return _summed(self, x, last)
+
+    def _asked(
+        self, frames: Tensor, channels: Sequence[int] | None, steps: Tensor | None
+    ) -> tuple[Sequence[int], Tensor]:
+        channels = range(len(self)) if channels is None else channels
+        return channels, torch.arange(frames.shape[1], device=frames.device) if steps is None else steps
 
     def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
         """(batch, channels, steps, rows, columns, features) on the grid of the first layer.
@@ -291,7 +319,7 @@ class VelocityChannels(TraceChannels):
 
 
 def moving_trace(x: Tensor, mu: float, velocity: tuple[float, float]) -> Tensor:
-    """v ← α · (v moved by `velocity`, to whole pixels) + x, over axis 1 of x (batch, steps, rows, columns, features)."""
+    """v ← α · (v moved by `velocity`, to whole pixels) + x; x has (batch, steps, rows, columns, features)."""
     alpha = float(torch.exp(torch.tensor(-1.0 / mu, dtype=torch.float64)))
     way = _whole(torch.arange(x.shape[1])[:, None] * torch.tensor(velocity, dtype=torch.float64))
     state, states = torch.zeros_like(x[:, 0]), []
@@ -323,7 +351,9 @@ class PoseChannels(TraceChannels):
     ):
         super().__init__(layers, fusion, seed)
         if not poses or not all(0 < factor <= MOST_SCALE and abs(angle) < float("inf") for factor, angle in poses):
-            raise GerdError(f"poses {poses}: allowed are pairs of a factor, up to {MOST_SCALE}, and degrees, one or more")
+            raise GerdError(
+                f"poses {poses}: allowed are pairs of a factor, up to {MOST_SCALE}, and degrees, one or more"
+            )
         factors, angles = torch.tensor(poses, dtype=torch.float64).T
         sine, cosine = angles.deg2rad().sin() * factors, angles.deg2rad().cos() * factors
         maps = torch.stack([torch.stack([cosine, -sine], -1), torch.stack([sine, cosine], -1)], -2)

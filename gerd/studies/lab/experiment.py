@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gerd.config.config import Config
@@ -15,7 +15,7 @@ from gerd.measures.measure import chance_error
 from gerd.measures.statistics import Summary
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, Sweep, SweepResult
-from gerd.studies.lab.training import Data, Loss, errors, recordings, rounded, train
+from gerd.studies.lab.training import Data, Loss, errors, joined, load_weights, recordings, rounded, train
 from gerd.studies.models import Channels
 
 
@@ -25,20 +25,16 @@ class Network:
 
     build: Callable[[int], Channels]  # from a seed
     loss: Loss
-    config: Config  # the stimuli of its training
+    stimuli: Sequence[Config]  # of its training, in which each has an equal part
+    rounds: int = 1  # how many times as many epochs as the study's size says
 
 
 class Experiment:
-    """Networks on the stimuli `config`: the first recordings are for training, the next for validation, then for tests.
+    """Networks on the stimuli `config`: the first recordings are for training, the next for all of the tests."""
 
-    `held_out` is the number of recordings for validation, and for the test at the amount of the training; without it
-    there is no validation, and every test has as many recordings as the study's size says.
-    """
-
-    def __init__(self, folder: StudyFolder, config: Config, sweeps: Sequence[Sweep], held_out: int = 0):
+    def __init__(self, folder: StudyFolder, config: Config, sweeps: Sequence[Sweep]):
         self.folder, self.order, self.size = folder, folder.order, folder.order.size
-        self.config, self.sweeps, self.held_out = config, sweeps, held_out
-        self.first_test = self.size.training + held_out
+        self.config, self.sweeps = config, sweeps
         self._data: dict[str, Data] = {}  # of the last config that was trained with
 
     def run(self, networks: Mapping[str, Network]) -> Results:
@@ -57,13 +53,12 @@ class Experiment:
 
     def chance(self) -> Summary:
         """The errors of always saying the mean place, in the test at the amount of the training."""
-        return chance_error(self.config, self.first_test, self.held_out or self.size.tests, self.size.first_step)
+        return chance_error(self.config, self.size.training, self.size.tests, self.size.first_step)
 
     def trained(self, kind: Network, model: str, seed: int) -> Channels:
-        """A network whose training is finished, from the folder."""
+        """A network whose training is finished, with its weights from the folder."""
         network = kind.build(seed)
-        data = self._training(kind.config)
-        train(network, data, kind.loss, self.order, seed, self.folder.weights(_file_name(model, seed)), model)
+        load_weights(network, self.folder.weights(_file_name(model, seed)), self.order.device)
         return network
 
     def _kept(self, kind: Network, model: str, seed: int, title: str) -> Run:
@@ -71,29 +66,30 @@ class Experiment:
         return self.folder.kept(_file_name(model, seed), Run, make)
 
     def _trained_and_tested(self, kind: Network, model: str, seed: int, title: str) -> Run:
-        data, network, training = self._training(kind.config), kind.build(seed), self.size.training
-        weights = self.folder.weights(_file_name(model, seed))
-        losses, seconds = train(network, data[:training], kind.loss, self.order, seed, weights, title)
-        validation = ()
-        if self.held_out:
-            validated = errors(network, data[training:], self.size.first_step).fused
-            self.order.say(f"{title}: {validated.mean():.2f} px on the validation part")
-            validation = rounded(validated)
+        network, weights = kind.build(seed), self.folder.weights(_file_name(model, seed))
+        order = replace(self.order, size=replace(self.size, epochs=self.size.epochs * kind.rounds))
+        losses, seconds = train(network, self._training(kind.stimuli), kind.loss, order, seed, weights, title)
+        self.order.say(f"{title}: testing")
         tests = tuple(self._tested(network, each) for each in self.sweeps)
-        return Run(model, seed, losses, seconds, tests, validation, rounded(network.learnt()))
+        return Run(model, seed, losses, seconds, tests, rounded(network.learnt()))
 
-    def _training(self, config: Config) -> Data:
-        """The recordings for training and validation; those of one config are on the device at a time."""
-        if config.digest not in self._data:
+    def _training(self, stimuli: Sequence[Config]) -> Data:
+        """The recordings for training; those of one kind of network are on the device at a time."""
+        key = " ".join(config.digest for config in stimuli)
+        if key not in self._data:
             self._data.clear()
-            self._data[config.digest] = recordings(config, 0, self.first_test, self.order.device)
-        return self._data[config.digest]
+            borders = [self.size.training * k // len(stimuli) for k in range(len(stimuli) + 1)]
+            parts = [
+                recordings(config, first, end - first, self.order.device)
+                for config, first, end in zip(stimuli, borders, borders[1:], strict=False)
+            ]
+            self._data[key] = joined(parts)
+        return self._data[key]
 
     def _tested(self, network: Channels, sweep: Sweep) -> SweepResult:
         measured = []
         for amount in sweep.amounts:
-            count = self.held_out if self.held_out and amount == sweep.trained else self.size.tests
-            data, first_step = self.test_data(sweep, amount, count)
+            data, first_step = self.test_data(sweep, amount, self.size.tests)
             measured.append(errors(network, data, first_step))
         return SweepResult(
             sweep.name,
@@ -109,7 +105,7 @@ class Experiment:
         first_step = self.size.first_step
         first_step = sweep.first_step(first_step, amount) if sweep.first_step else first_step
         g = sweep.transformation(amount)
-        return recordings(config, self.first_test, count, self.order.device, g), first_step
+        return recordings(config, self.size.training, count, self.order.device, g), first_step
 
 
 def _file_name(model: str, seed: int) -> str:

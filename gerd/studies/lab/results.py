@@ -3,7 +3,7 @@
     {"settings": {"study", "seed", "size": {…}, "config", "own": {…}},
      "made": {"date", "command", "device", "seconds", "versions": {…}},
      "chance": {"count", "mean", "sd", "median", "quartiles", "interval"},
-     "runs": [{"model", "seed", "losses", "seconds", "validation", "learnt",
+     "runs": [{"model", "seed", "losses", "seconds", "learnt",
                "tests": [{"sweep", "amounts": […], "errors": [[…], …], …}, …]}, …],
      "examples": [{"amount", "heat", "rows", "columns", "places", "truth", "shares"}, …]}
 
@@ -68,7 +68,6 @@ class Run:
     losses: Numbers  # the mean of each epoch
     seconds: float
     tests: tuple[SweepResult, ...]
-    validation: Numbers = ()  # errors on recordings that are neither of the training nor of the tests
     learnt: Numbers = ()  # the middle time constant of each layer, where it is learnt
 
     def test(self, sweep: Sweep) -> SweepResult:

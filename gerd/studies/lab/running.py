@@ -22,7 +22,7 @@ from gerd.studies.lab.folder import read_results
 from gerd.studies.lab.results import Results
 from gerd.studies.lab.training import Deadline, Order
 
-STUDIES = ("timescale", "sparse", "covariance", "noise", "symmetry")
+STUDIES = ("timescale", "covariance", "noise", "symmetry")
 
 
 def compute_study(

@@ -30,6 +30,7 @@ from gerd.studies.models import Channels, Layers, TraceChannels
 NOTHING = Transformation("nothing", 0.0)
 SIMULATED_AT_ONCE = 125  # recordings
 TESTED_AT_ONCE = 7500  # heat maps
+INSTANTS = 40  # of a recording, at which a test looks
 CLIP = 1.0  # the largest norm of a gradient
 BETA = 0.1  # of SmoothL1, in units of half the frame
 Say = Callable[[str], None]
@@ -49,6 +50,7 @@ class Size:
     first_step: int = 20  # losses and errors count from here on: before, the integrators are filling
     models: tuple[str, ...] = ()  # which of the study's networks; none named: all
     rate: float = 2e-3  # of learning, at its highest
+    conclusive: bool = True  # whether the numbers mean anything
 
 
 FULL = Layers()
@@ -111,8 +113,13 @@ def recordings(config: Config, first: int, count: int, device: str, g: Transform
     for begin in range(first, first + count, SIMULATED_AT_ONCE):
         scenes = g(draw(config, range(begin, min(begin + SIMULATED_AT_ONCE, first + count))))
         places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, 0, :, 0, :2]
-        parts.append((backends.frames(scenes, device), torch.from_numpy(places).float().to(device)))
-    return Data(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        parts.append(Data(backends.frames(scenes, device), torch.from_numpy(places).float().to(device)))
+    return joined(parts)
+
+
+def joined(parts: Sequence[Data]) -> Data:
+    """Recordings of the same size, one after another."""
+    return Data(torch.cat([part.frames for part in parts]), torch.cat([part.places for part in parts]))
 
 
 Loss = Callable[[Any, Data, int, torch.Generator], Tensor]  # of a network, a batch, its first step that counts, draws
@@ -193,15 +200,21 @@ def _resumed(network: Channels, optimiser: Any, schedule: Any, file: Path, devic
     """The losses and the seconds of the epochs that `file` has, whose state the other arguments take."""
     if not file.exists():
         return [], 0.0
-    try:
-        state: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
-    except Exception as error:  # whatever PyTorch raises for a file that is not its own
-        raise GerdError(f"{file}: cannot be read; delete it to train anew: {str(error).splitlines()[0]}") from None
-    network.load_state_dict(state["network"])
+    state = load_weights(network, file, device)
     if "optimiser" in state:
         optimiser.load_state_dict(state["optimiser"])
         schedule.load_state_dict(state["schedule"])
     return state["losses"], state["seconds"]
+
+
+def load_weights(network: Channels, file: Path, device: Any) -> dict[str, Any]:
+    """Put the weights of a file that `train` has written into a network, on a device; all that the file has."""
+    try:
+        state: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
+    except Exception as error:  # whatever PyTorch raises for a file that is not its own
+        raise GerdError(f"{file}: cannot be read; delete it to train anew: {str(error).splitlines()[0]}") from None
+    network.to(device).load_state_dict(state["network"])
+    return state
 
 
 def rounded(values: Any, digits: int = 4) -> Any:
@@ -226,16 +239,20 @@ class Errors:
 
 @torch.no_grad()
 def errors(network: Channels, data: Data, first_step: int) -> Errors:
-    """How far off the network is in each recording."""
+    """How far off the network is in each recording, at up to INSTANTS steps, evenly spaced from `first_step` on."""
     network.to(data.frames.device)
+    total = data.frames.shape[1]
+    steps = (
+        torch.linspace(first_step, total - 1, min(INSTANTS, total - first_step)).round().long().to(data.frames.device)
+    )
     parts = []
-    at_once = max(1, TESTED_AT_ONCE // (len(network) * data.frames.shape[1]))
+    at_once = max(1, TESTED_AT_ONCE // (len(network) * total))
     for rows in torch.arange(len(data), device=data.frames.device).split(at_once):
         batch = data[rows]
-        reading = network.read(batch.frames)
-        truth = batch.places[:, first_step:]
-        fused = (reading.place[:, first_step:] - truth).norm(dim=-1).mean(-1)
-        channels = (reading.places[:, :, first_step:] - truth[:, None]).norm(dim=-1).mean(-1)
-        parts.append((fused, channels.T, reading.weights[..., first_step:].mean(-1).T))
+        reading = network.read_at(batch.frames, steps)
+        truth = batch.places[:, steps]
+        fused = (reading.place - truth).norm(dim=-1).mean(-1)
+        channels = (reading.places - truth[:, None]).norm(dim=-1).mean(-1)
+        parts.append((fused, channels.T, reading.weights.mean(-1).T))
     fused, channels, weights = (torch.cat(part, dim=-1).double().cpu().numpy() for part in zip(*parts, strict=True))
     return Errors(fused, channels, weights)
