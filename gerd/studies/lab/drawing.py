@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gerd.errors import GerdError
+from gerd.errors import GerdError, counted
 from gerd.measures.curves import Covariance, Curve, Number
 from gerd.measures.statistics import Summary, summary
 from gerd.pictures.colours import ACTORS
@@ -114,6 +114,7 @@ def assembled(results: Results, title: str, setting: str, conclusions: Sequence[
     lines = [
         f"# {title}\n",
         *([] if conclusive else [f"> **{SMOKE}**\n"]),
+        *([f"> **Not finished: {counted(results.missing, 'network')} missing.**\n"] if results.missing else []),
         setting,
         f"Made on {made.date} by `{made.command}` on {made.device}{training} ({versions}).\n",
         *(follows if conclusive else []),
@@ -169,10 +170,10 @@ def write_report(report: Callable[[Results, Path], str], results: Results, out: 
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with rc_context(STYLE):
+        with rc_context({**STYLE, "svg.fonttype": "none"}):  # letters as text: smaller, and a reader can select them
             text = report(results, folder)
         (folder / "report.md").write_text(text, "utf-8")
-        (folder / "report.html").write_text(as_html(text, folder), "utf-8")
+        (folder / "page.html").write_text(as_html(text, folder), "utf-8")
     except OSError as error:
         raise GerdError(f"{folder}: cannot be written: {error.strerror}") from None
     return folder / "report.md"

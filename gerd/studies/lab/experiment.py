@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +16,17 @@ from gerd.measures.measure import chance_error
 from gerd.measures.statistics import Summary
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, Sweep, SweepResult
-from gerd.studies.lab.training import Data, Loss, errors, joined, load_weights, recordings, rounded, train
+from gerd.studies.lab.training import (
+    Data,
+    Loss,
+    OutOfTimeError,
+    errors,
+    joined,
+    load_weights,
+    recordings,
+    rounded,
+    train,
+)
 from gerd.studies.models import Channels
 
 
@@ -42,14 +53,21 @@ class Experiment:
         return self.folder.finish(self.chance(), self.runs(networks))
 
     def runs(self, networks: Mapping[str, Network]) -> list[Run]:
-        """All of them, in their order. What another process works on comes last, when that one may have finished."""
+        """All of them, in their order; without those for which there is no time.
+
+        What another process works on comes last, when that one may have finished.
+        """
         seeds = range(self.order.seed, self.order.seed + self.size.seeds)
         names = [(model, seed) for model in networks for seed in seeds]
+        found: dict[tuple[str, int], Run] = {}
         for must in (False, True):
             for number, (model, seed) in enumerate(names, 1):
                 if must or self.folder.is_free(_file_name(model, seed)):
-                    self._kept(networks[model], model, seed, f"[{number}/{len(names)}] {model}, seed {seed}")
-        return [self._kept(networks[model], model, seed, "") for model, seed in names]
+                    title = f"[{number}/{len(names)}] {model}, seed {seed}"
+                    with suppress(OutOfTimeError):
+                        found[model, seed] = self._kept(networks[model], model, seed, title)
+        self.folder.missing += len(names) - len(found)
+        return [found[name] for name in names if name in found]
 
     def chance(self) -> Summary:
         """The errors of always saying the mean place, in the test at the amount of the training."""
@@ -66,6 +84,7 @@ class Experiment:
         return self.folder.kept(_file_name(model, seed), Run, make)
 
     def _trained_and_tested(self, kind: Network, model: str, seed: int, title: str) -> Run:
+        self.order.deadline.check()
         network, weights = kind.build(seed), self.folder.weights(_file_name(model, seed))
         order = replace(self.order, size=replace(self.size, epochs=self.size.epochs * kind.rounds))
         losses, seconds = train(network, self._training(kind.stimuli), kind.loss, order, seed, weights, title)

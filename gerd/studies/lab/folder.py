@@ -4,7 +4,7 @@ settings.json     what the numbers depend on; a folder goes on only with the sam
 config.yaml       the stimuli
 runs/             for each trained network its weights (.pt) and its errors (.json)
 results.json      every number, once all is computed, as `results` describes it
-report.md, report.html, *.png, *.svg, *.gif, *.csv     drawn from results.json
+report.md, page.html, *.png, *.svg, *.gif, *.csv     drawn from results.json
 
 Several processes may compute in one folder: each takes the runs that no other one has.
 """
@@ -26,11 +26,11 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 
 from gerd.config.config import Config
-from gerd.errors import GerdError, shorten
+from gerd.errors import GerdError, counted, shorten
 from gerd.measures.statistics import Summary
 from gerd.storage.whole import write_whole
 from gerd.studies.lab.results import Example, Made, Results, Run, Settings
-from gerd.studies.lab.training import Order
+from gerd.studies.lab.training import Order, OutOfTimeError
 from gerd.version import __version__
 
 Kept = TypeVar("Kept")
@@ -41,6 +41,7 @@ class StudyFolder:
 
     def __init__(self, path: Path | str, study: str, order: Order, config: Config, **own: Any):
         self.path, self.order, self._anything_new = Path(path), order, False
+        self.missing = 0  # networks for which there was no time
         self.settings = Settings(study, order.seed, order.size, config.digest, own)
         file = self.path / "settings.json"
         if file.exists():
@@ -93,9 +94,12 @@ class StudyFolder:
             yield
 
     def finish(self, chance: Summary, runs: Sequence[Run], examples: Sequence[Example] = ()) -> Results:
-        """The results, which are written if anything is new, with what made them."""
+        """The results, which are written if anything is new, with what made them.
+
+        If the time was over before all networks were trained, they are those of the others.
+        """
         file, device = self.path / "results.json", self.order.device
-        if file.exists() and not self._anything_new:
+        if file.exists() and not self._anything_new and read_results(self.path).missing == self.missing:
             return read_results(self.path)
         made = Made(
             date=time.strftime("%Y-%m-%d"),
@@ -109,7 +113,12 @@ class StudyFolder:
                 "python": platform.python_version(),
             },
         )
-        _write(Results(self.settings, made, chance, tuple(runs), tuple(examples)), file)
+        _write(Results(self.settings, made, chance, tuple(runs), tuple(examples), self.missing), file)
+        if self.missing:
+            raise OutOfTimeError(
+                f"the time is over before {counted(self.missing, 'network')}; the same command continues, and --from "
+                f"{self.path} draws a report of the others"
+            )
         return read_results(self.path)
 
 

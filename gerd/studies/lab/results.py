@@ -122,6 +122,7 @@ class Results:
     chance: Summary  # the errors of always saying the mean place
     runs: tuple[Run, ...]
     examples: tuple[Example, ...] = ()
+    missing: int = 0  # networks for which there was no time
 
     @property
     def models(self) -> list[str]:
@@ -134,8 +135,9 @@ class Results:
             raise GerdError(f"the results have no network {model!r}; allowed: {', '.join(self.models) or 'none'}")
         return runs
 
-    def curve(self, model: str, sweep: Sweep) -> Curve:
-        """The errors of a model, (seeds, recordings) at each amount."""
-        tests = [run.test(sweep) for run in self.of(model)]
+    def curve(self, model: str, sweep: Sweep, beside: str | None = None) -> Curve:
+        """The errors of a model, (seeds, recordings) at each amount; of the seeds that the model `beside` has, too."""
+        seeds = {run.seed for run in self.of(beside or model)}
+        tests = [run.test(sweep) for run in self.of(model) if run.seed in seeds]
         pooled = tuple(np.array(errors) for errors in zip(*(test.errors for test in tests), strict=True))
         return Curve(tests[0].amounts, pooled, sweep.trained, self.chance)

@@ -60,7 +60,8 @@ def invariances(results: Results, model: str, kept: float, sweep: Sweep) -> list
 
 def versus(results: Results, reference: str, model: str, kept: float, sweep: Sweep) -> list[Comparison]:
     """How much smaller the errors of `model` are than those of `reference`, at each scale."""
-    return compared(results.curve(named(reference, kept), sweep), results.curve(named(model, kept), sweep))
+    theirs, ours = named(reference, kept), named(model, kept)
+    return compared(results.curve(theirs, sweep, beside=ours), results.curve(ours, sweep, beside=theirs))
 
 
 def large(comparisons: Sequence[Comparison]) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FRAME_MS = 120  # of the animation
+SEEN = 4.0  # events that are not older are shown, in own time
 CHANNEL, SHARED, READ = (
     "#cfe3f2",
     "#f6d9c3",
@@ -31,7 +32,7 @@ def networks(results: Results, out: Path) -> str:
     """Both networks, from events to a place."""
     layers = results.settings.size.layers
     figure = new_figure(7.5, 4.4)
-    paper, ours = figure.subplots(2, 1)
+    paper, ours = figure.subplots(2, 1, height_ratios=[2.0, 2.8])
     convolutions = [f"{k}×{k}\n→ {width}" for k, width in zip(layers.kernels, layers.widths[1:], strict=True)]
     steps = [("events\n2 polarities", SHARED)]
     for convolution in convolutions[:-1]:
@@ -48,11 +49,11 @@ def networks(results: Results, out: Path) -> str:
     steps += [("evidence\nlog Σ exp", READ), ("softmax\nover all\nchannels", READ), ("x, y", READ)]
     ends = f"from {TIME_BANK[0]:.2g} to {TIME_BANK[-1]:.0f}"
     title = f"The invariant network: {len(TIME_BANK)} channels, μₖ = 5·2^(k/2) {ends}"
-    _chain(ours, steps, f"{title}; behind the trace no layer knows of time")
+    _chain(ours, steps, f"{title}; behind the trace no layer knows of time", legend=True)
     return save(figure, out, "networks")
 
 
-def _chain(ax: Axes, steps: list[tuple[str, str]], title: str) -> None:
+def _chain(ax: Axes, steps: list[tuple[str, str]], title: str, legend: bool = False) -> None:
     """Boxes from left to right; what each channel has for itself is drawn as a stack."""
     from matplotlib.patches import FancyBboxPatch
 
@@ -67,11 +68,13 @@ def _chain(ax: Axes, steps: list[tuple[str, str]], title: str) -> None:
         if number:
             arrow = {"arrowstyle": "-|>", "lw": 0.8, "color": "0.3", "shrinkA": 0, "shrinkB": 0}
             ax.annotate("", (left - 0.03, 0.75), (left - gap + 0.05, 0.75), arrowprops=arrow)
-    ax.set(xlim=(-0.15, len(steps) * (width + gap)), ylim=(-0.9, 2.0))
+    ax.set(xlim=(-0.15, len(steps) * (width + gap)), ylim=(-0.9 if legend else -0.1, 1.9))
     ax.set_title(title, fontsize=7.5, loc="left")
     ax.set_axis_off()
-    words = {CHANNEL: "one for each channel", SHARED: "the same for all channels", READ: "how the answer is read"}
-    for number, (colour, text) in enumerate(words.items()):
+    if not legend:
+        return
+    meanings = {CHANNEL: "one for each channel", SHARED: "the same for all channels", READ: "how the answer is read"}
+    for number, (colour, text) in enumerate(meanings.items()):
         ax.add_patch(FancyBboxPatch((4.4 * number, -0.75), 0.35, 0.3, "round,pad=0.02", fc=colour, ec="0.35", lw=0.6))
         ax.text(4.4 * number + 0.55, -0.6, text, fontsize=6, va="center")
 
@@ -82,7 +85,7 @@ def animation(results: Results, out: Path) -> str:
     from PIL import Image
 
     figure = new_figure(6.6, 3.3)
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     axes: Any = figure.subplots(2, len(results.examples), height_ratios=[3, 1])
     panels = [_Panel(results, example, *axes[:, k]) for k, example in enumerate(results.examples)]
     pictures = []
@@ -91,7 +94,7 @@ def animation(results: Results, out: Path) -> str:
             panel.show(time)
         canvas.draw()
         pictures.append(
-            Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]).quantize(48, dither=Image.Dither.NONE)
+            Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]).quantize(96, dither=Image.Dither.NONE)
         )
     pictures[0].save(out / "animation.gif", save_all=True, append_images=pictures[1:], duration=FRAME_MS, loop=0)
     return "![animation](animation.gif)\n"
@@ -104,7 +107,7 @@ class _Panel:
         size, scale = results.settings.size, example.amount
         config = own_time(stimuli(size.side, results.settings.seed), scale)
         self.example, self.above = example, above
-        self.events = recordings(config, size.training, 1, "cpu").frames[0].numpy()
+        self.events: Any = recordings(config, size.training, 1, "cpu").frames[0].numpy()
         self.heat = [
             np.frombuffer(b64decode(step), np.uint8).reshape(example.rows, example.columns) for step in example.heat
         ]
@@ -131,12 +134,13 @@ class _Panel:
         example = self.example
         step = min(len(example.places) - 1, math.floor(time / example.amount + 0.5))
         colours = np.full((*self.events.shape[-2:], 3), shade(BACKDROP))
+        seen = self.events[max(0, step - round(SEEN / example.amount) + 1) : step + 1].any(0)
         for polarity, colour in ((0, OFF), (1, ON)):
-            colours[self.events[step, polarity]] = shade(colour)
-        heat = self.heat[step] / 255
+            colours[seen[polarity]] = shade(colour)
+        heat = np.sqrt(self.heat[step] / 255)  # so that faint parts are seen, too
         self.picture.set_data(colours)
         self.map.set_data(heat)
-        self.map.set_alpha(np.clip(heat * 0.8, 0, 0.8))
+        self.map.set_alpha(0.85 * heat)
         self.truth.set_data([example.truth[step][0]], [example.truth[step][1]])
         self.said.set_data([example.places[step][0]], [example.places[step][1]])
         self.above.set_title(f"s = {example.amount:g}, step {step} of {len(example.places)}", fontsize=8)

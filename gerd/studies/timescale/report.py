@@ -42,9 +42,9 @@ def report(results: Results, out: Path) -> str:
         findings.conclusions(results),
         *(_bars(results) if results.settings.size.conclusive else []),
         "## At work\n",
-        "The first test recording at three speeds, in own time: events, the fused heat map (green), where the "
-        "square is and where the invariant network says it is; below, the share of each channel. The matched one, μ "
-        "nearest to 5/s, is orange.\n",
+        "The first test recording at three speeds, in own time: the latest events, the fused heat map (green), "
+        "where the square is and where the invariant network says it is; below, the share of each channel. The "
+        "matched one, μ nearest to 5/s, is orange.\n",
         pictures.animation(results, out),
         "## The networks\n",
         pictures.networks(results, out),
@@ -98,7 +98,7 @@ def _seeds(results: Results) -> str:
 def _bars(results: Results) -> list[str]:
     rows = [[bar.claim, bar.found, "yes" if bar.held else "**no**"] for bar in findings.bars(results)]
     return [
-        "## What has to hold\n",
+        "\n## What has to hold\n",
         f"Of the invariant network, with {KEPT[0]:.0%} of the events, in every seed:\n",
         drawing.table(["claim", "in each seed", "holds"], rows),
     ]

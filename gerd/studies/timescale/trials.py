@@ -129,9 +129,11 @@ def compute(out: Path | str, order: Order) -> Results:
     for kept, experiment in experiments.items():
         kinds = {named(model, kept): network(model, size, experiment.config) for model in MODELS}
         runs += experiment.runs({name: kind for name, kind in kinds.items() if name in size.models})
-    first = experiments[KEPT[0]]
-    kind = network(INVARIANT, size, first.config)
-    examples = [folder.kept(f"example-{s:g}", Example, partial(_example, first, kind, s)) for s in EXAMPLES]
+    first, example_of = experiments[KEPT[0]], named(INVARIANT, KEPT[0])
+    examples = []
+    if any(run.model == example_of for run in runs):
+        kind = network(INVARIANT, size, first.config)
+        examples = [folder.kept(f"example-{s:g}", Example, partial(_example, first, kind, s)) for s in EXAMPLES]
     return folder.finish(first.chance(), runs, examples)
 
 
