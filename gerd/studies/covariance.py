@@ -1,9 +1,10 @@
 """Do banks of channels make a network indifferent to boosts, to spatial scale and to rotation?
 
 The idea of the invariant network of the time scale study, for three other groups. A square moves slowly in the
-training, upright and of about one size. In the test the whole scene moves along x, by up to three pixels per step more; or it is
-half to twice as large; or it is turned. Each channel of a bank sees the scene in its own way (along a velocity, scaled,
-turned) and abstains where that does not fit. One channel that sees the scene as it is serves as the baseline.
+training, upright and of about one size. In the test the whole scene moves along x, by up to three pixels per step
+more; or it is half to twice as large; or it is turned. Each channel of a bank sees the scene in its own way (along a
+velocity, scaled, turned) and abstains where that does not fit. One channel that sees the scene as it is serves as the
+baseline.
 """
 
 from __future__ import annotations

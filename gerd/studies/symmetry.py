@@ -45,6 +45,7 @@ SIZES = {
         side=32, training=16, tests=4, epochs=2, batch=8, seeds=1, layers=TINY, conclusive=False, first_step=16
     ),
 }
+TAKES = {"full": "a minute on an NVIDIA H200", "quick": "3 minutes on two CPU cores", "smoke": "half a minute"}
 
 
 def stimuli(side: int, seed: int = 0) -> Config:
