@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.errors import GerdError
-from gerd.measures.statistics import Summary, bootstrap, interval, medians, resampled, summary
+from gerd.measures.statistics import Summary, interval, medians, resampled, summary
 
 Array = NDArray[np.float64]
 Number = tuple[float, tuple[float, float]]  # with its interval
@@ -144,10 +144,11 @@ class Covariance:
         """(channels, amounts, 2) each: the intervals of `medians` and of `weights`."""
 
         def of(tables: tuple[Array, ...], statistic: Any) -> Array:
-            def ends(row: Array) -> tuple[float, float]:
-                return bootstrap(lambda rows: statistic(row[rows], axis=-1), len(row))
+            def ends(table: Array) -> list[tuple[float, float]]:
+                drawn = resampled(lambda rows: statistic(table[:, rows], axis=-1), table.shape[1])
+                return [interval(channel) for channel in drawn]
 
-            return np.array([[ends(row) for row in column] for column in zip(*tables, strict=True)])
+            return np.array([ends(table) for table in tables]).swapaxes(0, 1)
 
         return of(self.errors, np.median), of(self.shares, np.mean)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gerd.config.config import Config
 from gerd.config.load import parse
@@ -153,6 +154,11 @@ def compute(out: Path | str, order: Order) -> Results:
     return folder.finish(everywhere.chance(), runs)
 
 
+def finished(results: Results) -> list[Bank]:
+    """The banks that were trained, if the baseline was, too."""
+    return [bank for bank in BANKS if {bank.name, BASELINE} <= {*results.models}]
+
+
 def matrix_of(run: Run, bank: Bank) -> Covariance:
     """Channels against amounts in one training."""
     test = run.test(bank.sweep)
@@ -169,7 +175,7 @@ def comparisons(results: Results, bank: Bank) -> list[Comparison]:
 def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     lines = []
-    for bank in BANKS:
+    for bank in finished(results):
         found = [curve.invariance() for curve in each_seed(results.curve(bank.name, bank.sweep))]
         alone = [curve.invariance() for curve in each_seed(results.curve(BASELINE, bank.sweep))]
         verdicts = [each.verdict(BOUND) for each in found]
@@ -192,7 +198,7 @@ def conclusions(results: Results) -> list[str]:
 def report(results: Results, out: Path) -> str:
     """Figures and tables into `out`; the text of the report."""
     rows, cells = [], []
-    for bank in BANKS:
+    for bank in finished(results):
         for name in (bank.name, BASELINE):
             curves = each_seed(results.curve(name, bank.sweep))
             rows += [{"group": bank.sweep.name, **row} for row in drawing.rows_of(results.of(name), curves, "amount")]
@@ -214,14 +220,14 @@ def report(results: Results, out: Path) -> str:
         conclusions(results),
         "\n## Errors\n",
         _curves(results, out),
-        *(part for bank in BANKS for part in _table(results, bank)),
+        *(part for bank in finished(results) for part in _table(results, bank)),
         f"{drawing.OVER_SEEDS} Differences and d are positive where the bank is better. "
         f"Chance: {drawing.chance(results).lower()}.\n",
         "## Which channel is right, and which is used\n",
         "Of the first seed: errors of each channel alone, and its share. A frame marks the channel nearest to the "
         "amount; bold is the smallest error or the largest share. Every cell of every seed, with intervals, is in "
         "channels.csv.\n",
-        *(_matrix(results, bank, out) for bank in BANKS),
+        *(_matrix(results, bank, out) for bank in finished(results)),
         "## Where it stops being exact, and why\n",
         LIMITS,
     )
@@ -243,8 +249,9 @@ LIMITS = """\
 
 
 def _curves(results: Results, out: Path) -> str:
-    figure = drawing.new_figure(7.5, 2.8)
-    for ax, bank in zip(figure.subplots(1, len(BANKS), sharey=True), BANKS, strict=True):
+    figure, banks = drawing.new_figure(7.5, 2.8), finished(results)
+    axes: Any = figure.subplots(1, len(banks), sharey=True, squeeze=False)
+    for ax, bank in zip(axes[0], banks, strict=True):
         curves = {name: results.curve(name, bank.sweep) for name in (bank.name, BASELINE)}
         drawing.draw_curves(ax, curves, xlabel=f"{bank.sweep.name} {bank.unit}")
     return drawing.save(figure, out, "covariance")

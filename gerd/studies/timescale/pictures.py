@@ -86,7 +86,7 @@ def animation(results: Results, out: Path) -> str:
 
     figure = new_figure(6.6, 3.3)
     canvas: Any = FigureCanvasAgg(figure)
-    axes: Any = figure.subplots(2, len(results.examples), height_ratios=[3, 1])
+    axes: Any = figure.subplots(2, len(results.examples), squeeze=False, height_ratios=[3, 1])
     panels = [_Panel(results, example, *axes[:, k]) for k, example in enumerate(results.examples)]
     pictures = []
     for time in range(0, STEPS, 2):
