@@ -348,7 +348,7 @@ def test_errors_of_the_channels_of_any_network() -> None:
     def read(frames: Tensor) -> Any:
         place = torch.tensor([20.0, 24.0]).expand(len(frames), 8, 2)
         shares = torch.tensor([0.25, 0.75])[None, :, None].expand(len(frames), 2, 8)
-        return Reading(place, torch.stack([place, place + torch.tensor([0.0, 3.0])], dim=1), shares)
+        return Reading(place, torch.stack([place, place + torch.tensor([0.0, 3.0])], dim=1), shares, shares.log())
 
     errors, shares = measure.channel_errors(read, still, translation(0), count=3)
     np.testing.assert_array_equal(errors, [[0] * 3, [3] * 3])
