@@ -63,9 +63,17 @@ class Integrator(Model):
         "subtract", description="after an event: take the threshold off, or start again at 0"
     )
     initial: Initial = Field(
-        "uniform", description="state at the start: uniform within ±0.9 thresholds, or a number of thresholds"
+        "usual",
+        description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; usual, "
+        "which is uniform in step timing and stationary in exact timing; or a number of thresholds",
     )
-    warmup: int = Field(5, strict=True, ge=0, le=100_000, description="steps run before step 0, not recorded")
+    warmup: int = Field(
+        5,
+        strict=True,
+        ge=0,
+        le=100_000,
+        description="steps run before step 0, not recorded; in exact timing units of the motion's own time",
+    )
 
 
 class Noise(Model):
@@ -85,6 +93,10 @@ class Config(Model):
     step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
     time_scale: float = Field(
         1.0, strict=True, gt=0, le=1000, allow_inf_nan=False, description="the same motion, this many times as fast"
+    )
+    timing: Literal["step", "exact"] = Field(
+        "step",
+        description="step: a pixel fires at most once per step; exact: whenever it passes its threshold, to the microsecond",
     )
     upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
     integrator: Integrator = Integrator()
@@ -111,6 +123,18 @@ class Config(Model):
         """Of a member of a sweep the config that describes the sweep, of any other the config itself."""
         return self._origin.family or self
 
+    @property
+    def ticks(self) -> int:
+        """How many different times a step's events can have."""
+        return self.step_us if self.timing == "exact" else 1
+
+    @property
+    def initial(self) -> float | str:
+        """The state of integrators at the start: uniform, stationary or a number of thresholds."""
+        if self.integrator.initial != "usual":
+            return self.integrator.initial
+        return "stationary" if self.timing == "exact" else "uniform"
+
     def trusted(self, folder: str | None) -> Config:
         """The same config, whose functions may be imported from `folder`; None: they may not run."""
         result = self.model_copy()
@@ -131,6 +155,14 @@ class Config(Model):
                 problems += start_outside(move.start, ranges, "inside the frame", (*path, "start"))
         if problems:
             raise faults(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _times_fit(self) -> Config:
+        """Keys of events have 63 bits, one of them for the background flag while they are sorted."""
+        most = 2**62 // (2 * self.sensor.width * self.sensor.height * self.ticks)
+        if self.steps > most:
+            raise fault(f"allowed with exact timing of {self.step_us} µs on this sensor: up to {most}", "steps")
         return self
 
     @model_validator(mode="after")
@@ -239,8 +271,15 @@ class Config(Model):
 
 
 def digest_of(resolved: dict[str, Any]) -> str:
-    """sha256 over a resolved config; the order of the swept paths counts, because it numbers the members."""
+    """sha256 over a resolved config; the order of the swept paths counts, because it numbers the members.
+
+    What did not exist from the beginning is left out where it changes nothing, so that old datasets keep their digest.
+    """
     ordered = {**resolved, "sweep": list(resolved["sweep"].items())}
+    if ordered.get("timing") == "step" and "timing" not in resolved["sweep"]:
+        del ordered["timing"]
+        if ordered["integrator"].get("initial") == "usual":
+            ordered["integrator"] = {**ordered["integrator"], "initial": "uniform"}
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
 
 

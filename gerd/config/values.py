@@ -72,7 +72,7 @@ def _form(value: Any) -> str | None:
     if isinstance(value, int | float):
         return tag("number")
     if isinstance(value, str):
-        return tag(value) if value in ("uniform", "centre") else None
+        return tag(value) if value in ("uniform", "centre", "usual", "stationary") else None
     if isinstance(value, list | tuple):
         return tag("pair")
     keys = list(
@@ -218,8 +218,13 @@ SizeStart = Annotated[
     forms(f"uniform (the natural range), [x, y], {_DRAWN}"),
 ]
 Initial = Annotated[
-    Union[Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1, le=1), Tag(tag("number"))], _Natural],
-    forms("uniform, or a number from -1 to 1"),
+    Union[
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1, le=1), Tag(tag("number"))],
+        Annotated[Literal["usual"], Tag(tag("usual"))],
+        _Natural,
+        Annotated[Literal["stationary"], Tag(tag("stationary"))],
+    ],
+    forms("usual, uniform, stationary, or a number from -1 to 1"),
 ]
 Velocity = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Boundary],

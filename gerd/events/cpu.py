@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import noise, rasterise
+from gerd.events import exact, noise, rasterise
 from gerd.events.shared import Events, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
@@ -37,7 +37,15 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
     kernels = _kernels()
     numbers = _numbers(scenes)
-    chunk = chunk or max(1, min(CHUNK, CHUNK_VALUES // numbers))
+    fitting = max(1, CHUNK_VALUES // numbers)
+    chunk = chunk or min(CHUNK, fitting)
+    if scenes.exact:
+        camera = _Camera(kernels)
+        for row in range(len(scenes)):
+            camera.begin(scenes, row)
+            for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
+                yield part._replace(row=row)
+        return
     first = -scenes.warmup - 1
     whole = max(-first, scenes.steps) <= chunk
     together = max(1, CHUNK_VALUES // (numbers * (scenes.steps - first))) if whole else 1
@@ -70,8 +78,10 @@ class _State:
         self._kernels, self._scenes, self._actor = kernels, scenes, borders.actor
         self._sensor = (width, height, f)
         self._pieces = kernels.Pieces(borders.first, borders.is_ellipse, borders.convex, slots, None)
-        largest = noise.largest_initial(scenes.threshold) if scenes.initial is None else 0
-        self._model = (scenes.threshold, scenes.reset_to_zero, scenes.initial or 0, largest)
+        largest = noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0
+        initial = 0 if isinstance(scenes.initial, str) else scenes.initial
+        stationary = scenes.initial == "stationary"
+        self._model = (scenes.threshold, scenes.reset_to_zero, initial, largest, stationary, len(scenes.outlines))
         shape, background = (noise.block_tables(p, width) for p in (scenes.shape_noise, scenes.background))
         dropped = noise.drop_bound(scenes.event_noise)
         self._noise = (shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0)
@@ -85,7 +95,8 @@ class _State:
         ]
         blocks = height * -(-width // kernels.TOGETHER)
         lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
-        self._pixels = kernels.Pixels(_blank(height, width), None, np.zeros(3, np.int64), *lists)
+        counted = (height, width) if scenes.exact and scenes.event_noise > 0 else (1, 1)
+        self._pixels = kernels.Pixels(_blank(height, width), None, np.zeros(3, np.int64), *lists, _blank(*counted))
         changes = kernels.Changes(
             _blank(height, width),
             np.zeros((height, -(-width // kernels.WORD_BITS)), np.uint64),
@@ -114,7 +125,8 @@ class _State:
         scenes = self._scenes
         pieces = self._pieces._replace(intensity=scenes.intensity[row][self._actor])
         source = (np.uint64(scenes.seed), scenes.indices[row])
-        self._scene = (self._sensor, tuple(pieces), self._model, self._noise, source)
+        model = (*self._model, int(scenes.dark[row]))
+        self._scene = (self._sensor, tuple(pieces), model, self._noise, source)
         seen = (scenes.height, scenes.width) if scenes.shape_noise > 0 else (1, 1)
         self._pixels = self._pixels._replace(activation=_blank(*seen))
         for frame in self._frames:
@@ -137,6 +149,57 @@ class _State:
             if done % 2:
                 self._frames.reverse()
         return (keys[0], background[0]) if len(keys) == 1 else (np.concatenate(keys), np.concatenate(background))
+
+    def run_instants(self, coefficients: Any, instants: exact.Instants, fresh: bool) -> NDArray[np.int64]:
+        """What fires between the instants of one recording, as `exact.packed`."""
+        own, steps = instants.own[0], instants.steps[0]
+        clock = (self._scenes.step_us, instants.us_per_unit)
+        parts, begin, done = [], 0, 0
+        while done < len(own):  # again where there are more events than the room holds
+            begin, resumed = max(done - 1, 0), done > 0
+            done, swaps, made = self._kernels.simulate_instants(
+                coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
+                *map(tuple, self._frames), tuple(self._pixels), *self._rooms,
+            )  # fmt: skip
+            done += begin
+            parts.append(self._room.keys[:made].copy())
+            if swaps % 2:
+                self._frames.reverse()
+        return np.concatenate(parts)
+
+    def run_noise(self, steps: range) -> NDArray[np.int64]:
+        """The background noise of some steps in exact timing, likewise."""
+        parts, step, (_, draws, _, room) = [], steps.start, self._rooms
+        while step < steps.stop:
+            step, made = self._kernels.simulate_noise(
+                step, steps.stop, self._scenes.step_us, self._scene, draws, room
+            )
+            parts.append(self._room.keys[:made].copy())
+        return np.concatenate(parts)
+
+
+class _Camera:
+    """Exact timing of one recording after the other, each as a batch of one."""
+
+    def __init__(self, kernels: Any):
+        self._kernels = kernels
+        self._state: _State | None = None
+
+    def begin(self, scenes: Scenes, row: int) -> None:
+        """Go on with another recording."""
+        self._batch, self._row, self._fresh = scenes, row, True
+
+    def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
+        borders = rasterise.borders(scenes, instants.own)
+        self._state = self._state or _State(self._kernels, self._batch, borders)
+        if self._fresh:
+            self._state.begin(self._row)
+        fresh, self._fresh = self._fresh, False
+        return [self._state.run_instants(borders.coefficients[0], instants, fresh)]
+
+    def background(self, scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
+        assert self._state is not None
+        return [self._state.run_noise(steps)]
 
 
 def _plain(group: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -181,7 +244,8 @@ def _loaded() -> Any:
         from gerd.events import cpu_kernels
 
         if writable:
-            cpu_kernels.simulate_steps.enable_caching()
+            for entry in (cpu_kernels.simulate_steps, cpu_kernels.simulate_instants, cpu_kernels.simulate_noise):
+                entry.enable_caching()
     finally:
         settings.CACHE_DIR = kept
     repeated = {
@@ -189,7 +253,7 @@ def _loaded() -> Any:
         "MULTIPLIER_B": philox.MULTIPLIERS[1],
         "KEY_STEP_A": philox.KEY_STEPS[0],
         "KEY_STEP_B": philox.KEY_STEPS[1],
-        **{name: getattr(philox, name) for name in ("ROUNDS", "INITIAL", "SHAPE", "EVENT", "BACKGROUND")},
+        **{name: getattr(philox, name) for name in ("ROUNDS", "INITIAL", "SHAPE", "EVENT", "BACKGROUND", "TIME")},
         **{name: getattr(noise, name) for name in ("BLOCK", "GROUP", "ROUND")},
     }
     for name, value in repeated.items():
@@ -200,7 +264,4 @@ def _loaded() -> Any:
 
 def _numbers(scenes: Scenes) -> int:
     """In the outlines of one recording at one step, and a few more, so that it is never 0."""
-    sides = 1
-    for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True):
-        sides += (len(rasterise.COPIES) if wraps else 1) * (1 if outline.is_circle else len(outline.segments))
-    return 5 * sides
+    return 5 * (rasterise.entry_count(scenes) + 1)

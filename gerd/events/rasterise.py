@@ -46,9 +46,13 @@ class Borders:
     actor: NDArray[np.int32]  # (pieces,); pieces lie from the farthest to the nearest
 
 
-def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None) -> Borders:
-    """The outlines of `scenes` at the given steps; with `device`, their coefficients as a PyTorch tensor there."""
-    entries = scenes.trajectory.entries(steps, device)  # of T, each (recordings, actors, steps)
+def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> Borders:
+    """The outlines of `scenes` at the given steps, or at times (recordings, times) of each recording.
+
+    With `device`, their coefficients are a PyTorch tensor there.
+    """
+    count = times.shape[-1]
+    entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)  # each (…, actors, times)
     xp: Any = np
     if device is not None:
         import torch as xp
@@ -60,18 +64,26 @@ def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None)
         for down, right in COPIES if scenes.wraps[actor] else ((0, 0),):
             placed = (a * f, b * f, (x + right * scenes.width) * f, c * f, d * f, (y + down * scenes.height) * f)
             part = _ellipse(xp, placed) if outline.is_circle else _sides(xp, placed, outline.segments)
-            parts.append(xp.broadcast_to(part, (len(scenes), len(steps), *part.shape[2:])))
+            parts.append(xp.broadcast_to(part, (len(scenes), count, *part.shape[2:])))
             sizes.append(part.shape[2])
             is_ellipse.append(outline.is_circle)
             convex.append(outline.is_convex)
             owner.append(actor)
-    nothing = xp.zeros((len(scenes), len(steps), 0, 5), dtype=xp.float64)
+    nothing = xp.zeros((len(scenes), count, 0, 5), dtype=xp.float64)
     return Borders(
         xp.concatenate(parts, 2) if parts else nothing,
         np.cumsum(sizes).astype(np.int32),
         np.array(is_ellipse, np.bool_),
         np.array(convex, np.bool_),
         np.array(owner, np.int32),
+    )
+
+
+def entry_count(scenes: Scenes) -> int:
+    """How many entries the outlines of a scene have."""
+    return sum(
+        (len(COPIES) if wraps else 1) * (1 if outline.is_circle else len(outline.segments))
+        for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True)
     )
 
 

@@ -140,6 +140,7 @@ class Trajectory:
     def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
         """The entries of T that `affine` gives, each (…, times), or (…, 1) where it rests: what a picture needs.
 
+        `times` are common to all motions, or have axes that broadcast against the leading ones, and one more.
         With `device` they are PyTorch tensors, with the same bits, and mostly worked out on the device.
         """
         t = np.asarray(times, np.float64) * self.rate
@@ -171,7 +172,7 @@ class Trajectory:
     def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
         """Parameter i at own times `t`."""
         resting = not (self.velocity[..., i].any() or any(motion._pushed(i) for _, motion in pieces))
-        paths = [motion._free(i, t[part])[0] for part, motion in pieces if not resting]
+        paths = [motion._free(i, t[..., part])[0] for part, motion in pieces if not resting]
         u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
         u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
         base = self.base[..., i, None]
@@ -183,18 +184,19 @@ class Trajectory:
 
     def _pieces(self, t: Array) -> Iterator[tuple[slice, Trajectory]]:
         """The motion with accelerations for own times `t`, part by part where that spans more than a window."""
-        if self.push is None or len(t) == 0:
+        if self.push is None or t.size == 0:
             yield slice(None), self
             return
-        whole, motion, begin = np.floor(t).astype(np.int64), self, 0
-        while begin < len(t):
-            rest = whole[begin:]
+        whole, motion, begin = np.floor(t).astype(np.int64).reshape(-1, t.shape[-1]), self, 0
+        while begin < t.shape[-1]:
+            rest = whole[:, begin:]
             low, high = int(rest.min()), int(rest.max()) + 1
             if high - low > self._window:
-                low, high = int(rest[0]), min(high, int(rest[0]) + self._window)
+                low = int(rest[:, 0].min())
+                high = min(high, max(low + self._window, int(rest[:, 0].max()) + 1))
             motion = motion._covering(low, high)
-            outside = np.flatnonzero((rest < low) | (rest >= high))
-            count = int(outside[0]) if len(outside) else len(rest)
+            outside = np.flatnonzero(((rest < low) | (rest >= high)).any(axis=0))
+            count = int(outside[0]) if len(outside) else rest.shape[1]
             yield slice(begin, begin + count), motion
             begin += count
 
@@ -265,8 +267,15 @@ class Trajectory:
             return u, np.broadcast_to(velocity, u.shape), np.zeros_like(u)
         k = np.floor(t).astype(np.int64)
         since, at = t - k, k - knots.first
-        push, speed, way = (part[..., i, :][..., at] for part in (knots.acceleration, knots.gained, knots.moved))
+        push, speed, way = (_taken(part[..., i, :], at) for part in (knots.acceleration, knots.gained, knots.moved))
         return u + (way + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
+
+
+def _taken(values: Array, at: NDArray[np.int64]) -> Array:
+    """values[…, at] for places `at` that are common to all motions, or have axes of their own."""
+    if at.ndim == 1:
+        return values[..., at]
+    return np.take_along_axis(values, np.broadcast_to(at, (*values.shape[:-1], at.shape[-1])), -1)
 
 
 def slowed(speed: Array, limit: Array) -> Array:

@@ -32,7 +32,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     motions = [motion(config, source, outlines[source.actor], relatives(config.family)) for source in sources]
     full = config.upsampling * config.upsampling * INTENSITY_ONE
     threshold = max(1, round(config.integrator.threshold * full))
-    initial = config.integrator.initial
+    initial = config.initial
     trajectory = Trajectory.joined(motions, len(rows), config.time_scale)
     return Scenes(
         seed=config.seed,
@@ -41,11 +41,12 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
         height=config.sensor.height,
         steps=config.steps,
         step_us=config.step_us,
+        exact=config.timing == "exact",
         warmup=config.integrator.warmup,
         upsampling=config.upsampling,
         threshold=threshold,
         reset_to_zero=config.integrator.reset == "zero",
-        initial=None if isinstance(initial, str) else round(initial * threshold),
+        initial=initial if isinstance(initial, str) else round(initial * threshold),
         background=config.noise.background,
         shape_noise=config.noise.shape,
         event_noise=config.noise.event,
