@@ -64,8 +64,8 @@ class Integrator(Model):
     )
     initial: Initial = Field(
         "usual",
-        description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; usual, "
-        "which is uniform in step timing and stationary in exact timing; or a number of thresholds",
+        description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; "
+        "usual, which is uniform in step timing and stationary in exact timing; or a number of thresholds",
     )
     warmup: int = Field(
         5,
@@ -96,7 +96,7 @@ class Config(Model):
     )
     timing: Literal["step", "exact"] = Field(
         "step",
-        description="step: a pixel fires at most once per step; exact: whenever it passes its threshold, to the microsecond",
+        description="step: a pixel fires at most once per step; exact: whenever it passes its threshold, at that time",
     )
     upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
     integrator: Integrator = Integrator()

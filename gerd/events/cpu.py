@@ -170,9 +170,10 @@ class _State:
     def run_noise(self, steps: range) -> NDArray[np.int64]:
         """The background noise of some steps in exact timing, likewise."""
         parts, step, (_, draws, _, room) = [], steps.start, self._rooms
+        sensor, _, _, noise, source = self._scene
         while step < steps.stop:
             step, made = self._kernels.simulate_noise(
-                step, steps.stop, self._scenes.step_us, self._scene, draws, room
+                step, steps.stop, self._scenes.step_us, sensor, noise, source, draws, room
             )
             parts.append(self._room.keys[:made].copy())
         return np.concatenate(parts)
@@ -197,7 +198,7 @@ class _Camera:
         fresh, self._fresh = self._fresh, False
         return [self._state.run_instants(borders.coefficients[0], instants, fresh)]
 
-    def background(self, scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
+    def background(self, _scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
         assert self._state is not None
         return [self._state.run_noise(steps)]
 

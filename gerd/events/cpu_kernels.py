@@ -1,10 +1,10 @@
 """The compiled part of the `cpu` backend: one recording, step by step, at a cost that follows what changes.
 
-The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk. It finds the crossings of every
-sub-row, compares them with those of the step before, and adds up the difference in the pixels between old and new
-crossings. No other pixel is looked at, except those that still hold more than a threshold from an earlier step. That
-changes no bit: counts are integers, whose sum does not depend on its order, and an integrator whose count stays as it
-is, within the threshold, does not fire. Exact timing walks likewise from instant to instant.
+The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk. It finds the crossings of
+every sub-row, compares them with those of the step before, and adds up the difference in the pixels between old and
+new crossings. No other pixel is looked at, except those that still hold more than a threshold from an earlier step.
+That changes no bit: counts are integers, whose sum does not depend on its order, and an integrator whose count stays
+as it is, within the threshold, does not fire. Exact timing walks likewise from instant to instant.
 
 Compiled by `cpu.py`. What an edit of another file could change comes in as an argument, or is checked there,
 because numba's cache looks at one file only.
@@ -1007,14 +1007,13 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
 
 
 @njit(**OPTIONS)
-def simulate_noise(step, stop, step_us, scene, draws, room):
+def simulate_noise(step, stop, step_us, sensor, noise, source, draws, room):
     """Background noise of exact timing from `step` up to `stop`, while there is room: the next step, the events."""
-    sensor, pieces, model, noise, source = scene
     sensor, noise, source, draws, room = Sensor(*sensor), Noise(*noise), Source(*source), Draws(*draws), Room(*room)
     area, made = sensor.height * sensor.width, 0
-    groups = (sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK)
+    groups = sensor.height * ((sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK))
     while step < stop and made + area <= len(room.keys):
-        for i in range(scattered(source, step, BACKGROUND, noise.background, sensor, ZERO, sensor.height * groups, draws)):
+        for i in range(scattered(source, step, BACKGROUND, noise.background, sensor, ZERO, groups, draws)):
             pixel, p = draws.picked[i] // 2 - step * area, draws.picked[i] % 2
             word = words(source.seed, pixel, step, source.index, TIME)[0]
             tick = step * step_us + np.int64((word * np.uint64(step_us)) >> SHIFT)

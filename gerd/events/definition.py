@@ -153,7 +153,9 @@ class _Camera:
     """Exact timing: the integrators of a batch, and how many events each pixel has fired."""
 
     def __init__(self, device: str):
-        self._device, self._state, self._fired = device, None, None
+        self._device = device
+        self._state: Any = None
+        self._fired: Any = None
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[np.ndarray]:
         """What the integrators fire between the instants, as `exact.packed`."""
@@ -194,8 +196,7 @@ class _Camera:
         row, at, y, x = picked.nonzero(as_tuple=True)
         step, index = at + steps.start, torch.from_numpy(scenes.indices).to(self._device)[row]
         word = words(scenes.seed, y * scenes.width + x, step, index, philox.TIME)[0]
-        us = (step - 1) * scenes.step_us + 1 + (word * scenes.step_us >> 32)
-        codec = Keys(scenes.height, scenes.width, scenes.ticks)
+        us, codec = exact.noise_us(word, step, scenes.step_us), Keys(scenes.height, scenes.width, scenes.ticks)
         events = exact.packed(codec, us, y, x, polarity[row, at, y, x].long(), 1)
         return [events[row == i].cpu().numpy() for i in range(len(scenes))]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,11 +44,11 @@ class Instants:
 class Camera(Protocol):
     """What a backend does: it carries the state of the pixels from call to call."""
 
-    def passages(self, scenes: Scenes, instants: Instants) -> list[NDArray[np.int64]]:
+    def passages(self, scenes: Scenes, instants: Instants, /) -> list[NDArray[np.int64]]:
         """For each recording what its integrators fire, in any order, as `packed`."""
         ...
 
-    def background(self, scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
+    def background(self, scenes: Scenes, steps: range, /) -> list[NDArray[np.int64]]:
         """For each recording the background noise of some steps, likewise."""
         ...
 
@@ -56,6 +56,11 @@ class Camera(Protocol):
 def packed(codec: Keys, us: Any, y: Any, x: Any, p: Any, background: Any) -> Any:
     """Events at times in whole microseconds as one number each: the key, and the background flag as its last bit."""
     return codec.encoded(us + (codec.ticks - 1), y, x, p) * 2 + background
+
+
+def noise_us(word: Any, step: Any, step_us: int) -> Any:
+    """The time of background noise at a step, in microseconds."""
+    return (step - 1) * step_us + 1 + (word * step_us >> 32)
 
 
 def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Events]:
@@ -68,7 +73,8 @@ def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Event
         parts = [[events] for events in held]
         # One unit more than is needed: rounding may bring an event that is just beyond the last step into it.
         target = max(reached, math.floor(scenes.trajectory.rate * (steps.stop - 1)) + 1)
-        for own, moments in slabs(own, scenes.trajectory.rate, reached, target, most):
+        for resumed, moments in slabs(own, scenes.trajectory.rate, reached, target, most):
+            own = resumed
             for part, events in zip(parts, camera.passages(own, moments), strict=True):
                 part.append(events)
         reached = target

@@ -75,3 +75,12 @@ def polarities(keys: Any) -> Any:
 def in_both_polarities(keys: NDArray[Any]) -> bool:
     """Whether some pixel has an ON and an OFF event in the same step."""
     return bool((np.diff(keys >> 1) == 0).any())
+
+
+def add_events(frames: NDArray[Any], places: NDArray[np.int64]) -> None:
+    """Count events at `places` of flat frames: boolean ones say whether there is one, others stop at 255."""
+    if frames.dtype == np.bool_:
+        frames[places] = True
+    else:
+        places, counts = np.unique(places, return_counts=True)
+        frames[places] = np.minimum(counts, 255)

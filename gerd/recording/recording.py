@@ -2,8 +2,9 @@
 
 A config, an index, keys of events and the parameters of the actors in; views of them out.
 
-Events are sorted by (step, y, x, p) and held as the keys of `events.keys`. Frames are
-(steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON. Ground truth is per step and actor, float64,
+Events are sorted by (time, y, x, p) and held as the keys of `events.keys`. Frames are
+(steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON; in exact timing step i has the events after the
+time of step i - 1, up to its own. Ground truth is per step and actor, float64,
 lengths in pixels, angles in radians, derivatives per step.
 """
 
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import without_motion
-from gerd.errors import counted
-from gerd.events.keys import Keys, polarities
+from gerd.errors import GerdError, counted, shorten
+from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry import trajectory
 from gerd.recording import derived
 from gerd.scene.draw import draw
@@ -121,7 +122,7 @@ class Recording:
     @property
     def codec(self) -> Keys:
         """What the keys mean."""
-        return Keys(self.height, self.width)
+        return Keys(self.height, self.width, self.config.ticks)
 
     @property
     def coordinates(self) -> NDArray[np.int64]:
@@ -138,9 +139,10 @@ class Recording:
     @property
     def events(self) -> NDArray[Any]:
         """Structured array with the fields x, y, t (microseconds of the whole recording) and p (ON), sorted by t."""
-        step, y, x, p = self.coordinates.T
+        _, y, x, p = self.coordinates.T
         result = np.empty(len(self), EVENT_DTYPE)
-        result["x"], result["y"], result["t"], result["p"] = x, y, (step + self.first) * self.step_us, p
+        result["x"], result["y"], result["p"] = x, y, p
+        result["t"] = self.codec.times(self.keys, self.step_us, self.first)
         return result
 
     def window(self, start: int = 0, stop: int | None = None) -> Recording:
@@ -162,28 +164,53 @@ class Recording:
         """Where each event is in the flattened frames."""
         return self.codec.places(self.keys)
 
-    def frames(self, start: int = 0, stop: int | None = None) -> torch.Tensor:
-        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice."""
+    def frames(
+        self, start: int = 0, stop: int | None = None, *, counts: bool = False, bin_us: int | None = None
+    ) -> torch.Tensor:
+        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice.
+
+        With `counts`, how many events there are, as uint8, 255 standing for any more. With `bin_us`, a frame for every
+        so many microseconds instead of every step, from the beginning of the first step on.
+        """
         import torch
 
         part = self.window(start, stop)
-        result = np.zeros((part.steps, 2, self.height, self.width), np.bool_)
-        result.reshape(-1)[part.places] = True
+        frames, places = part.steps, part.places
+        if bin_us is not None:
+            frames, places = part._binned(bin_us)
+        result: NDArray[Any] = np.zeros((frames, 2, self.height, self.width), np.uint8 if counts else np.bool_)
+        add_events(result.reshape(-1), places)
         return torch.from_numpy(result)
 
+    def _binned(self, bin_us: int) -> tuple[int, NDArray[np.int64]]:
+        """How many bins of so many microseconds there are, and where each event is in flattened frames of them."""
+        if isinstance(bin_us, bool) or not isinstance(bin_us, int | np.integer) or bin_us < 1:
+            raise GerdError(f"bin_us {shorten(bin_us)}: allowed is a whole number of microseconds, 1 or more")
+        _, y, x, p = self.codec.decoded(self.keys)
+        elapsed = self.codec.times(self.keys, self.step_us) + (self.step_us - 1)
+        places = (((elapsed // bin_us) * 2 + p) * self.height + y) * self.width + x
+        return -(-self.steps * self.step_us // bin_us), places
+
     def sparse(self) -> torch.Tensor:
-        """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event."""
+        """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event (or several at once)."""
         import torch
 
         shape = (self.steps, 2, self.height, self.width)
-        indices = torch.from_numpy(np.stack(np.unravel_index(np.sort(self.places), shape)))
-        values = torch.ones(len(self), dtype=torch.bool)
+        places = np.unique(self.places)
+        indices = torch.from_numpy(np.stack(np.unravel_index(places, shape)))
+        values = torch.ones(len(places), dtype=torch.bool)
         return torch.sparse_coo_tensor(indices, values, shape, check_invariants=False, is_coalesced=True)
 
     @cached_property
     def digest(self) -> str:
-        """sha256 over the events as rows of four little-endian int32 (step, y, x, p)."""
-        return hashlib.sha256(self._coordinates(np.dtype("<i4")).data).hexdigest()
+        """sha256 over the events as rows of four little-endian int32 (step, y, x, p).
+
+        In exact timing over rows of four little-endian int64 (t, y, x, p), with t in microseconds since the first step.
+        """
+        rows = self._coordinates(np.dtype("<i4" if self.config.timing == "step" else "<i8"))
+        if self.config.timing == "exact":
+            rows[:, 0] = self.codec.times(self.keys, self.step_us)
+        return hashlib.sha256(rows.data).hexdigest()
 
     @cached_property
     def T(self) -> Array:

@@ -64,7 +64,8 @@ def gather(spec: ItemSpec, windows: Sequence[Window], pad: bool = False, travels
     check_shapes(shapes)
     size = math.prod(shapes[0])
     places = np.concatenate([part.places + i * size for i, part in enumerate(parts)])
-    frames = _Frames(places, (len(parts), *shapes[0]), replace(spec, label=None))
+    repeated = any(part.config.timing == "exact" for part in parts)
+    frames = _Frames(places, (len(parts), *shapes[0]), repeated, replace(spec, label=None))
     return frames if travels else frames.dense(), labels
 
 
@@ -74,13 +75,14 @@ class _Frames:
 
     places: NDArray[np.int64]
     shape: tuple[int, ...]
+    repeated: bool
     spec: ItemSpec
 
     def dense(self) -> Tensor:
-        return self.spec.frames_at(self.places, self.shape)
+        return self.spec.frames_at(self.places, self.shape, self.repeated)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ItemSpec.frames_at, (self.spec, self.places, self.shape)
+        return ItemSpec.frames_at, (self.spec, self.places, self.shape, self.repeated)
 
 
 def check_shapes(shapes: Iterable[Sequence[int]]) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.errors import GerdError, shorten
+from gerd.events.keys import add_events
 from gerd.recording.recording import Recording
 from gerd.training.memory import zeros
 
@@ -57,9 +58,11 @@ class ItemOptions(TypedDict, total=False):
 
     The first two are parameters of their own, which need no name; the others are given by name.
 
-    item: "frames": boolean (steps, 2, height, width). "counts": the same as uint8. "sparse": the frames as a sparse COO
-        tensor. "events": an array with the fields x, y, t, p, with t in microseconds from the window's beginning, and p
-        1 for ON and 0 for OFF, as int8. Or a function of the recording that is the window. Default "frames".
+    item: "frames": boolean (steps, 2, height, width). "counts": how many events there are, as uint8 (255: or more); in
+        step timing that is 0 or 1 for each step. "sparse": the frames as a sparse COO tensor. "events": an array with
+        the fields x, y, t, p, with t in microseconds from the time of the window's first step (in exact timing the
+        events of that step come before it), and p 1 for ON and 0 for OFF, as int8. Or a function of the recording that
+        is the window. Default "frames".
     label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
         "parameters_acceleration", "boxes", "visibility", "masks", "flow", "images", "sweep", "index"; a function of the
         recording that is the labelled part; a tuple or a mapping of these; None. Default "positions".
@@ -162,7 +165,7 @@ class ItemSpec:
         """The item alone."""
         part = self.part(recording, at, steps)
         if self.is_dense:
-            return self.frames_at(part.places, (part.steps, 2, part.height, part.width))
+            return self.frames_at(part.places, (part.steps, 2, part.height, part.width), part.config.timing == "exact")
         if callable(self.item):
             return self.item(part)
         if self.item == "sparse":
@@ -171,26 +174,36 @@ class ItemSpec:
         events["t"] -= part.first * part.step_us
         return events
 
-    def frames_at(self, places: NDArray[np.int64], shape: tuple[int, ...]) -> Tensor:
-        """Dense frames from the places of the events in them; `shape` is that of the boolean frames, (…, steps, …)."""
+    def frames_at(self, places: NDArray[np.int64], shape: tuple[int, ...], repeated: bool) -> Tensor:
+        """Dense frames from the places of the events in them; `shape` is that of the boolean frames, (…, steps, …).
+
+        `repeated` says that a place can have several events, as in exact timing.
+        """
         dtype = self.dtype or (torch.uint8 if self.item == "counts" else torch.bool)
         straight = self.sum == self.every == self.stack == 1 and dtype in _NUMPY  # spares a pass through the memory
-        frames = zeros(shape, _NUMPY[dtype] if straight else np.bool_)
-        frames.reshape(-1)[places] = 1
+        counted = repeated and self.item == "counts"
+        frames = zeros(shape, _NUMPY[dtype] if straight else np.uint8 if counted else np.bool_)
+        if counted:
+            add_events(frames.reshape(-1), places)
+        else:
+            frames.reshape(-1)[places] = 1
         return torch.from_numpy(frames) if straight else self.combined(torch.from_numpy(frames))
 
     def combined(self, frames: Tensor) -> Tensor:
-        """Boolean frames (…, steps, 2, height, width), summed, thinned out and stacked."""
+        """Frames (…, steps, 2, height, width), boolean or counts as uint8, summed, thinned out and stacked."""
         kept = (frames.shape[-4] - self.sum) // self.every + 1
         ends = kept * self.every
         result, *others = (frames[..., i : i + ends : self.every, :, :, :] for i in range(self.sum))
         if self.item == "counts":
-            result = result.to(torch.uint8 if self.sum < 256 else torch.int32)
+            small = self.sum < 256 if frames.dtype == torch.bool else self.sum == 1
+            result = result.to(torch.uint8 if small else torch.int32)
         for other in others:
             result = result.add_(other) if self.item == "counts" else result | other
         if self.stack > 1:
             count = kept - self.stack + 1
             result = torch.cat([result[..., i : i + count, :, :, :] for i in range(self.stack)], dim=-3)
+        if frames.dtype == torch.uint8 and self.sum < 256:
+            result = result.clamp_(max=255).to(torch.uint8)
         return result if self.dtype is None else result.to(self.dtype)
 
     def label_of(self, recording: Recording, at: int, steps: int) -> Any:
