@@ -86,7 +86,9 @@ def wider_configs(draw: Any) -> Config:
         seed=draw(st.integers(0, 2**64 - 1)),
         steps=draw(st.integers(1, 12)),
         upsampling=draw(st.sampled_from([1, 3, 8, 32])),
+        timing=draw(st.sampled_from(["step", "exact"])),
         integrator={
+            "initial": draw(st.sampled_from(["usual", "uniform", "stationary"])),
             "threshold": draw(st.sampled_from([0.05, 0.5, 1.3])),
             "reset": draw(st.sampled_from(["subtract", "zero"])),
             "warmup": draw(st.integers(0, 5)),
