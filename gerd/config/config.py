@@ -21,13 +21,15 @@ from pydantic_core import InitErrorDetails
 from gerd.config.actor import Actor, start_outside
 from gerd.config.base import Model, at, detail, details_of, fault, faults, plain, replaced
 from gerd.config.document import Document, dotted, dump_yaml
+from gerd.config.transform import Quicken, Transform
 from gerd.config.values import Initial, Probability, Speed, TimeScale
 from gerd.errors import ConfigError, shorten
 
 MOST_ACTORS = 64
+MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 NOT_SWEPT = ("seed", "sweep")  # members share their randomness
-LATER: dict[str, Any] = {}  # fields that older datasets do not have, with the values that change nothing
+LATER: dict[str, Any] = {"transform": []}  # fields that older datasets do not have, with the values that change nothing
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,9 @@ class Config(Model):
     upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
     integrator: Integrator = Integrator()
     noise: Noise = Noise()
+    transform: tuple[Transform, ...] = Field(
+        (), max_length=MOST_TRANSFORMS, description="what is done to the whole scene, in this order"
+    )
     actors: Annotated[tuple[Actor, ...], Field(max_length=MOST_ACTORS, description="from the farthest to the nearest")]
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         {}, description="path of a field: list of its values; several paths make a grid"
@@ -134,6 +139,15 @@ class Config(Model):
                 problems += start_outside(move.start, ranges, "inside the frame", (*path, "start"))
         if problems:
             raise faults(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _torus_stays(self) -> Config:
+        moving = any(not isinstance(part, Quicken) for part in self.transform)
+        wrapping = [i for i, actor in enumerate(self.actors) if actor.translation.border == "wrap"]
+        if moving and wrapping:
+            message = "a transformation would move the seams of the torus; allowed with transform: bounce, free"
+            raise faults([detail(message, ("actors", i, "translation", "border"), "wrap") for i in wrapping])
         return self
 
     @model_validator(mode="after")
@@ -225,8 +239,13 @@ class Config(Model):
 
     @property
     def rate(self) -> float:
-        """How many times as fast as in its own time the motion is shown."""
+        """How many times as fast as in its own time the motion is shown, before any transformation."""
         return self.time_scale.factor if isinstance(self.time_scale, TimeScale) else self.time_scale
+
+    @property
+    def fastest(self) -> float:
+        """The same with the transformations that change the speed."""
+        return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, Quicken))
 
     @property
     def in_steps(self) -> Config:
@@ -283,16 +302,17 @@ class Config(Model):
 
 
 def digest_of(resolved: dict[str, Any]) -> str:
-    """sha256 over a resolved config; the order of the swept paths counts, because it numbers the members.
-
-    What means the same has the same digest, and so does a config from before a field of `LATER` was there.
-    """
-    ordered = {**resolved, "sweep": list(resolved["sweep"].items())}
-    ordered = {key: value for key, value in ordered.items() if key not in LATER or value != LATER[key]}
+    """sha256 over a resolved config; the order of the swept paths counts, because it numbers the members."""
+    ordered = {**without_later(resolved), "sweep": list(resolved["sweep"].items())}
     scale = ordered["time_scale"]
     if isinstance(scale, dict) and scale["keep"] == "steps":
         ordered["time_scale"] = scale["factor"]
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
+
+
+def without_later(resolved: dict[str, Any]) -> dict[str, Any]:
+    """A resolved config without the fields that older datasets do not have, where these change nothing."""
+    return {key: value for key, value in resolved.items() if key not in LATER or value != LATER[key]}
 
 
 def _as_written(value: Any) -> Any:

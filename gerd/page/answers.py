@@ -187,9 +187,9 @@ def _check_size(config: Config) -> None:
     pixels = steps * config.sensor.width * config.sensor.height
     if pixels > MOST_PIXELS:
         raise _too_large(f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels", MOST_PIXELS, "pixels")
-    poses = math.ceil(steps * max(1.0, config.rate)) * len(config.actors)
+    poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.actors)
     if poses > MOST_POSES:
-        what = f"{len(config.actors)} actors in {steps} steps at time scale {config.rate:g}"
+        what = f"{len(config.actors)} actors in {steps} steps at time scale {config.fastest:g}"
         raise _too_large(what, MOST_POSES, "steps of motion")
 
 

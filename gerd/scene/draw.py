@@ -16,6 +16,7 @@ from gerd.geometry.trajectory import Trajectory
 from gerd.scene.motion import motion
 from gerd.scene.sampling import INTENSITY, Source
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.transformation import configured
 
 
 def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
@@ -35,7 +36,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     threshold = max(1, round(config.integrator.threshold * full))
     initial = config.integrator.initial
     trajectory = Trajectory.joined(motions, len(rows), config.rate)
-    return Scenes(
+    scenes = Scenes(
         seed=config.seed,
         indices=rows,
         width=config.sensor.width,
@@ -53,5 +54,8 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
         outlines=outlines,
         wraps=tuple(actor.translation.border == "wrap" for actor in config.actors),
         intensity=np.rint(np.clip(intensity, DIMMEST, BRIGHTEST) * INTENSITY_ONE).astype(np.int32),
-        trajectory=trajectory.resumed(-config.integrator.warmup - 1, config.steps - 1),
+        trajectory=trajectory,
     )
+    if config.transform:
+        scenes = configured(config)(scenes)
+    return scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))
