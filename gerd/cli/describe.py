@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gerd.config.config import Config
-from gerd.config.sweep import member, member_count
+from gerd.config.sweep import lengths, member, member_count
 from gerd.errors import counted
 from gerd.events.backends import run
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
@@ -99,14 +99,15 @@ def describe(path: str | Path) -> None:
     for swept, values in config.sweep.items():
         console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
     sensor, names = config.sensor, ", ".join(_shape_name(actor.shape) for actor in config.actors)
-    swept = " but for what is swept" if config.sweep else ""
-    console.print(f"frame       {sensor.width}×{sensor.height}, {config.steps} steps of {config.step_us} µs{swept}")
+    swept, of_members = " but for what is swept" if config.sweep else "", lengths(config)
+    steps = " to ".join(map(str, sorted({min(of_members), max(of_members)})))
+    console.print(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
     console.print(f"actors      {names or 'none'}")
     if manifest.complete:
-        lengths = np.concatenate([np.diff(data.shard(number).event_offsets) for number in range(data.shard_count)])
+        counts = np.concatenate([np.diff(data.shard(number).event_offsets) for number in range(data.shard_count)])
         size = sum(data.place.open(shard_name(number)).size for number in range(data.shard_count))
-        spread = f"per recording {lengths.min()} to {lengths.max()}, median {np.median(lengths):g}"
-        console.print(f"events      {lengths.sum()}; {spread}")
+        spread = f"per recording {counts.min()} to {counts.max()}, median {np.median(counts):g}"
+        console.print(f"events      {counts.sum()}; {spread}")
         console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
 
 

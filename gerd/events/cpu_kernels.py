@@ -906,7 +906,7 @@ def fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, ro
     for nth in range(number):
         missing = (nth + 1) * model.threshold - along
         tick = passage_us(begin, length, missing, abs(change), clock.us_per_unit) + (clock.step_us - 1)
-        if tick < 0:  # the warm-up
+        if tick < clock.step_us:  # before t = 0
             continue
         if bound > 0 and dropped(words(source.seed, pixel, pixels.fired[y, x] + nth, source.index, EVENT)[0], bound):
             continue

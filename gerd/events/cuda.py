@@ -7,7 +7,6 @@ in frames.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -66,13 +65,12 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     result = torch.zeros(shape, dtype=torch.uint8, device=device)
     _, source, _ = _randomness(scenes, device)
     background = _Background(scenes, result, range(scenes.steps), source) if scenes.background > 0 else None
-    camera, rate = _Camera(scenes, device), scenes.trajectory.rate
-    end = math.floor(rate * (scenes.steps - 1)) + 1
-    slabs = exact.slabs(scenes.in_own_time(), rate, -scenes.warmup - 1, end, _fit(scenes, device, None)[1])
-    for own, instants in slabs:
+    camera, most, end = _Camera(scenes, device), _fit(scenes, device, None)[1], exact.last_unit(scenes, scenes.steps)
+    for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
         camera.into_frames(own, instants, result, counts)
     if background is not None:
         background.scatter(1, counts)
+        result[:, 0] = 0
     return result if counts else result.view(torch.bool)
 
 
@@ -165,7 +163,7 @@ class _Camera:
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
         """What the integrators fire between the instants, as `exact.packed`."""
-        launch = self._prepared(scenes, instants, range(0))
+        launch = self._prepared(scenes, instants, 0)
         while True:
             out = torch.empty((len(scenes), self._room), dtype=torch.int64, device=self._device)
             filled = torch.zeros(len(scenes), dtype=torch.int32, device=self._device)
@@ -180,11 +178,11 @@ class _Camera:
 
     def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool) -> None:
         """Likewise, straight into frames of all steps."""
-        launch = self._prepared(scenes, instants, range(frames.shape[1]))
+        launch = self._prepared(scenes, instants, frames.shape[1])
         launch(frames, 0, self._model.dark, LISTED=False, COUNTED=counted)
         self._go_on()
 
-    def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: range) -> Callable[..., None]:
+    def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: int) -> Callable[..., None]:
         """Everything for a launch of the kernel but where events go."""
         from gerd.events import cuda_kernels
 
@@ -192,9 +190,7 @@ class _Camera:
         lengths = (np.diff(instants.own, axis=1) > 0).sum(axis=1) + 1
         tensors = (instants.own, instants.steps, lengths, np.array([instants.us_per_unit]))
         own, steps, counts, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
-        moments = cuda_kernels.Moments(
-            own, steps, counts, us_per_unit, scenes.step_us, recorded.start, len(recorded), int(self._fresh)
-        )
+        moments = cuda_kernels.Moments(own, steps, counts, us_per_unit, scenes.step_us, recorded, int(self._fresh))
         carried = cuda_kernels.Carried(*self._carried)
 
         def launch(out: Tensor, room: int, filled: Tensor, **options: bool) -> None:

@@ -39,8 +39,8 @@ Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that
 # largest: of an initial state that is uniform, or 0; dark: how many of the actors are darker than the background
 Model = namedtuple("Model", "threshold initial largest drop_below actors dark")
 # Of exact timing: own times and steps of the frames (recordings, frames), how many of them each recording has, a tensor
-# with the microseconds in a unit of own time, the length of a step, the first of the steps that are recorded, how many.
-Moments = namedtuple("Moments", "own steps lengths us_per_unit step_us first recorded fresh")
+# with the microseconds in a unit of own time, the length of a step, and how many are recorded.
+Moments = namedtuple("Moments", "own steps lengths us_per_unit step_us recorded fresh")
 # What exact timing carries from call to call, read and written apart so that a call can be repeated: integrators, and
 # the events that each pixel has fired.
 Carried = namedtuple("Carried", "state next_state fired next_fired")
@@ -458,8 +458,8 @@ def put_in_list(packed, kept, out, room, filled):
 @triton.jit
 def put_in_frames(tick, p, kept, out, moments, area, pixel, COUNTED: tl.constexpr):
     """Write events into a recording's frames of steps: 1, or COUNTED one more than there is, up to 255."""
-    step = tick // moments.step_us - moments.first
-    kept = kept & (step >= 0) & (step < moments.recorded)
+    step = tick // moments.step_us
+    kept = kept & (step < moments.recorded)
     at = out + (step * 2 + p) * area + pixel
     value = tl.full(tick.shape, 1, tl.uint8)
     if COUNTED:
@@ -529,7 +529,7 @@ def between(
                 while nth < most:
                     missing = (nth + 1) * model.threshold - along
                     tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
-                    kept = (nth < number) & (tick >= 0)
+                    kept = (nth < number) & (tick >= moments.step_us)  # after t = 0
                     if HAS_EVENT:
                         kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
                     if LISTED:

@@ -5,8 +5,9 @@ an outline moves by more than `STRIDE` from one instant to the next; between ins
 grid is a function of the path alone: neither the time scale nor the length of a step shows in it. So the events of a
 scene that runs s times as fast are the same, at times divided by s.
 
-All integrators start at own time -(warmup + 1), with the picture of that instant. An event at own time u has the time
-t = u / s in steps, in microseconds the next whole number at or above it. Step i holds the events with i - 1 < t <= i.
+All integrators start at own time -warmup, with the picture of that instant; what they fire is recorded from 0 on. An
+event at own time u has the time t = u / s in steps, in microseconds the next whole number at or above it. Step i holds
+the events with i - 1 < t <= i, so that step 0 has none.
 """
 
 from __future__ import annotations
@@ -67,25 +68,33 @@ def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Event
     """The events of a batch, `chunk` steps at a time, from instants of which at most about `most` are held."""
     codec = Keys(scenes.height, scenes.width, scenes.ticks)
     own = scenes.in_own_time()
-    reached = -scenes.warmup - 1
+    reached = -scenes.warmup
     held: list[Any] = [np.empty(0, np.int64)] * len(scenes)
     for steps in chunks(0, scenes.steps, chunk):
         parts = [[events] for events in held]
-        # One unit more than is needed: rounding may bring an event that is just beyond the last step into it.
-        target = max(reached, math.floor(scenes.trajectory.rate * (steps.stop - 1)) + 1)
+        target = max(reached, last_unit(scenes, steps.stop))
         for resumed, moments in slabs(own, scenes.trajectory.rate, reached, target, most):
             own = resumed
             for part, events in zip(parts, camera.passages(own, moments), strict=True):
                 part.append(events)
         reached = target
         if scenes.background > 0:
-            for part, events in zip(parts, camera.background(scenes, steps), strict=True):
+            for part, events in zip(parts, camera.background(scenes, steps), strict=True):  # at step 0, too
                 part.append(events)
         for row, part in enumerate(parts):
             events = np.sort(np.concatenate(part))
-            begin, end = np.searchsorted(events, np.array([steps.start, steps.stop]) * codec.per_step * 2)
+            begin, end = np.searchsorted(events, np.array([max(1, steps.start), steps.stop]) * codec.per_step * 2)
             held[row] = events[end:]
             yield Events(row, steps, events[begin:end] >> 1, (events[begin:end] & 1).astype(np.bool_))
+
+
+def last_unit(scenes: Scenes, stop: int) -> int:
+    """Up to which own time the events of the steps below `stop` come.
+
+    One unit more than there is, because rounding may bring an event that is just beyond the last step into it; but no
+    farther than the path is recorded.
+    """
+    return min(math.floor(scenes.trajectory.rate * (stop - 1)) + 1, scenes.path_end)
 
 
 def slabs(own: Scenes, rate: float, first: int, stop: int, most: int) -> Iterator[tuple[Scenes, Instants]]:

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.errors import GerdError
 from gerd.geometry.shapes import RADIUS
 from gerd.scene.scenes import Scenes
 
 Array = NDArray[np.float64]
 
 COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))  # of an actor on a torus, in frames
+ROUNDING = 1e-9  # by which a shape that just fits a torus may be larger
 TOP, BOTTOM, X_TOP, SLOPE = range(4)  # coefficients of a side: crosses rows with TOP <= y < BOTTOM
 CENTRE_Y, REACH, CENTRE_X, TILT, WIDTH = range(5)  # of an ellipse: crosses rows with (y - CENTRE_Y)² < REACH
 
@@ -61,6 +63,8 @@ def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> B
     for actor, outline in enumerate(scenes.outlines):
         a, b, x, c, d, y = (entry[:, actor, :, None] for entry in entries)
         f = scenes.upsampling
+        if scenes.wraps[actor]:
+            _check_fits(scenes, actor, (a, b, c, d), times)
         for down, right in COPIES if scenes.wraps[actor] else ((0, 0),):
             placed = (a * f, b * f, (x + right * scenes.width) * f, c * f, d * f, (y + down * scenes.height) * f)
             part = _ellipse(xp, placed) if outline.is_circle else _sides(xp, placed, outline.segments)
@@ -85,6 +89,25 @@ def entry_count(scenes: Scenes) -> int:
         (len(COPIES) if wraps else 1) * (1 if outline.is_circle else len(outline.segments))
         for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True)
     )
+
+
+def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDArray[Any]) -> None:
+    """A shape on a torus is drawn once in each of nine frames: an error if it is larger than one."""
+    a, b, c, d = (np.asarray(entry if isinstance(entry, np.ndarray) else entry.cpu())[..., 0] for entry in linear)
+    form = np.stack([np.stack(np.broadcast_arrays(*row), -1) for row in ((a, b), (c, d))], -2)  # (rows, steps, 2, 2)
+    frame, outline = np.array([scenes.width, scenes.height]), scenes.outlines[actor]
+    if (2 * outline.reach * np.sqrt((form * form).sum(axis=-1)) <= frame).all():
+        return  # however it is turned
+    for of_recording, time in zip(form, np.broadcast_to(times, (len(form), times.shape[-1])), strict=True):
+        low, high = outline.extent(of_recording)
+        size = np.maximum(high - low, np.maximum(-low, high))  # of one that lies beside its own centre: its reach
+        large = np.flatnonzero((size > frame * (1 + ROUNDING)).any(axis=-1))
+        if len(large):
+            (x, y), step = size[large[0]], time[large[0]]
+            raise GerdError(
+                f"actors.{actor}.translation.border: got 'wrap': the shape is {x:.4g}×{y:.4g} pixels at time {step:g}, "
+                f"larger than the torus of {scenes.width}×{scenes.height}; allowed: a smaller shape, bounce, free"
+            )
 
 
 def _sides(xp: Any, T: tuple[Any, ...], segments: Array) -> Any:

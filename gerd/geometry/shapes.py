@@ -80,6 +80,11 @@ class Outline:
             total += (bottom - top) * float((x[1::2] - x[::2]).sum())
         return total
 
+    @property
+    def reach(self) -> float:
+        """How far the outline goes from the origin."""
+        return RADIUS if self.is_circle else float(np.linalg.norm(np.concatenate(self.rings), axis=-1).max())
+
     def extent(self, linear: Array) -> tuple[Array, Array]:
         """Smallest and largest coordinates (…, 2) of the outline under the linear maps (…, 2, 2)."""
         if self.is_circle:

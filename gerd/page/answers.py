@@ -182,13 +182,14 @@ def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str
 
 def _check_size(config: Config) -> None:
     """An error for a config whose recording would keep the page waiting or fill the memory."""
+    config = config.in_steps
     steps = config.steps + config.integrator.warmup
     pixels = steps * config.sensor.width * config.sensor.height
     if pixels > MOST_PIXELS:
         raise _too_large(f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels", MOST_PIXELS, "pixels")
-    poses = math.ceil(steps * max(1.0, config.time_scale)) * len(config.actors)
+    poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.actors)
     if poses > MOST_POSES:
-        what = f"{len(config.actors)} actors in {steps} steps at time scale {config.time_scale:g}"
+        what = f"{len(config.actors)} actors in {steps} steps at time scale {config.fastest:g}"
         raise _too_large(what, MOST_POSES, "steps of motion")
 
 

@@ -114,7 +114,7 @@ def flow(recording: Recording, steps: Steps) -> NDArray[np.float32]:
     x, y = np.meshgrid(np.arange(recording.width) + 0.5, np.arange(recording.height) + 0.5)
     result = np.zeros((len(steps), 2, recording.height, recording.width), np.float32)
     for i, step in enumerate(steps):
-        for actor in range(recording.actors):
+        for actor in np.flatnonzero(masks[i].any(axis=(1, 2))).tolist():  # T of what is seen can be taken back
             generator = recording.T_velocity[step, actor] @ np.linalg.inv(recording.T[step, actor])
             right, down = _copy_shown(recording, step, actor) if recording.shown.wraps[actor] else (0, 0)
             along_x, along_y, drift = generator[:2, :, None, None].swapaxes(0, 1)

@@ -26,6 +26,7 @@ from gerd.geometry import trajectory
 from gerd.recording import derived
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.transformation import Transformation, configured
 from gerd.version import __version__
 
 if TYPE_CHECKING:
@@ -269,6 +270,11 @@ class Recording:
     def intensities(self) -> Array:
         """(actors,): the brightness of each actor; the background has 0."""
         return self.shown.intensity[0] / INTENSITY_ONE
+
+    @property
+    def transform(self) -> Transformation:
+        """What was done to the whole scene, by the config's `transform`; T and the rest are those after it."""
+        return configured(self.config)
 
     def boxes(self) -> Array:
         """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""

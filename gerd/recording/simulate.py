@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -82,7 +83,7 @@ def simulate_chunks(
     scenes = draw(config, [index])
     if endless:
         codec = Keys(scenes.height, scenes.width, scenes.ticks)
-        scenes = replace(scenes, steps=min(MOST_STEPS, LARGEST_KEY // codec.per_step))
+        scenes = replace(scenes, steps=min(MOST_STEPS, LARGEST_KEY // codec.per_step), path_end=sys.maxsize)
     return _windows(config, index, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
 
 

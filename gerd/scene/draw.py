@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from gerd.geometry.trajectory import Trajectory
 from gerd.scene.motion import motion
 from gerd.scene.sampling import INTENSITY, Source
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.transformation import configured
 
 
 def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
@@ -23,6 +25,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     for index in indices:
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
             raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
+    config = config.in_steps
     rows = np.asarray(indices, np.int64)
     sources = [Source(config.seed, rows, i) for i in range(len(config.actors))]
     outlines = tuple(shapes.outline(actor.rings) for actor in config.actors)
@@ -33,8 +36,8 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     full = config.upsampling * config.upsampling * INTENSITY_ONE
     threshold = max(1, round(config.integrator.threshold * full))
     initial = config.initial
-    trajectory = Trajectory.joined(motions, len(rows), config.time_scale)
-    return Scenes(
+    trajectory = Trajectory.joined(motions, len(rows), config.rate)
+    scenes = Scenes(
         seed=config.seed,
         indices=rows,
         width=config.sensor.width,
@@ -53,5 +56,9 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
         outlines=outlines,
         wraps=tuple(actor.translation.border == "wrap" for actor in config.actors),
         intensity=np.rint(np.clip(intensity, DIMMEST, BRIGHTEST) * INTENSITY_ONE).astype(np.int32),
-        trajectory=trajectory.resumed(-config.integrator.warmup - 1, config.steps - 1),
+        trajectory=trajectory,
+        path_end=sys.maxsize if config.origin.path is None else config.origin.path.steps - 1,
     )
+    if config.transform:
+        scenes = configured(config)(scenes)
+    return scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))

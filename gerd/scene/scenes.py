@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +38,7 @@ class Scenes:
     wraps: tuple[bool, ...]  # whether the actor is drawn on a torus
     intensity: NDArray[np.int32]  # (recordings, actors) in units of 1 / INTENSITY_ONE
     trajectory: Trajectory  # leading axes (recordings, actors)
+    path_end: int = sys.maxsize  # own time up to which exact timing records events
 
     def __len__(self) -> int:
         return len(self.indices)

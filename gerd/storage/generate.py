@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
-from gerd.config.sweep import member, member_count
+from gerd.config.sweep import lengths, member, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.events.backends import check_device
@@ -131,7 +131,7 @@ def _check(
         raise GerdError(f"engine {engine!r}: allowed are local and ray")
     if address is not None and engine != "ray":
         raise GerdError(f"address {address}: goes with the engine ray")
-    steps = max(config.sweep.get("steps", [config.steps]))
+    steps = max(lengths(config))
     actors = max(map(len, config.sweep.get("actors", [config.actors])))
     truth = SHARD_SIZE * steps * actors * BYTES_OF_TRUTH
     if truth > MOST_BYTES:

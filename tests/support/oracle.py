@@ -160,10 +160,10 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire in exact timing, as (microseconds, y, x, p), after event noise."""
     rate, own = scenes.trajectory.rate, replace(scenes, trajectory=replace(scenes.trajectory, rate=1.0))
     drop, threshold = int(Fraction(scenes.event_noise) * 2**32), scenes.threshold
-    begin = float(-scenes.warmup - 1)
+    begin = float(-scenes.warmup)
     previous = rendered(own, begin, math.ceil(begin / rate))
     state, fired = initial(scenes, previous), np.zeros((scenes.height, scenes.width), int)
-    for unit in range(-scenes.warmup - 1, math.ceil(rate * (scenes.steps - 1)) + 1):
+    for unit in range(-scenes.warmup, min(math.ceil(rate * (scenes.steps - 1)) + 1, scenes.path_end)):
         for part in range(count := parts(scenes, unit)):
             end = unit + (part + 1) / count
             current = rendered(own, end, math.ceil(end / rate))
@@ -185,9 +185,9 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
 def exact_events(scenes: Scenes) -> list[Event]:
     """The events of a batch of one in exact timing, sorted by (time, y, x, p)."""
     us, last = scenes.step_us, (scenes.steps - 1) * scenes.step_us
-    result = [(t, int(y), int(x), p, False) for t, y, x, p in passed(scenes) if -us < t <= last]
+    result = [(t, int(y), int(x), p, False) for t, y, x, p in passed(scenes) if 0 < t <= last]
     if scenes.background:
-        for step in range(scenes.steps):
+        for step in range(1, scenes.steps):
             for (y, x), p in scattered(scenes, step, scenes.background, BACKGROUND).items():
                 late = words(scenes, y * scenes.width + x, step, TIME)[0] * us >> 32
                 result.append(((step - 1) * us + 1 + late, y, x, p, True))

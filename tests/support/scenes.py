@@ -99,7 +99,7 @@ def moving_actors(draw: Any, width: int, height: int, steady: bool = False) -> A
     border = draw(st.sampled_from(["free", "bounce", "wrap"]))
     beyond = 1.2 if border == "free" else 0.0
     place = st.tuples(*(generic(-beyond * side, (1 + beyond) * side) for side in (width, height)))
-    side = min(width, height)
+    side = min(width, height) * (0.44 if border == "wrap" else 1.0)  # turned and sheared by 1 it still fits
     sizes = generic(0.15 * side, 0.9 * side)
     pushes = st.sampled_from([0.0, {"normal": [0.0, 0.3]}, {"profile": "sine", "amplitude": 0.4, "period": 3.7}])
     turning = generic(-1, 1) if steady else pushes

@@ -21,7 +21,7 @@ const USUAL = [
   [/shear\.velocity$/, () => [-0.1, 0.1]],
   [/acceleration$/, () => [-1, 1]],
   [/intensity$/, () => [-2, 2]],
-  [/time_scale$/, () => [0.1, 4]],
+  [/time_scale(\.factor)?$/, () => [0.1, 4]],
   [/threshold$/, () => [0.05, 2]],
 ];
 
