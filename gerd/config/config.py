@@ -31,9 +31,6 @@ MOST_MEMBERS = 100_000
 NOT_SWEPT = ("seed", "sweep")  # members share their randomness
 # Fields that older datasets do not have, with the values that change nothing.
 LATER: dict[str, Any] = {"transform": [], "timing": "step"}
-    "transform": [],
-    "timing": "step",
-}  # fields that older datasets do not have, with the values that change nothing
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,8 @@ class Frame:
         return Frame(back.linear, *moved)
 
     def moved(self, times: ArrayLike) -> Array:
-        """(times, 2): the part of G that does not depend on the place."""
-        t = np.asarray(times, np.float64)[:, None]
+        """(…, 2) for times (…): the part of G that does not depend on the place."""
+        t = np.asarray(times, np.float64)[..., None]
         return np.array(self.shift) + t * (np.array(self.velocity) + np.array(self.acceleration) * (t * 0.5))
 
     def G(self, times: ArrayLike) -> Array:
@@ -111,9 +111,12 @@ class Seen(Trajectory):
     def scaled(self, factor: float) -> Seen:
         return replace(self, rate=self.rate * factor, through=self.through.then(UNMOVED, factor))
 
+    def in_own_time(self) -> Seen:
+        return replace(self, rate=1.0, through=self.through.then(UNMOVED, 1.0 / self.rate))
+
     def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
         a, b, x, c, d, y = super().entries(times, device)
-        right, down = np.ascontiguousarray(self.through.moved(times).T)
+        right, down = np.ascontiguousarray(np.moveaxis(self.through.moved(times), -1, 0))
         if device is not None:
             import torch
 

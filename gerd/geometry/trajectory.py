@@ -107,6 +107,10 @@ class Trajectory:
         """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
         return replace(self, rate=self.rate * factor)
 
+    def in_own_time(self) -> Trajectory:
+        """The same path at its own speed."""
+        return replace(self, rate=1.0)
+
     def resumed(self, begin: float, end: float) -> Trajectory:
         """The same motion with its sums at `begin` (in steps), so that times up to `end` need no restart at 0."""
         low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1

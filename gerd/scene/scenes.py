@@ -55,7 +55,7 @@ class Scenes:
 
     def in_own_time(self) -> Scenes:
         """The same scenes, whose motion is asked for its own time instead of steps."""
-        return replace(self, trajectory=replace(self.trajectory, rate=1.0))
+        return replace(self, trajectory=self.trajectory.in_own_time())
 
     @property
     def ticks(self) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import comb
@@ -144,7 +143,7 @@ def parts(scenes: Scenes, unit: int) -> int:
     """Into how many parts exact timing cuts a unit of own time: outlines move a quarter of a pixel at most."""
     fastest = 0.0
     for moment in (unit, unit + 0.5, unit + 1):
-        velocities = derivatives(replace(scenes.trajectory, rate=1.0).parameters([moment]))[0][0, :, 0]
+        velocities = derivatives(scenes.trajectory.in_own_time().parameters([moment]))[0][0, :, 0]
         for outline, velocity in zip(scenes.outlines, velocities, strict=True):
             linear = velocity[:2, :2]
             if outline.rings:
@@ -158,7 +157,7 @@ def parts(scenes: Scenes, unit: int) -> int:
 
 def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire in exact timing, as (microseconds, y, x, p), after event noise."""
-    rate, own = scenes.trajectory.rate, replace(scenes, trajectory=replace(scenes.trajectory, rate=1.0))
+    rate, own = scenes.trajectory.rate, scenes.in_own_time()
     drop, threshold = int(Fraction(scenes.event_noise) * 2**32), scenes.threshold
     begin = float(-scenes.warmup)
     previous = rendered(own, begin, math.ceil(begin / rate))
