@@ -36,7 +36,7 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
     for begin in range(0, len(scenes), rows):
         batch = scenes[begin : begin + rows]
         if scenes.exact:
-            for events in exact.run(batch, _Camera(batch, device), chunk, fitting):
+            for events in exact.run(batch, _Camera(batch, device), chunk, _instants(batch, device, budget)):
                 yield events._replace(row=begin + events.row)
             continue
         for steps, frames in _chunks(batch, device, chunk, NOISE, SIGNAL):
@@ -65,7 +65,7 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     result = torch.zeros(shape, dtype=torch.uint8, device=device)
     _, source, _ = _randomness(scenes, device)
     background = _Background(scenes, result, range(scenes.steps), source) if scenes.background > 0 else None
-    camera, most, end = _Camera(scenes, device), _fit(scenes, device, None)[1], exact.last_unit(scenes, scenes.steps)
+    camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
     for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
         camera.into_frames(own, instants, result, counts)
     if background is not None:
@@ -76,13 +76,8 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
 
 def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     """How many recordings, and how many steps of them, are made at once."""
-    if budget is None:
-        budget = torch.cuda.mem_get_info(device)[0] // 2 if device.startswith("cuda") else 2**30
-    size = scenes.height * scenes.width
-    fine = _fine(scenes.upsampling)
-    per_step = 2 * size  # a byte per pixel and polarity
-    pieces = sum(len(rasterise.COPIES) if wraps else 1 for wraps in scenes.wraps)
-    per_step += 40 * rasterise.entry_count(scenes) + pieces * (16 + 8 * (scenes.height + ROWS) * fine)
+    budget, size = budget or _budget(device), scenes.height * scenes.width
+    per_step = 2 * size + _outline_bytes(scenes)  # a byte per pixel and polarity
     per_step += per_step // 2  # the events, which are few
     fixed = 4 * size  # the integrators
     steps = scenes.steps + scenes.warmup + 1
@@ -96,6 +91,23 @@ def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
             f"{scenes.width}×{scenes.height}: one step needs {needed} bytes of device memory, and {budget} are allowed"
         )
     return 1, fitting
+
+
+def _budget(device: str) -> int:
+    """Bytes of device memory that may be used."""
+    return int(torch.cuda.mem_get_info(device)[0]) // 2 if device.startswith("cuda") else 2**30
+
+
+def _outline_bytes(scenes: Scenes) -> int:
+    """What the outlines of a recording need in one frame."""
+    pieces = sum(len(rasterise.COPIES) if wraps else 1 for wraps in scenes.wraps)
+    rows = (scenes.height + ROWS) * _fine(scenes.upsampling)
+    return 40 * rasterise.entry_count(scenes) + pieces * (16 + 8 * rows)
+
+
+def _instants(scenes: Scenes, device: str, budget: int | None = None) -> int:
+    """At how many instants the outlines of a batch fit into half of the budget."""
+    return max(1, (budget or _budget(device)) // (2 * len(scenes) * (_outline_bytes(scenes) + 1)))
 
 
 def _chunks(

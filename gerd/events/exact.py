@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
-from gerd.geometry.trajectory import derivatives
 from gerd.scene.scenes import Scenes
 
 STRIDE = 0.25  # pixels that an outline moves between two instants, at most
@@ -111,19 +110,11 @@ def slabs(own: Scenes, rate: float, first: int, stop: int, most: int) -> Iterato
 
 def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
     """(recordings, units): into how many parts each unit of own time is cut, a power of two."""
-    moments = np.arange(2 * first, 2 * stop + 1) / 2
-    velocity = derivatives(own.trajectory.parameters(moments))[0]
-    fastest = np.zeros((len(own), len(moments)))
-    for actor, outline in enumerate(own.outlines):
-        low, high = outline.extent(velocity[:, actor, :, :2, :2])
-        x, y = np.moveaxis(np.maximum(np.abs(low), np.abs(high)), -1, 0)
-        shift_x, shift_y = np.moveaxis(velocity[:, actor, :, :2, 2], -1, 0)
-        # Added up, not as vectors: a reflection between two moments turns one of them round.
-        speed = np.sqrt(x * x + y * y) + np.sqrt(shift_x * shift_x + shift_y * shift_y)
-        fastest = np.maximum(fastest, speed)
-    fastest = np.maximum(np.maximum(fastest[:, :-1:2], fastest[:, 1::2]), fastest[:, 2::2])
+    reach = np.array([outline.reach for outline in own.outlines])
+    fastest = own.trajectory.fastest(reach, first, stop).max(axis=1, initial=0.0)
     share, power = np.frexp(np.minimum(fastest / STRIDE, MOST_PARTS))
-    return np.int64(1) << np.maximum(power - (share == 0.5), 0).astype(np.int64)
+    parts = np.int64(1) << np.maximum(power - (share == 0.5), 0).astype(np.int64)
+    return np.broadcast_to(parts, (len(own), stop - first))
 
 
 def instants(parts: NDArray[np.int64], first: int, rate: float, step_us: int) -> Instants:

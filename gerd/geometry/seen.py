@@ -8,6 +8,7 @@ The parameters of G·T are found without dividing by a size, so that a shape may
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -125,6 +126,15 @@ class Seen(Trajectory):
             return a, b, x + right, c, d, y + down
         (a, c), (b, d), (x, y) = (self.through.applied(column) for column in ((a, c), (b, d), (x, y)))
         return a, b, x + right, c, d, y + down
+
+    def fastest(self, reach: Array, first: int, stop: int) -> Array:
+        (a, b), (c, d) = self.through.linear
+        square, area = a * a + b * b + c * c + d * d, self.through.determinant
+        stretch = math.sqrt((square + math.sqrt(max(square * square - 4 * area * area, 0.0))) / 2)  # of A, at most
+        units = np.arange(first, stop + 1, dtype=np.float64)[:, None]
+        drift = np.array(self.through.velocity) + np.array(self.through.acceleration) * units
+        ends = np.sqrt(drift[:, 0] * drift[:, 0] + drift[:, 1] * drift[:, 1])
+        return stretch * super().fastest(reach, first, stop) + np.maximum(ends[:-1], ends[1:])
 
     def parameters(self, times: ArrayLike) -> Array:
         result = super().parameters(times)

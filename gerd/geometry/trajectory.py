@@ -182,6 +182,32 @@ class Trajectory:
         base = self.base[..., i, None]
         return np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u
 
+    def fastest(self, reach: Array, first: int, stop: int) -> Array:
+        """(…, units), or (…, 1): on [k, k + 1) of own time, no point within `reach` (…) of a shape's origin is faster.
+
+        In pixels per unit of own time, from bounds on each parameter: |v| + reach · (|rotation'| · S + S'), where S is
+        the larger size plus |shear| · |scale y|, and S' a bound on its change. A bound on a parameter within a unit is
+        its larger value at the unit's two ends plus half its largest speed.
+        """
+        units = np.arange(first, stop + 1, dtype=np.float64)
+        pieces = list(self._pieces(units))
+        speeds, sizes = [], []
+        for i in range(PARAMETER_COUNT):
+            ends = np.abs(self.velocity[..., i, None])
+            if any(motion._pushed(i) for _, motion in pieces):
+                ends = np.abs(np.concatenate([motion._free(i, units[part])[1] for part, motion in pieces], axis=-1))
+            if i in (SCALE_X, SCALE_Y, SHEAR):
+                values = np.abs(self._value(i, units, pieces))
+                grows = self.base[..., i, None] != 0
+                ends = np.where(grows, values * ends, ends) if grows.any() else ends
+                sizes.append(_larger(values) + _larger(ends) * 0.5)
+            speeds.append(_larger(ends))
+        x, y, wide_1, high_1, turn, shear_1 = speeds
+        wide, high, shear = sizes
+        size = np.maximum(wide, high) + shear * high
+        change = np.maximum(wide_1, high_1) + (shear_1 * high + shear * high_1)
+        return np.sqrt(x * x + y * y) + reach[..., None] * (turn * size + change)
+
     def T(self, times: ArrayLike) -> Array:
         """(…, times, 3, 3): the transformation at `times`."""
         return _matrix(self.entries(times), (*self.start.shape[:-1], len(np.asarray(times))))
@@ -273,6 +299,11 @@ class Trajectory:
         since, at = t - k, k - knots.first
         push, speed, way = (_taken(part[..., i, :], at) for part in (knots.acceleration, knots.gained, knots.moved))
         return u + (way + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
+
+
+def _larger(ends: Array) -> Array:
+    """(…, units): the larger of the values at the two ends of each unit; (…, 1) stays as it is."""
+    return ends if ends.shape[-1] == 1 else np.maximum(ends[..., :-1], ends[..., 1:])
 
 
 def _taken(values: Array, at: NDArray[np.int64]) -> Array:

@@ -15,8 +15,9 @@ from math import comb
 
 import numpy as np
 
+from gerd.geometry.seen import Seen
 from gerd.geometry.shapes import Outline
-from gerd.geometry.trajectory import derivatives
+from gerd.geometry.trajectory import Trajectory
 from gerd.scene.scenes import Scenes
 
 Event = tuple[int, int, int, int, bool]  # microseconds, y, x, p, background
@@ -141,17 +142,20 @@ def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
 
 def parts(scenes: Scenes, unit: int) -> int:
     """Into how many parts exact timing cuts a unit of own time: outlines move a quarter of a pixel at most."""
-    fastest = 0.0
-    for moment in (unit, unit + 0.5, unit + 1):
-        velocities = derivatives(scenes.trajectory.in_own_time().parameters([moment]))[0][0, :, 0]
-        for outline, velocity in zip(scenes.outlines, velocities, strict=True):
-            linear = velocity[:2, :2]
-            if outline.rings:
-                reach = [max(abs(float(row @ point)) for ring in outline.rings for point in ring) for row in linear]
-            else:
-                reach = [0.5 * math.sqrt(float(row @ row)) for row in linear]
-            drift = math.sqrt(float(velocity[:2, 2] @ velocity[:2, 2]))
-            fastest = max(fastest, math.sqrt(reach[0] ** 2 + reach[1] ** 2) + drift)
+    fastest, own = 0.0, scenes.trajectory.in_own_time()
+    ends = np.abs(Trajectory.parameters(own, [unit, unit + 1])[0])  # (actors, 2, 3, 6), before any transformation
+    stretch, drift = 1.0, 0.0
+    if isinstance(own, Seen):
+        stretch = float(np.linalg.norm(np.array(own.through.linear), 2))
+        push = np.array(own.through.acceleration)
+        drift = max(float(np.linalg.norm(np.array(own.through.velocity) + push * end)) for end in (unit, unit + 1))
+    for outline, (early, late) in zip(scenes.outlines, ends, strict=True):
+        reach = max((math.hypot(*point) for ring in outline.rings for point in ring), default=0.5)
+        value, speed = np.maximum(early, late)[:2].tolist()
+        wide, high, shear = (value[i] + speed[i] / 2 for i in (2, 3, 5))
+        change = max(speed[2], speed[3]) + speed[5] * high + shear * speed[3]
+        linear = speed[4] * (max(wide, high) + shear * high) + change
+        fastest = max(fastest, stretch * (math.hypot(speed[0], speed[1]) + reach * linear) + drift)
     return min(1024, 2 ** max(0, math.ceil(math.log2(max(fastest, 1e-9) / 0.25))))
 
 
