@@ -72,9 +72,10 @@ def polarities(keys: Any) -> Any:
     return keys & 1
 
 
-def in_both_polarities(keys: NDArray[Any]) -> bool:
+def in_both_polarities(codec: Keys, keys: NDArray[Any]) -> bool:
     """Whether some pixel has an ON and an OFF event in the same step."""
-    return bool((np.diff(keys >> 1) == 0).any())
+    on, places = polarities(keys) == 1, codec.places(keys)
+    return bool(np.isin(places[on] - codec.height * codec.width, places[~on]).any())
 
 
 def add_events(frames: NDArray[Any], places: NDArray[np.int64]) -> None:

@@ -318,5 +318,7 @@ class Recording:
         """
         from gerd.events.stages import stages_of
 
+        if self.config.timing == "exact":
+            raise GerdError("stages: there are some of step timing only; simulate(…, timing='step') has the same draw")
         start, stop, _ = slice(start, stop).indices(self.steps)
         return stages_of(self.scene, self.first + start, self.first + max(start, stop))

@@ -151,17 +151,20 @@ def test_every_format_has_a_reader() -> None:
     assert set(READERS) == set(FORMATS)
 
 
+@pytest.mark.parametrize("timing", ["step", "exact"])
 @pytest.mark.parametrize("format", FORMATS)
-def test_others_read_what_was_simulated(format: str, tmp_path: Path) -> None:
+def test_others_read_what_was_simulated(format: str, timing: str, tmp_path: Path) -> None:
     recording = simulated(
         actor("triangle", at=[20, 17], velocity=[1.3, 0.4], turn=20.0, size=15.0),
         width=64,
         height=48,
         steps=25,
         step_us=1700,
+        timing=timing,
         noise={"background": 0.01},
     )
     assert len(recording) > 300
+    assert (len(np.unique(recording.events["t"])) > 200) == (timing == "exact")
     path = tmp_path / f"a{FORMATS[format].suffix}"
     write_events(path, recording.events, width=64, height=48, format=format)
     assert_holds(path, format, recording.events)
