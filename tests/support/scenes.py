@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import neg
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,7 @@ def moving_actors(draw: Any, width: int, height: int, steady: bool = False) -> A
     sizes = generic(0.15 * side, 0.9 * side)
     pushes = st.sampled_from([0.0, {"normal": [0.0, 0.3]}, {"profile": "sine", "amplitude": 0.4, "period": 3.7}])
     turning = generic(-1, 1) if steady else pushes
+    mirrored = draw(st.booleans())  # then it may pass through size 0, too
     return {
         "shape": draw(st.sampled_from(list(SHAPES.values()))),
         "intensity": draw(st.sampled_from([1.0, 0.37, -1.0, 2.3, 0.0])),
@@ -113,10 +115,10 @@ def moving_actors(draw: Any, width: int, height: int, steady: bool = False) -> A
             "border": border,
         },
         "scale": {
-            "start": draw(st.one_of(sizes, st.tuples(sizes, sizes))),
+            "start": draw(st.tuples(sizes.map(neg), sizes) if mirrored else st.one_of(sizes, st.tuples(sizes, sizes))),
             "velocity": draw(generic(-0.2, 0.2)),
             "acceleration": 0.0,
-            "limits": [0.1 * side, 0.95 * side],
+            "limits": [(-0.95 if mirrored else 0.1) * side, 0.95 * side],
         },
         "rotation": {"start": draw(generic(0, 360)), "velocity": draw(generic(-30, 30)), "acceleration": draw(turning)},
         "shear": {"start": draw(generic(-0.7, 0.7)), "velocity": draw(generic(-0.1, 0.1)), "acceleration": 0.0},
