@@ -107,6 +107,11 @@ class Trajectory:
         """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
         return replace(self, rate=self.rate * factor)
 
+    def unwrapped(self) -> Trajectory:
+        """The same motion on a plane in place of a torus: what goes round goes on."""
+        low, high = np.where(self.wrap, -np.inf, self.low), np.where(self.wrap, np.inf, self.high)
+        return replace(self, low=low, high=high)
+
     def resumed(self, begin: float, end: float) -> Trajectory:
         """The same motion with its sums at `begin` (in steps), so that times up to `end` need no restart at 0."""
         low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1
