@@ -181,6 +181,12 @@ def export(
     levels: Annotated[
         tuple[int, int], Option(help="Of frames: the grey values of the background and of brightness 1.")
     ] = (0, 255),
+    causes: Annotated[
+        bool,
+        Option(
+            "--causes", help="With csv, npz, hdf5, parquet: the actor, the velocity and the echo flag of each event."
+        ),
+    ] = False,
 ) -> None:
     """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it.
 
@@ -191,7 +197,7 @@ def export(
     from gerd.storage.recordings import Recordings
 
     with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
-        count = export_dataset(dataset, out, format_, levels=levels, progress=bar)
+        count = export_dataset(dataset, out, format_, levels=levels, causes=causes, progress=bar)
     echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
 
 

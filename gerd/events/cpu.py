@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from multiprocessing import parent_process
 from pathlib import Path
 from threading import Lock
@@ -35,12 +36,12 @@ _LOADING = Lock()
 
 def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
-    kernels = _kernels()
-    numbers = _numbers(scenes)
+    compiled = kernels()
+    numbers = numbers_of(scenes)
     fitting = max(1, CHUNK_VALUES // numbers)
     chunk = chunk or min(CHUNK, fitting)
     if scenes.exact:
-        camera = _Camera(kernels)
+        camera = _Camera(compiled)
         for row in range(len(scenes)):
             camera.begin(scenes, row)
             for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
@@ -58,7 +59,7 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             if row % together == 0:
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
-            state = state or _State(kernels, scenes, borders)
+            state = state or _State(compiled, scenes, borders)
             if piece.start == first:
                 state.begin(row)
             keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
@@ -73,8 +74,8 @@ class _State:
     def __init__(self, kernels: Any, scenes: Scenes, borders: rasterise.Borders):
         height, width, f = scenes.height, scenes.width, scenes.upsampling
         area = height * width
-        sizes = np.where(borders.convex, 2, np.diff(borders.first) // 2 * 2)
-        slots = np.concatenate([[0], np.cumsum(sizes)])
+        slots = slots_of(borders)
+        sizes = np.diff(slots)
         self._kernels, self._scenes, self._actor = kernels, scenes, borders.actor
         self._sensor = (width, height, f)
         self._pieces = kernels.Pieces(borders.first, borders.is_ellipse, borders.convex, slots, None)
@@ -85,14 +86,7 @@ class _State:
         shape, background = (noise.block_tables(p, width) for p in (scenes.shape_noise, scenes.background))
         dropped = noise.drop_bound(scenes.event_noise)
         self._noise = (shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0)
-        self._frames = [
-            kernels.Crossings(
-                np.empty((slots[-1], f, height), np.int32),
-                *(np.zeros(len(sizes), np.int64) for _ in range(4)),
-                *(np.zeros(len(sizes), np.int32) for _ in range(2)),
-            )
-            for _ in range(2)
-        ]
+        self._frames = [kernels.Crossings(*crossings_room(slots, f, height)) for _ in range(2)]
         blocks = height * -(-width // kernels.TOGETHER)
         lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
         counted = (height, width) if scenes.exact and scenes.event_noise > 0 else (1, 1)
@@ -203,6 +197,19 @@ class _Camera:
         return [self._state.run_noise(steps)]
 
 
+def slots_of(borders: rasterise.Borders) -> NDArray[np.int64]:
+    """(pieces + 1,): where the crossings of each piece lie among those of a sub-row."""
+    return np.concatenate([[0], np.cumsum(np.where(borders.convex, 2, np.diff(borders.first) // 2 * 2))])
+
+
+def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> tuple[NDArray[Any], ...]:
+    """Room for the crossings of a frame, as in `Crossings` of the kernels."""
+    pieces = len(slots) - 1
+    rows = (np.zeros(pieces, np.int64) for _ in range(4))
+    columns = (np.zeros(pieces, np.int32) for _ in range(2))
+    return np.empty((slots[-1], f, height), np.int32), *rows, *columns
+
+
 def _plain(group: tuple[Any, ...]) -> tuple[Any, ...]:
     """A named tuple, and those in it, without the names."""
     return tuple(_plain(part) if isinstance(part, tuple) else part for part in group)
@@ -216,20 +223,21 @@ def _blank(height: int, width: int) -> NDArray[np.int32]:
     return np.frombuffer(private, np.int32).reshape(height, width)
 
 
-def _kernels() -> Any:
-    """The kernels, compiled at their first call unless the cache holds them."""
+def kernels(name: str = "cpu_kernels") -> Any:
+    """A module of kernels, compiled at their first call unless the cache holds them."""
     with _LOADING:  # by one thread: it changes a setting of numba's for a moment
-        return _loaded()
+        return _loaded(name)
 
 
 @cache
-def _loaded() -> Any:
+def _loaded(name: str) -> Any:
     import numba
 
     settings: Any = numba.config
-    source = Path(__file__).with_name("cpu_kernels.py")
+    sources = [Path(__file__).with_name(f"{each}.py") for each in dict.fromkeys(["cpu_kernels", name])]
     # Numba itself asks for its version and for the place of the source, so that nothing else is ever found there.
-    key = hashlib.sha256(f"{numba.__version__} {source.resolve()} ".encode() + source.read_bytes()).hexdigest()
+    content = b"".join(source.read_bytes() for source in sources)
+    key = hashlib.sha256(f"{numba.__version__} {sources[-1].resolve()} ".encode() + content).hexdigest()
     default = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gerd"
     folder = Path(settings.CACHE_DIR or default) / f"numba-{key[:16]}"
     kept = settings.CACHE_DIR
@@ -242,13 +250,19 @@ def _loaded() -> Any:
         print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
     try:
         settings.CACHE_DIR = str(folder) if writable else kept
-        from gerd.events import cpu_kernels
-
-        if writable:
-            for entry in (cpu_kernels.simulate_steps, cpu_kernels.simulate_instants, cpu_kernels.simulate_noise):
-                entry.enable_caching()
+        loaded = import_module(f"gerd.events.{name}")
+        for entry in loaded.ENTRIES if writable else ():
+            entry.enable_caching()
     finally:
         settings.CACHE_DIR = kept
+    _check_constants()
+    return loaded
+
+
+def _check_constants() -> None:
+    """What the kernels repeat from other modules is the same there."""
+    from gerd.events import cpu_kernels
+
     repeated = {
         "MULTIPLIER_A": philox.MULTIPLIERS[0],
         "MULTIPLIER_B": philox.MULTIPLIERS[1],
@@ -260,9 +274,8 @@ def _loaded() -> Any:
     for name, value in repeated.items():
         if int(getattr(cpu_kernels, name)) != value:
             raise AssertionError(f"{name} in cpu_kernels.py is not {value}, as in the module it is repeated from")
-    return cpu_kernels
 
 
-def _numbers(scenes: Scenes) -> int:
+def numbers_of(scenes: Scenes) -> int:
     """In the outlines of one recording at one step, and a few more, so that it is never 0."""
     return 5 * (rasterise.entry_count(scenes) + 1)

@@ -1049,3 +1049,6 @@ def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes,
         Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
         Scratch(nearer, seen_before, seen_after, lists, Sums(*sums)), Room(*room),
     )  # fmt: skip
+
+
+ENTRIES = (simulate_steps, simulate_instants, simulate_noise)  # what can be called from Python

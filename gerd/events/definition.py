@@ -269,8 +269,12 @@ def _seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
     """The activations after shape noise."""
     if scenes.shape_noise == 0:
         return coverage
-    missing, _ = _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, str(coverage.device))
-    return torch.where(missing, 0, coverage)
+    return torch.where(missing(scenes, steps, str(coverage.device)), 0, coverage)
+
+
+def missing(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
+    """(recordings, steps, height, width): the pixels that shape noise takes out."""
+    return _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, device)[0]
 
 
 def _noisy(scenes: Scenes, fired: Tensor, steps: np.ndarray) -> tuple[Tensor, Tensor]:

@@ -111,6 +111,11 @@ class Trajectory:
         """The same path at its own speed."""
         return replace(self, rate=1.0)
 
+    def unwrapped(self) -> Trajectory:
+        """The same motion on a plane in place of a torus: what goes round goes on."""
+        low, high = np.where(self.wrap, -np.inf, self.low), np.where(self.wrap, np.inf, self.high)
+        return replace(self, low=low, high=high)
+
     def resumed(self, begin: float, end: float) -> Trajectory:
         """The same motion with its sums at `begin` (in steps), so that times up to `end` need no restart at 0."""
         low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import without_motion
 from gerd.errors import GerdError, counted, shorten
 from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry import trajectory
 from gerd.recording import derived
-from gerd.scene.draw import draw
+from gerd.recording.causes import Causes, causes_of
+from gerd.scene.draw import appearance, draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.scene.transformation import Transformation, configured
 from gerd.version import __version__
@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1  # of recordings on disk
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
+CAUSE_FIELDS = (("actor", np.int16), ("vx", np.float64), ("vy", np.float64), ("echo", np.bool_))
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,38 @@ class Recording:
         result = np.empty(len(self), EVENT_DTYPE)
         result["x"], result["y"], result["p"] = x, y, p
         result["t"] = self.codec.times(self.keys, self.step_us, self.first)
+        return result
+
+    @cached_property
+    def _causes(self) -> Causes:
+        return causes_of(self)
+
+    @property
+    def actor(self) -> NDArray[np.int64]:
+        """(events,): the actor whose edge caused each event, -1 for background noise."""
+        return self._causes.actor
+
+    @property
+    def event_flow(self) -> Array:
+        """(events, 2): vx and vy of that actor at the event's pixel centre and time, in pixels per step.
+
+        NaN where it is unknown: for background noise, and where T cannot be inverted.
+        """
+        return self._causes.flow
+
+    @property
+    def echo(self) -> NDArray[np.bool_]:
+        """(events,): whether the pixel's count did not change in the event's step, but earlier."""
+        return self._causes.echo
+
+    @property
+    def events_with_causes(self) -> NDArray[Any]:
+        """`events` with the fields actor, vx, vy and echo besides."""
+        result = np.empty(len(self), [*EVENT_DTYPE.descr, *CAUSE_FIELDS])
+        for name in EVENT_DTYPE.names or ():
+            result[name] = self.events[name]
+        result["actor"], result["echo"] = self.actor, self.echo
+        result["vx"], result["vy"] = self.event_flow.T
         return result
 
     def window(self, start: int = 0, stop: int | None = None) -> Recording:
@@ -264,7 +297,7 @@ class Recording:
     @cached_property
     def shown(self) -> Scenes:
         """Outlines and intensities; runs no code that the config names."""
-        return draw(without_motion(self.config), [self.identity.index])
+        return appearance(self.config, [self.identity.index])
 
     @property
     def intensities(self) -> Array:
@@ -295,21 +328,29 @@ class Recording:
         """(steps, actors, height, width): the share of each pixel in which each actor is visible."""
         return derived.coverage(self, np.arange(self.steps)[start:stop])
 
-    def masks(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
-        """(steps, actors, height, width): whether an actor is visible in at least half of the pixel."""
-        return self.coverage(start, stop) >= derived.VISIBLE
+    def masks(self, start: int = 0, stop: int | None = None, *, edges: bool = False) -> NDArray[np.bool_]:
+        """(steps, actors, height, width): whether an actor is visible in at least half of the pixel.
+
+        edges: whether it is visible in any part of the pixel, or was one step ago; so a pixel that its edge has just
+        left is in the mask, too.
+        """
+        return derived.masks(self, np.arange(self.steps)[start:stop], edges)
 
     def visibility(self) -> Array:
         """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
         return derived.visibility(self)
 
-    def flow(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+    def flow(self, start: int = 0, stop: int | None = None, *, edges: bool = False) -> NDArray[np.float32]:
         """(steps, 2, height, width): velocity (x, y) in pixels per step of what is visible in each pixel, 0 elsewhere.
 
-        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that covers at least half of the pixel. On a
-        torus it is the copy of the actor that covers most of the pixel.
+        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that is visible in at least half of the
+        pixel. On a torus it is the copy of the actor that is visible in most of the pixel.
+
+        edges: where no actor takes up half of the pixel, the velocity of the one that takes up most of it in this step
+        and the one before together, the nearest of equals; NaN where there is none. So the flow is known at each event
+        that is no echo and no background noise, and 0 means rest.
         """
-        return derived.flow(self, np.arange(self.steps)[start:stop])
+        return derived.flow(self, np.arange(self.steps)[start:stop], edges)
 
     def stages(self, start: int = 0, stop: int | None = None) -> Stages:
         """What led to the events of some steps: picture, coverage, difference, integrator state and so on.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from gerd.config.config import Config
 from gerd.config.sweep import relatives
 from gerd.errors import GerdError
 from gerd.geometry import shapes
-from gerd.geometry.trajectory import Trajectory
+from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
 from gerd.scene.motion import motion
 from gerd.scene.sampling import INTENSITY, Source
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
@@ -22,6 +23,19 @@ from gerd.scene.transformation import configured
 
 def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     """The scenes of the recordings `indices`, in one batch. Members of a family that differ in size share positions."""
+    config = config.in_steps
+    resting = appearance(config, indices)
+    sources = [Source(config.seed, resting.indices, i) for i in range(len(config.actors))]
+    family = relatives(config.family)
+    motions = [motion(config, source, resting.outlines[source.actor], family) for source in sources]
+    scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), config.rate))
+    if config.transform:
+        scenes = configured(config)(scenes)
+    return scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))
+
+
+def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
+    """The same scenes without their motion: all actors rest at the origin. Runs no code that the config names."""
     for index in indices:
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
             raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
@@ -32,12 +46,10 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     intensity = np.zeros((len(rows), len(sources)))
     for i, source in enumerate(sources):
         intensity[:, i] = source.sample(config.actors[i].intensity, INTENSITY)
-    motions = [motion(config, source, outlines[source.actor], relatives(config.family)) for source in sources]
     full = config.upsampling * config.upsampling * INTENSITY_ONE
     threshold = max(1, round(config.integrator.threshold * full))
     initial = config.initial
-    trajectory = Trajectory.joined(motions, len(rows), config.rate)
-    scenes = Scenes(
+    return Scenes(
         seed=config.seed,
         indices=rows,
         width=config.sensor.width,
@@ -56,9 +68,6 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
         outlines=outlines,
         wraps=tuple(actor.translation.border == "wrap" for actor in config.actors),
         intensity=np.rint(np.clip(intensity, DIMMEST, BRIGHTEST) * INTENSITY_ONE).astype(np.int32),
-        trajectory=trajectory,
+        trajectory=Trajectory.at_rest(np.zeros((len(rows), len(sources), PARAMETER_COUNT))),
         path_end=sys.maxsize if config.origin.path is None else config.origin.path.steps - 1,
     )
-    if config.transform:
-        scenes = configured(config)(scenes)
-    return scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))

@@ -197,7 +197,7 @@ def test_kernels_compile_at_first_use_only(tmp_path: Path) -> None:
         "assert len(set(made)) == 1\n"
         "import numba\n"
         "assert numba.config.CACHE_DIR == ''\n"
-        "stats = b._kernels().simulate_steps.stats\n"
+        "stats = b.kernels().simulate_steps.stats\n"
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))\n"
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
