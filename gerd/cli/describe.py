@@ -18,6 +18,7 @@ from gerd.config.config import Config
 from gerd.config.sweep import member, member_count
 from gerd.errors import counted
 from gerd.events.backends import run
+from gerd.events.keys import Keys
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
@@ -64,8 +65,12 @@ def _size(config: Config) -> float:
     """About how many bytes a recording takes."""
     scenes = draw(config, [0])
     steps = min(scenes.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
-    parts = run(replace(scenes, steps=steps))
-    events = sum(len(pack_events(part.keys, part.background, int(part.keys[0]))[0]) for part in parts if len(part.keys))
+    span = steps * Keys(scenes.height, scenes.width).per_step
+    keys, background = (
+        np.concatenate(arrays)
+        for arrays in zip(*((part.keys, part.background) for part in run(replace(scenes, steps=steps))), strict=True)
+    )
+    events = len(pack_events(keys, background, 0, span)[0])
     truth = len(pack_truth(np.moveaxis(scenes.trajectory.parameters(np.arange(steps))[0], 0, 1)))
     return (events + truth) * scenes.steps / steps + BYTES_OF_ENTRY
 

@@ -6,8 +6,8 @@ The blocks of all recordings follow each other. `blocks.py` says what the bytes 
     index, member            (n,) int64          recording index, and member of the family
     shape                    (n, 5) int64        steps, height, width, actors, ticks per step
     block_steps              (n,) int64          steps of a block
-    blocks                   (blocks, 6) uint64  bytes of ground truth, their checksum; events, bits of a difference,
-                                                 large differences, checksum of the bytes of the events
+    blocks                   (blocks, 6) uint64  bytes of ground truth, their checksum; events, `bits` of a key,
+                                                 `count_bytes`, checksum of the bytes of the events
     digest                   (n, 32) uint8       sha256 of the events
     checksum                 (1,) uint64         of all bytes of the file before it
     truth                    uint8               the ground truth of each block
@@ -34,12 +34,12 @@ from gerd.config.config import Config
 from gerd.config.sweep import member, member_count
 from gerd.errors import StorageError, shorten
 from gerd.recording.recording import FORMAT_VERSION, Recording
-from gerd.storage.blocks import Part, Truth, block_steps
+from gerd.storage.blocks import Part, Truth, block_steps, in_order
 from gerd.storage.manifest import Manifest
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, read_header, tensors_bytes
 from gerd.storage.version1 import Version1
-from gerd.storage.version2 import Block, Version2, packed
+from gerd.storage.version2 import Block, Version2, packed, ticks_of
 
 LARGEST = 2**31  # steps, height, width and actors
 FOREIGN = "is not a recording of the dataset's config"
@@ -57,7 +57,7 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_di
     tensors: dict[str, NDArray[Any]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),
         "member": np.array(members, np.int64),
-        "shape": np.array([(r.steps, r.height, r.width, r.actors, _ticks(r)) for r in recordings], np.int64),
+        "shape": np.array([(r.steps, r.height, r.width, r.actors, ticks_of(r)) for r in recordings], np.int64),
         "block_steps": np.array(sizes, np.int64),
         "blocks": np.array([block.entry for block in blocks], np.uint64),
         "digest": np.array([list(bytes.fromhex(r.digest)) for r in recordings], np.uint8),
@@ -106,6 +106,7 @@ class Shard:
             self.content: Content = Version1(tensors, about) if self.format_version == 1 else Version2(file, tensors)
             self.index, self.member, digests = (tensors[name].whole() for name in ("index", "member", "digest"))
             self.shape, self.lengths = self.content.shape, self.content.lengths
+            self._shapes = self.shape.tolist()
             self.digests = tuple(digest.tobytes().hex() for digest in digests)
             if not self._fits(digests.shape):
                 raise ValueError("its parts do not fit each other")
@@ -128,7 +129,7 @@ class Shard:
             and all(type(step_us) is int for step_us in self.step_us)
             and all(type(labels) is dict for labels in self.labels)
             and bool((self.shape[:, [0, 1, 2, 4]] > 0).all())
-            and all(2 * math.prod((*row[:3], row[4])) < 2**62 for row in self.shape.tolist())  # keys
+            and all(2 * math.prod((*row[:3], row[4])) < 2**62 for row in self._shapes)  # keys
         )
 
     def __len__(self) -> int:
@@ -151,14 +152,14 @@ class Shard:
 
     def window(self, row: int, config: Config, start: int, stop: int) -> Recording:
         """The steps from `start` up to `stop` of a recording; no blocks but theirs are read."""
-        steps, height, width, _, ticks = self.shape[row].tolist()
+        steps, height, width, _, ticks = self._shapes[row]
         if not 0 <= start <= stop <= steps:
             raise StorageError(f"{self.path}: row {row} has the steps 0 to {steps - 1}, not {start} to {stop - 1}")
         own, per_step = self._config(row, config), 2 * height * width * ticks
         with self._reading(row):
             first, keys, background, truth = self.content.part(row, start, stop)
             end = first + len(truth)
-            if len(keys) and not (first * per_step <= keys[0] and keys[-1] < end * per_step and _ascend(keys, ticks)):
+            if not in_order(keys, first * per_step, len(truth) * per_step, ticks == 1):
                 raise ValueError("has changed")
         if (first, end) != (start, stop):
             low, high = np.searchsorted(keys, [start * per_step, stop * per_step])
@@ -166,7 +167,7 @@ class Shard:
         keys = keys - start * per_step if start else keys
         index, made_by = int(self.index[row]), self.gerd_version
         recording = Recording.of(own, index, truth, keys, background, first=start, made_by=made_by)
-        if _ticks(recording) != ticks:
+        if ticks_of(recording) != ticks:
             raise self._damaged(row, FOREIGN)
         return recording
 
@@ -182,7 +183,7 @@ class Shard:
             config = member(family, number)
             shape = [config.steps, config.sensor.height, config.sensor.width, len(config.actors)]
             described = (config.origin.labels, shape, config.step_us)
-            if described == (self.labels[row], self.shape[row, :4].tolist(), self.step_us[row]):
+            if described == (self.labels[row], self._shapes[row][:4], self.step_us[row]):
                 return config
         raise self._damaged(row, FOREIGN)
 
@@ -190,22 +191,13 @@ class Shard:
     def _reading(self, row: int) -> Iterator[None]:
         try:
             yield
-        except ValueError as error:
+        except (ValueError, IndexError) as error:
             raise self._damaged(row, str(error)) from None
         except MemoryError:
             raise self._damaged(row, "does not fit into the memory") from None
 
     def _damaged(self, row: int, problem: str) -> StorageError:
         return StorageError(f"{self.path}: is damaged: row {row}, recording {self.index[row]}, {problem}")
-
-
-def _ticks(recording: Recording) -> int:
-    return getattr(recording.codec, "ticks", 1)
-
-
-def _ascend(keys: NDArray[np.int64], ticks: int) -> bool:
-    """Whether the keys are in order; with one tick per step none comes twice."""
-    return bool((keys[1:] > keys[:-1]).all() if ticks == 1 else (keys[1:] >= keys[:-1]).all())
 
 
 def _range(positions: range) -> str:

@@ -41,10 +41,10 @@ class Tensor:
     start: int  # of its first byte in the file
 
     def rows(self, low: int, high: int) -> NDArray[Any]:
-        """Rows `low` to `high`, in memory of their own."""
+        """Rows `low` to `high`; they cannot be written to."""
         size = self.type.itemsize * math.prod(self.shape[1:])
-        data = self.file.read(self.start + low * size, self.start + high * size)
-        return np.frombuffer(data, self.type).reshape(high - low, *self.shape[1:])
+        array = np.frombuffer(self.file.read(self.start + low * size, self.start + high * size), self.type)
+        return array.reshape(high - low, *self.shape[1:]) if len(self.shape) > 1 else array
 
     def whole(self) -> NDArray[Any]:
         return self.rows(0, self.shape[0])

@@ -72,7 +72,7 @@ class Version1:
         background = bits[low % 8 : low % 8 + high - low].view(np.bool_)
         steps, _, _, actors = self._shape[row].tolist()
         rows = self._tensors["truth"].rows(*self._truth[row : row + 2].tolist())
-        truth = rows.reshape(steps, actors, ORDERS, PARAMETER_COUNT)
+        truth = rows.copy().reshape(steps, actors, ORDERS, PARAMETER_COUNT)
         own = [self._about[name][row] for name in ("step_us", "labels")]
         described = [int(self._index[row]), int(self._member[row]), *self._shape[row].tolist(), *own]
         checksum = zlib.crc32(json.dumps(described).encode())

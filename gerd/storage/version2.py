@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
 from gerd.recording.recording import Recording
 from gerd.storage.blocks import (
     BITS,
+    COUNT_BYTES,
     LONGEST,
     Part,
     Truth,
     events_size,
+    in_order,
     pack_events,
     pack_truth,
-    truth_size,
     unpack_events,
     unpack_truth,
 )
@@ -48,13 +50,9 @@ class Entry(NamedTuple):
     truth_bytes: int
     truth_checksum: int
     events: int
-    bits: int  # of a difference of keys
-    large: int  # differences that do not fit into these bits
+    bits: int  # of a key
+    count_bytes: int  # of the number of events in a range of keys
     events_checksum: int
-
-    @property
-    def events_bytes(self) -> int:
-        return events_size(self.events, self.bits, self.large)
 
 
 class Block(NamedTuple):
@@ -63,16 +61,23 @@ class Block(NamedTuple):
     events: bytes
 
 
+def ticks_of(recording: Recording) -> int:
+    """How many ticks a step has: times that an event can have in it."""
+    return getattr(recording.codec, "ticks", 1)
+
+
 def packed(recording: Recording, size: int) -> Iterator[Block]:
     """The blocks of a recording, of `size` steps each."""
     codec, firsts = recording.codec, range(0, recording.steps, size)
+    per_step = codec.moved(0, 1)
+    if not in_order(recording.keys, 0, recording.steps * per_step, ticks_of(recording) == 1):
+        raise ValueError("its events are not in order")
     bounds = [0, *codec.bounds(recording.keys, firsts[1:]).tolist(), len(recording)]
     for first, (low, high) in zip(firsts, pairwise(bounds), strict=True):
-        events, bits, large = pack_events(
-            recording.keys[low:high], recording.background[low:high], codec.moved(0, first)
-        )
+        own, span = slice(low, high), min(size, recording.steps - first) * per_step
+        events, *how = pack_events(recording.keys[own], recording.background[own], first * per_step, span)
         truth = pack_truth(recording.truth[first : first + size])
-        yield Block(Entry(len(truth), hash_of(truth), high - low, bits, large, hash_of(events)), truth, events)
+        yield Block(Entry(len(truth), hash_of(truth), high - low, *how, hash_of(events)), truth, events)
 
 
 class Version2:
@@ -88,37 +93,47 @@ class Version2:
         if sizes.shape != self.shape[:, 0].shape or not ((sizes > 0) & (sizes <= LONGEST)).all():
             raise ValueError("its blocks have no valid length")
         counts = -(-self.shape[:, 0] // sizes)
-        if blocks.shape != (counts.sum(), 6) or not (blocks[:, [0, 2, 4]] <= 2 * file.size).all():
+        if blocks.shape != (counts.sum(), 6) or not (blocks[:, [0, 2]] <= file.size).all():
             raise ValueError("its blocks do not fit its recordings")
-        self._sizes, self._firsts = sizes.tolist(), [0, *np.cumsum(counts).tolist()]
+        if not (np.isin(blocks[:, 3], list(BITS)).all() and np.isin(blocks[:, 4], COUNT_BYTES).all()):
+            raise ValueError("its blocks are of no kind that is known")
+        self._shapes, self._sizes = self.shape.tolist(), sizes.tolist()
+        self._firsts = [0, *np.cumsum(counts).tolist()]
         self._blocks = [Entry(*row) for row in blocks.tolist()]
         self._truth_ends = [0, *accumulate(block.truth_bytes for block in self._blocks)]
-        self._event_ends = [0, *accumulate(block.events_bytes for block in self._blocks)]
-        filled = (self._truth_ends[-1], self._event_ends[-1]) == (*self._truth.shape, *self._events.shape)
-        if not (filled and np.isin(blocks[:, 3], BITS).all()):
+        self._event_ends = [0, *accumulate(self._event_sizes())]
+        if (self._truth_ends[-1], self._event_ends[-1]) != (*self._truth.shape, *self._events.shape):
             raise ValueError("its blocks do not fill the file")
         ends = [0, *accumulate(block.events for block in self._blocks)]
         self.lengths = np.diff([ends[first] for first in self._firsts])
 
+    def _event_sizes(self) -> Iterator[int]:
+        for row, (steps, height, width, _, ticks) in enumerate(self._shapes):
+            size, per_step = self._sizes[row], 2 * height * width * ticks
+            for number, block in enumerate(self._blocks[self._firsts[row] : self._firsts[row + 1]]):
+                span = min(size, steps - number * size) * per_step
+                yield events_size(block.events, block.bits, block.count_bytes, span)
+
     def part(self, row: int, start: int, stop: int) -> Part:
-        """The blocks that hold the steps from `start` up to `stop`."""
-        height, width, ticks = self.shape[row, [1, 2, 4]].tolist()
-        size, begin = self._sizes[row], self._firsts[row]
-        low, high = begin + start // size, begin + -(-stop // size)
-        blocks = self._blocks[low:high]
-        data, at, count = self._events.rows(self._event_ends[low], self._event_ends[high]), 0, 0
-        keys = np.empty(sum(block.events for block in blocks), np.int64)
-        background = np.empty(len(keys), np.bool_)
-        for number, block in enumerate(blocks, start // size):
-            part = data[at : at + block.events_bytes]
-            at += len(part)
+        """The blocks that hold the steps from `start` up to `stop`; events outside of these may be left out."""
+        steps, height, width, _, ticks = self._shapes[row]
+        size, per_step = self._sizes[row], 2 * height * width * ticks
+        low, high = self._firsts[row] + start // size, self._firsts[row] + -(-stop // size)
+        ends, first = self._event_ends[low : high + 1], start // size * size
+        data, keys, flags = self._events.rows(ends[0], ends[-1]), [], []
+        for step, block, (begin, end) in zip(
+            range(first, stop, size), self._blocks[low:high], pairwise(ends), strict=True
+        ):
+            part = data[begin - ends[0] : end - ends[0]]
             if hash_of(part) != block.events_checksum:
                 raise ValueError("has changed")
-            own = slice(count, count := count + block.events)
-            base = number * size * 2 * height * width * ticks
-            unpack_events(part, block.bits, block.large, base, keys[own], background[own])
-        first = start // size * size
-        return first, keys, background, self._truths(row, low, high)
+            span = min(size, steps - step) * per_step
+            own = (block.events, block.bits, block.count_bytes, step * per_step, span)
+            of_keys, of_flags = unpack_events(part, *own, start * per_step, stop * per_step)
+            keys.append(of_keys)
+            flags.append(of_flags)
+        truth = self._truths(row, low, high)
+        return first, _joined(keys, np.int64), _joined(flags, np.bool_), truth
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): all of the ground truth."""
@@ -126,14 +141,18 @@ class Version2:
 
     def _truths(self, row: int, low: int, high: int) -> Truth:
         """The ground truth of some blocks of a recording."""
-        steps, actors = self.shape[row, [0, 3]].tolist()
+        steps, _, _, actors, _ = self._shapes[row]
         size, first = self._sizes[row], (low - self._firsts[row]) * self._sizes[row]
         data, at = self._truth.rows(self._truth_ends[low], self._truth_ends[high]), 0
         result = np.empty((min((high - low) * size, steps - first), actors, ORDERS, PARAMETER_COUNT))
         for number, block in enumerate(self._blocks[low:high]):
-            part, target = data[at : at + block.truth_bytes], result[number * size : (number + 1) * size]
+            part = data[at : at + block.truth_bytes]
             at += len(part)
-            if hash_of(part) != block.truth_checksum or truth_size(part, len(target), actors) != len(part):
+            if hash_of(part) != block.truth_checksum:
                 raise ValueError("has changed")
-            unpack_truth(part, target)
+            unpack_truth(part, result[number * size : (number + 1) * size])
         return result
+
+
+def _joined(parts: list[NDArray[Any]], kind: type) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])

@@ -52,49 +52,52 @@ def number_of(bits: int) -> float:
     return struct.unpack("<d", (bits % 2**64).to_bytes(8, "little"))[0]
 
 
-def plain_events(data: bytes, count: int, bits: int, large: int, base: int) -> tuple[list[int], list[bool]]:
+def plain_events(data: bytes, count: int, bits: int, count_bytes: int, base: int, span: int) -> tuple[Any, Any]:
     """The events of a block by the layout in the documentation, one at a time, with Python's integers."""
-    planes, middle = bits // 8, (count + 1) // 2
-    at = planes * count + (middle if bits % 8 else 0)
-    listed = iter(struct.unpack(f"<{large}q", data[at : at + 8 * large]))
-    flags = data[at + 8 * large :]
+    if not count:
+        return [], []
+    low, extra = {8: (1, 0), 12: (1, 4), 16: (2, 0), 20: (2, 4), 24: (2, 8), 32: (4, 0), 63: (8, 0)}[bits]
+    ranges, middle = -(-span // 2**bits), (count + 1) // 2
+    low_at = ranges * count_bytes
+    extra_at = low_at + low * count
+    flags_at = extra_at + (0 if extra == 0 else middle if extra == 4 else count)
     keys, background = [], []
-    for i in range(count):
-        difference = sum(data[k * count + i] << 8 * k for k in range(planes))
-        if bits % 8:
-            half = data[planes * count + i % middle]
-            difference += (half % 16 if i < middle else half // 16) << 8 * planes
-        base += next(listed) if difference == 2**bits - 1 else difference
-        keys.append(base)
-        background.append(bool(flags[i // 8] >> (7 - i % 8) & 1))
+    for number in range(ranges):
+        for _ in range(int.from_bytes(data[number * count_bytes : (number + 1) * count_bytes], "little")):
+            i = len(keys)
+            key = int.from_bytes(data[low_at + low * i : low_at + low * (i + 1)], "little")
+            if extra == 4:
+                half = data[extra_at + i % middle]
+                key += (half % 16 if i < middle else half // 16) << 8 * low
+            elif extra == 8:
+                key += data[extra_at + i] << 16
+            keys.append(base + number * 2**bits + key)
+            background.append(bool(data[flags_at + i // 8] >> (7 - i % 8) & 1))
+    assert (len(keys), flags_at + (count + 7) // 8) == (count, len(data))
     return keys, background
 
 
 def plain_truth(data: bytes, steps: int, actors: int) -> Any:
     """The ground truth of a block, one number at a time, with Python's numbers."""
     count = actors * 18
-    differences: dict[int, list[int]] = {}
-    at = 9 * count
-    for width, letter in ((1, "b"), (2, "h"), (4, "i"), (8, "q")):
-        for column in (c for c in range(count) if data[c] == width):
-            differences[column] = list(struct.unpack_from(f"<{steps - 1}{letter}", data, at))
-            at += width * (steps - 1)
-    assert at == len(data)
-    first = struct.unpack_from(f"<{count}d", data, count)
-    columns: dict[int, list[float]] = {}
-    for column in sorted(range(count), key=lambda c: -(c // 6 % 3)):  # accelerations, velocities, parameters
-        order, numbers = column // 6 % 3, [first[column]]
-        predicted = first[column]
+    first, sizes = struct.unpack_from(f"<{count}d", data), struct.unpack_from("<3I", data, 8 * count)
+    which = iter(struct.unpack_from(f"<{sum(sizes)}I", data, 8 * count + 12))
+    at = 8 * count + 12 + 4 * sum(sizes)
+    columns = {column: [first[column]] * steps for column in range(count)}
+    for _ in range(sizes[0]):
+        column = next(which)
+        columns[column] = [first[column], *struct.unpack_from(f"<{steps - 1}d", data, at)]
+        at += 8 * (steps - 1)
+    for column in which:
+        predicted, lacks = first[column], struct.unpack_from(f"<{steps - 1}b", data, at)
+        at += steps - 1
         for step in range(1, steps):
-            if order == 2:
-                predicted = numbers[-1]
-            elif order == 1:
-                predicted = predicted + columns[column + 6][step - 1]
-            else:
-                predicted = predicted + (columns[column + 6][step - 1] + columns[column + 12][step - 1] * 0.5)
-            change = differences[column][step - 1] if column in differences else 0
-            numbers.append(number_of(bits_of(predicted) + change))
-        columns[column] = numbers
+            growth = columns[column + 6][step - 1]
+            if column // 6 % 3 == 0:
+                growth = growth + columns[column + 12][step - 1] * 0.5
+            predicted = predicted + growth
+            columns[column][step] = number_of(bits_of(predicted) + lacks[step - 1])
+    assert at == len(data)
     return np.array([columns[c] for c in range(count)]).reshape(actors, 3, 6, steps).transpose(3, 0, 1, 2)
 
 
@@ -110,15 +113,20 @@ def plain(file: Path, row: int) -> dict[str, Any]:
     truth, blocks = [], iter(tensors["blocks"].tolist())
     for number, size in enumerate(tensors["block_steps"].tolist()):
         for first in range(0, int(tensors["shape"][number, 0]), size):
-            truth_bytes, truth_checksum, count, bits, large, checksum = next(blocks)
-            event_bytes = bits * count // 8 + (bits * count % 8 > 0) + 8 * large + -(-count // 8)
+            truth_bytes, truth_checksum, count, bits, count_bytes, checksum = next(blocks)
+            span = (
+                min(size, int(tensors["shape"][number, 0]) - first)
+                * int(np.prod(tensors["shape"][number, [1, 2, 4]]))
+                * 2
+            )
+            event_bytes = events_size(count, bits, count_bytes, span)
             of_truth, all_truth = all_truth[:truth_bytes], all_truth[truth_bytes:]
             of_events, all_events = all_events[:event_bytes], all_events[event_bytes:]
             assert xxhash.xxh3_64(of_truth).intdigest() == truth_checksum
             assert xxhash.xxh3_64(of_events).intdigest() == checksum
             if number == row:
                 base = first * ticks * height * width * 2
-                more, marked = plain_events(of_events, count, bits, large, base)
+                more, marked = plain_events(of_events, count, bits, count_bytes, base, span)
                 keys, flags = keys + more, flags + marked
                 truth.append(plain_truth(of_truth, min(size, steps - first), actors))
     found = np.array(keys, np.int64)
@@ -284,18 +292,43 @@ def test_no_flipped_byte_of_a_shard_gives_a_wrong_recording(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("keys", [[-1, 5], [5, 3], [5, 5], [5, 3 * 2 * 20 * 10]], ids=str)
+def test_events_that_cannot_be_are_not_written(keys: list[int]) -> None:
+    forged = dataclasses.replace(gerd.simulate(gerd.parse(TRIANGLE)), keys=np.array(keys), background=np.zeros(2, bool))
+    with pytest.raises(gerd.StorageError, match="recording 0: cannot be stored: its events are not in order"):
+        shard_bytes([forged], [0], "code")
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1e300])
+def test_ground_truth_that_cannot_be_is_not_written(number: float) -> None:
+    recording = gerd.simulate(gerd.parse(TRIANGLE))
+    recording.truth[1, 0, 1, 2] = number
+    with pytest.raises(gerd.StorageError, match="recording 0: cannot be stored: its ground truth is not finite"):
+        shard_bytes([recording], [0], "code")
+
+
+@pytest.mark.parametrize("keys", [[5, 3], [5, 5], [5, 3 * 2 * 20 * 10]], ids=str)
 def test_events_that_cannot_be_are_refused_whatever_the_checksum_says(keys: list[int], tmp_path: Path) -> None:
     config = gerd.parse(TRIANGLE)
-    forged = dataclasses.replace(gerd.simulate(config), keys=np.array(keys), background=np.zeros(2, bool))
-    (tmp_path / "shard").write_bytes(shard_bytes([forged], [0], "code"))
+    sound = dataclasses.replace(gerd.simulate(config), keys=np.array([3, 5]), background=np.zeros(2, bool))
+    file = tmp_path / "shard"
+    file.write_bytes(shard_bytes([sound], [0], "code"))
+    assert shard_of(file).recording(0, config).keys.tolist() == [3, 5]
+
+    def forge(tensors: dict[str, Any], _: Any) -> None:
+        data, width = tensors["events"], (len(tensors["events"]) - 2) // 2  # a count, two keys, flags
+        data[1:-1] = np.frombuffer(b"".join(key.to_bytes(width, "little") for key in keys), np.uint8)
+        tensors["blocks"][:, 5] = xxhash.xxh3_64(data.tobytes()).intdigest()
+
+    rewritten(forge)(file)
     with pytest.raises(gerd.StorageError, match="row 0, recording 0, has changed"):
-        shard_of(tmp_path / "shard").recording(0, config)
+        shard_of(file).recording(0, config)
 
 
 def test_other_recordings_stay_readable(dataset: Path) -> None:
     file = dataset / shard_name(1)
     with safe_open(file, framework="numpy") as sound:
-        sizes = [events_size(*block) for block in sound.get_tensor("blocks")[:, 2:5].tolist()]
+        span = 6 * 23 * 17 * 2
+        sizes = [events_size(*block, span) for block in sound.get_tensor("blocks")[:, 2:5].tolist()]
         start = file.read_bytes().index(sound.get_tensor("events").tobytes())
     assert len(sizes) == 64  # a block each
     spoilt = bytearray(file.read_bytes())
@@ -356,13 +389,27 @@ def with_blocks(column: int, value: int) -> Callable[[dict[str, Any], dict[str, 
     return change
 
 
-def with_widths(tensors: dict[str, Any], _: Any) -> None:
-    """Bytes per difference of the ground truth that cannot be, under a valid checksum."""
-    at = 0
+def with_columns(column: int) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+    """Ground truth of a column that is not there, under valid checksums; `column` of the list of them."""
+
+    def change(tensors: dict[str, Any], _: Any) -> None:
+        at, count = 0, 8 * 18 * 2  # bytes of the first numbers of two actors
+        for block in tensors["blocks"]:
+            part = tensors["truth"][at : at + int(block[0])]
+            part[count : count + 4 * column + 4][-4:] = 255
+            block[1] = xxhash.xxh3_64(part.tobytes()).intdigest()
+            at += len(part)
+
+    return change
+
+
+def with_other_counts(tensors: dict[str, Any], _: Any) -> None:
+    """Ranges of keys that have more events than there are, under valid checksums."""
+    at, span = 0, 6 * 23 * 17 * 2
     for block in tensors["blocks"]:
-        part = tensors["truth"][at : at + int(block[0])]
-        part[0] = 3
-        block[1] = xxhash.xxh3_64(part.tobytes()).intdigest()
+        part = tensors["events"][at : at + events_size(*block[2:5].tolist(), span)]
+        part[0] ^= 1
+        block[5] = xxhash.xxh3_64(part.tobytes()).intdigest()
         at += len(part)
 
 
@@ -391,9 +438,12 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "events that overflow": rewritten(with_blocks(2, 2**64 - 1)),
     "no bits": rewritten(with_blocks(3, 0)),
     "many bits": rewritten(with_blocks(3, 2**63)),
-    "many large differences": rewritten(with_blocks(4, 2**61)),
+    "counts of no bytes": rewritten(with_blocks(4, 0)),
+    "counts of many bytes": rewritten(with_blocks(4, 2**61)),
+    "other counts": rewritten(with_other_counts),
     "truth of another length": rewritten(with_blocks(0, 1)),
-    "truth of other widths": rewritten(with_widths),
+    "truth of more columns": rewritten(with_columns(0)),
+    "truth of columns that are not there": rewritten(with_columns(3)),
     "other checksums": rewritten(with_blocks(5, 1)),
     "a size that overflows": rewritten(with_a_size_that_overflows),
     "as many pixels as overflow": rewritten(with_as_many_pixels_as_overflow),
