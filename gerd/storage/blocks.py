@@ -85,9 +85,8 @@ def pack_events(keys: NDArray[np.int64], background: NDArray[np.bool_], base: in
     (low, halves), relative = BITS[bits], keys - base
     extra = (relative >> (8 * low)).astype(np.uint8) if halves else np.empty(0, np.uint8)
     if halves == 1:
-        middle = (len(keys) + 1) // 2
-        extra, upper = extra[:middle] & 15, extra[middle:] << 4
-        extra[: len(upper)] |= upper
+        extra, upper = np.split(extra & np.uint8(15), [(len(keys) + 1) // 2])
+        extra[: len(upper)] |= upper << 4
     parts = (counts.astype(f"<u{count_bytes}"), relative.astype(f"<u{low}"), extra, np.packbits(background))
     return b"".join(part.tobytes() for part in parts), bits, count_bytes
 
@@ -97,8 +96,10 @@ def unpack_events(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Keys and flags of a block from its bytes: those of the ranges that reach into the keys from `start` to `stop`.
 
-    ValueError if the counts are not those of its events.
+    ValueError if there are too few or many bytes, or if the counts are not those of its events.
     """
+    if len(data) != events_size(events, bits, count_bytes, span):
+        raise ValueError("has changed")
     if not events:
         return np.empty(0, np.int64), np.empty(0, np.bool_)
     ranges, (low, halves), middle = _ranges(span, bits), BITS[bits], (events + 1) // 2
@@ -111,7 +112,7 @@ def unpack_events(
     kept: NDArray[Any] = data[at + low * i : at + low * j].view(f"<u{low}" if low < 8 else "<i8")
     at += low * events
     if halves:
-        kind, shift = np.uint16 if low == 1 else np.uint32, 8 * low
+        kind, shift = np.dtype(np.uint16 if low == 1 else np.uint32), 8 * low
         kept = kept.astype(kind)
         if halves == 1:
             below, above = data[at + i : at + min(j, middle)], data[at + max(i - middle, 0) : at + max(j - middle, 0)]

@@ -6,8 +6,8 @@ The blocks of all recordings follow each other. `blocks.py` says what the bytes 
     index, member            (n,) int64          recording index, and member of the family
     shape                    (n, 5) int64        steps, height, width, actors, ticks per step
     block_steps              (n,) int64          steps of a block
-    blocks                   (blocks, 6) uint64  bytes of ground truth, their checksum; events, `bits` of a key,
-                                                 `count_bytes`, checksum of the bytes of the events
+    blocks                   (blocks, 7) uint64  bytes of ground truth, their checksum; bytes of events, their
+                                                 checksum; events, `bits` of a key, `count_bytes`
     digest                   (n, 32) uint8       sha256 of the events
     checksum                 (1,) uint64         of all bytes of the file before it
     truth                    uint8               the ground truth of each block

@@ -21,7 +21,6 @@ from gerd.storage.blocks import (
     LONGEST,
     Part,
     Truth,
-    events_size,
     in_order,
     pack_events,
     pack_truth,
@@ -49,10 +48,11 @@ class Entry(NamedTuple):
 
     truth_bytes: int
     truth_checksum: int
+    event_bytes: int
+    event_checksum: int
     events: int
     bits: int  # of a key
     count_bytes: int  # of the number of events in a range of keys
-    events_checksum: int
 
 
 class Block(NamedTuple):
@@ -75,9 +75,11 @@ def packed(recording: Recording, size: int) -> Iterator[Block]:
     bounds = [0, *codec.bounds(recording.keys, firsts[1:]).tolist(), len(recording)]
     for first, (low, high) in zip(firsts, pairwise(bounds), strict=True):
         own, span = slice(low, high), min(size, recording.steps - first) * per_step
-        events, *how = pack_events(recording.keys[own], recording.background[own], first * per_step, span)
+        keys, background = recording.keys[own], recording.background[own]
+        events, bits, count_bytes = pack_events(keys, background, first * per_step, span)
         truth = pack_truth(recording.truth[first : first + size])
-        yield Block(Entry(len(truth), hash_of(truth), high - low, *how, hash_of(events)), truth, events)
+        sizes = (len(truth), hash_of(truth), len(events), hash_of(events))
+        yield Block(Entry(*sizes, len(keys), bits, count_bytes), truth, events)
 
 
 class Version2:
@@ -93,26 +95,19 @@ class Version2:
         if sizes.shape != self.shape[:, 0].shape or not ((sizes > 0) & (sizes <= LONGEST)).all():
             raise ValueError("its blocks have no valid length")
         counts = -(-self.shape[:, 0] // sizes)
-        if blocks.shape != (counts.sum(), 6) or not (blocks[:, [0, 2]] <= file.size).all():
+        if blocks.shape != (counts.sum(), 7) or not (blocks[:, [0, 2, 4]] <= file.size).all():
             raise ValueError("its blocks do not fit its recordings")
-        if not (np.isin(blocks[:, 3], list(BITS)).all() and np.isin(blocks[:, 4], COUNT_BYTES).all()):
+        if not (np.isin(blocks[:, 5], list(BITS)).all() and np.isin(blocks[:, 6], COUNT_BYTES).all()):
             raise ValueError("its blocks are of no kind that is known")
         self._shapes, self._sizes = self.shape.tolist(), sizes.tolist()
-        self._firsts = [0, *np.cumsum(counts).tolist()]
         self._blocks = [Entry(*row) for row in blocks.tolist()]
+        self._firsts = [0, *accumulate(counts.tolist())]
         self._truth_ends = [0, *accumulate(block.truth_bytes for block in self._blocks)]
-        self._event_ends = [0, *accumulate(self._event_sizes())]
+        self._event_ends = [0, *accumulate(block.event_bytes for block in self._blocks)]
         if (self._truth_ends[-1], self._event_ends[-1]) != (*self._truth.shape, *self._events.shape):
             raise ValueError("its blocks do not fill the file")
         ends = [0, *accumulate(block.events for block in self._blocks)]
         self.lengths = np.diff([ends[first] for first in self._firsts])
-
-    def _event_sizes(self) -> Iterator[int]:
-        for row, (steps, height, width, _, ticks) in enumerate(self._shapes):
-            size, per_step = self._sizes[row], 2 * height * width * ticks
-            for number, block in enumerate(self._blocks[self._firsts[row] : self._firsts[row + 1]]):
-                span = min(size, steps - number * size) * per_step
-                yield events_size(block.events, block.bits, block.count_bytes, span)
 
     def part(self, row: int, start: int, stop: int) -> Part:
         """The blocks that hold the steps from `start` up to `stop`; events outside of these may be left out."""
@@ -125,7 +120,7 @@ class Version2:
             range(first, stop, size), self._blocks[low:high], pairwise(ends), strict=True
         ):
             part = data[begin - ends[0] : end - ends[0]]
-            if hash_of(part) != block.events_checksum:
+            if hash_of(part) != block.event_checksum:
                 raise ValueError("has changed")
             span = min(size, steps - step) * per_step
             own = (block.events, block.bits, block.count_bytes, step * per_step, span)

@@ -23,7 +23,6 @@ from support.datasets import RAGGED, TRIANGLE, TWO_SHAPES, faults, make, unfinis
 import gerd
 from gerd.config.sweep import member
 from gerd.recording.recording import Recording
-from gerd.storage.blocks import events_size
 from gerd.storage.manifest import RESOLVED, SHARD_SIZE, shard_name
 from gerd.storage.places import Folder
 from gerd.storage.shard import Shard, shard_bytes
@@ -113,13 +112,9 @@ def plain(file: Path, row: int) -> dict[str, Any]:
     truth, blocks = [], iter(tensors["blocks"].tolist())
     for number, size in enumerate(tensors["block_steps"].tolist()):
         for first in range(0, int(tensors["shape"][number, 0]), size):
-            truth_bytes, truth_checksum, count, bits, count_bytes, checksum = next(blocks)
-            span = (
-                min(size, int(tensors["shape"][number, 0]) - first)
-                * int(np.prod(tensors["shape"][number, [1, 2, 4]]))
-                * 2
-            )
-            event_bytes = events_size(count, bits, count_bytes, span)
+            truth_bytes, truth_checksum, event_bytes, checksum, count, bits, count_bytes = next(blocks)
+            span = min(size, int(tensors["shape"][number, 0]) - first)
+            span *= int(np.prod(tensors["shape"][number, [1, 2, 4]])) * 2
             of_truth, all_truth = all_truth[:truth_bytes], all_truth[truth_bytes:]
             of_events, all_events = all_events[:event_bytes], all_events[event_bytes:]
             assert xxhash.xxh3_64(of_truth).intdigest() == truth_checksum
@@ -317,7 +312,7 @@ def test_events_that_cannot_be_are_refused_whatever_the_checksum_says(keys: list
     def forge(tensors: dict[str, Any], _: Any) -> None:
         data, width = tensors["events"], (len(tensors["events"]) - 2) // 2  # a count, two keys, flags
         data[1:-1] = np.frombuffer(b"".join(key.to_bytes(width, "little") for key in keys), np.uint8)
-        tensors["blocks"][:, 5] = xxhash.xxh3_64(data.tobytes()).intdigest()
+        tensors["blocks"][:, 3] = xxhash.xxh3_64(data.tobytes()).intdigest()
 
     rewritten(forge)(file)
     with pytest.raises(gerd.StorageError, match="row 0, recording 0, has changed"):
@@ -327,8 +322,7 @@ def test_events_that_cannot_be_are_refused_whatever_the_checksum_says(keys: list
 def test_other_recordings_stay_readable(dataset: Path) -> None:
     file = dataset / shard_name(1)
     with safe_open(file, framework="numpy") as sound:
-        span = 6 * 23 * 17 * 2
-        sizes = [events_size(*block, span) for block in sound.get_tensor("blocks")[:, 2:5].tolist()]
+        sizes = sound.get_tensor("blocks")[:, 2].tolist()
         start = file.read_bytes().index(sound.get_tensor("events").tobytes())
     assert len(sizes) == 64  # a block each
     spoilt = bytearray(file.read_bytes())
@@ -405,11 +399,11 @@ def with_columns(column: int) -> Callable[[dict[str, Any], dict[str, Any]], None
 
 def with_other_counts(tensors: dict[str, Any], _: Any) -> None:
     """Ranges of keys that have more events than there are, under valid checksums."""
-    at, span = 0, 6 * 23 * 17 * 2
+    at = 0
     for block in tensors["blocks"]:
-        part = tensors["events"][at : at + events_size(*block[2:5].tolist(), span)]
+        part = tensors["events"][at : at + int(block[2])]
         part[0] ^= 1
-        block[5] = xxhash.xxh3_64(part.tobytes()).intdigest()
+        block[3] = xxhash.xxh3_64(part.tobytes()).intdigest()
         at += len(part)
 
 
@@ -434,17 +428,21 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "no blocks": rewritten(lambda tensors, about: tensors.update(blocks=tensors["blocks"][:0])),
     "blocks of no steps": rewritten(lambda tensors, about: tensors["block_steps"].fill(0)),
     "blocks of too many steps": rewritten(lambda tensors, about: tensors["block_steps"].fill(2**40)),
-    "more events than bytes": rewritten(with_blocks(2, 2**40)),
-    "events that overflow": rewritten(with_blocks(2, 2**64 - 1)),
-    "no bits": rewritten(with_blocks(3, 0)),
-    "many bits": rewritten(with_blocks(3, 2**63)),
-    "counts of no bytes": rewritten(with_blocks(4, 0)),
-    "counts of many bytes": rewritten(with_blocks(4, 2**61)),
+    "more bytes than there are": rewritten(with_blocks(2, 2**40)),
+    "more events than bytes": rewritten(with_blocks(4, 2**40)),
+    "events that overflow": rewritten(with_blocks(4, 2**64 - 1)),
+    "fewer events": rewritten(with_blocks(4, 1)),
+    "no bits": rewritten(with_blocks(5, 0)),
+    "many bits": rewritten(with_blocks(5, 2**63)),
+    "other bits": rewritten(with_blocks(5, 32)),
+    "counts of no bytes": rewritten(with_blocks(6, 0)),
+    "counts of many bytes": rewritten(with_blocks(6, 2**61)),
+    "counts of other bytes": rewritten(with_blocks(6, 4)),
     "other counts": rewritten(with_other_counts),
     "truth of another length": rewritten(with_blocks(0, 1)),
     "truth of more columns": rewritten(with_columns(0)),
     "truth of columns that are not there": rewritten(with_columns(3)),
-    "other checksums": rewritten(with_blocks(5, 1)),
+    "other checksums": rewritten(with_blocks(3, 1)),
     "a size that overflows": rewritten(with_a_size_that_overflows),
     "as many pixels as overflow": rewritten(with_as_many_pixels_as_overflow),
     "smaller frames": rewritten(with_smaller_frames),
