@@ -61,6 +61,7 @@ bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/first_call.py
 	$(BIN)/python benchmarks/to_disk.py
+	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/emulators.py
 	$(BIN)/python benchmarks/loading.py

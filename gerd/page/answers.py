@@ -253,7 +253,7 @@ def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
         try:
             shard = data.shard(number)
             for row in range(len(shard)):
-                events = int(shard.event_offsets[row + 1] - shard.event_offsets[row])
+                events = int(shard.lengths[row])
                 yield _Row(int(shard.index[row]), shard.labels[row], events, shard.truth(row)[0])
         except StorageError:  # the page says why when the row is clicked
             for position in data.manifest.positions(number):

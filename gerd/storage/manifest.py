@@ -23,6 +23,7 @@ from gerd.config.config import MOST_MEMBERS, Config, without_later
 from gerd.config.sweep import member_count
 from gerd.errors import StorageError
 from gerd.recording.recording import FORMAT_VERSION
+from gerd.storage.code import code_digest
 from gerd.storage.places import File, MissingError, Place
 from gerd.version import __version__
 
@@ -51,6 +52,7 @@ class Part(_Json):
     """What one of several independent commands has made."""
 
     config_digest: str
+    code_digest: str
     shards: tuple[Entry, ...]
 
 
@@ -58,8 +60,9 @@ class Manifest(_Json):
     """What a dataset is."""
 
     format: Literal["gerd"]
-    format_version: Annotated[int, Field(ge=FORMAT_VERSION, le=FORMAT_VERSION)]
+    format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)]
     gerd_version: str
+    code_digest: str = ""  # of the sources that decide the bits; version 1 of the format did not say
     config_digest: str
     seed: int
     count: Annotated[int, Field(ge=1, le=2**32)]
@@ -88,6 +91,7 @@ def new_manifest(config: Config, count: int) -> Manifest:
         format="gerd",
         format_version=FORMAT_VERSION,
         gerd_version=__version__,
+        code_digest=code_digest(),
         config_digest=config.digest,
         seed=config.seed,
         count=count,
@@ -124,7 +128,7 @@ def _problem(error: ValidationError) -> str:
     if field in ("", "format"):
         return "is not the manifest of a GERD dataset"
     if field == "format_version" and first["type"] != "missing":
-        return f"has format version {first['input']}; this version of gerd reads {FORMAT_VERSION}"
+        return f"has format version {first['input']}; this version of gerd reads 1 to {FORMAT_VERSION}"
     return f"is damaged: it has no valid {field!r}"
 
 
