@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.errors import GerdError
 from gerd.geometry.shapes import RADIUS
 from gerd.scene.scenes import Scenes
 
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))  # of an actor on a torus, in frames
 TOP, BOTTOM, X_TOP, SLOPE = range(4)  # coefficients of a side: crosses rows with TOP <= y < BOTTOM
 CENTRE_Y, REACH, CENTRE_X, TILT, WIDTH = range(5)  # of an ellipse: crosses rows with (y - CENTRE_Y)² < REACH
+LARGEST = 1e100  # of the numbers in T: what is made of them, where a row crosses an outline, is finite
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,12 @@ class Borders:
 
 def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None) -> Borders:
     """The outlines of `scenes` at the given steps; with `device`, their coefficients as a PyTorch tensor there."""
-    entries = scenes.trajectory.entries(steps, device)  # of T, each (recordings, actors, steps)
     xp: Any = np
     if device is not None:
         import torch as xp
+    with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused
+        entries = scenes.trajectory.entries(steps, device)  # of T, each (recordings, actors, steps)
+    _check(xp, entries, scenes, steps)
     parts = []
     sizes, is_ellipse, convex, owner = [0], [], [], []
     for actor, outline in enumerate(scenes.outlines):
@@ -66,12 +70,27 @@ def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None)
             convex.append(outline.is_convex)
             owner.append(actor)
     nothing = xp.zeros((len(scenes), len(steps), 0, 5), dtype=xp.float64)
+    coefficients = xp.concatenate(parts, 2) if parts else nothing
     return Borders(
-        xp.concatenate(parts, 2) if parts else nothing,
+        np.ascontiguousarray(coefficients) if xp is np else coefficients,  # of one layout: kernels are compiled for it
         np.cumsum(sizes).astype(np.int32),
         np.array(is_ellipse, np.bool_),
         np.array(convex, np.bool_),
         np.array(owner, np.int32),
+    )
+
+
+def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, steps: NDArray[np.int64]) -> None:
+    """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
+    if not scenes.outlines or float(xp.stack([xp.abs(entry).max() for entry in entries]).max()) <= LARGEST:
+        return
+    shape = (len(scenes), len(scenes.outlines), len(steps))
+    T = np.stack([np.broadcast_to(entry if xp is np else entry.cpu().numpy(), shape) for entry in entries])
+    wrong = ~(np.abs(T) <= LARGEST)
+    step, row, actor, entry = np.argwhere(np.moveaxis(wrong, (3, 1, 2, 0), (0, 1, 2, 3)))[0]  # the earliest
+    raise GerdError(
+        f"recording {scenes.indices[row]}: actor {actor} cannot be drawn at step {steps[step]}: its T has the number "
+        f"{T[entry, row, actor, step]:g}; allowed: within ±{LARGEST:g}, and fewer turns than a number has digits for"
     )
 
 

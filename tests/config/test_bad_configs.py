@@ -230,7 +230,7 @@ VALUES = [
     Bad("margin_too_large", actor("translation: {margin: 64}"), 3, "translation.margin", "less than half", "64"),
     Bad("margin_wrap", actor("translation: {border: wrap, margin: 2}"), 3, "translation.margin", "border: bounce", "2"),
     Bad("speed_limit", actor("rotation: {speed_limit: 0}"), 3, "rotation.speed_limit", "allowed: greater than 0", "0"),
-    Bad("period", push("{profile: sine, amplitude: 1, period: 0}"), 3, "acceleration.period", "greater than 0", "0"),
+    Bad("period", push("{profile: sine, amplitude: 1, period: 0}"), 3, "acceleration.period", "equal to 0.001", "0"),
     Bad("boundary_word", actor("rotation: {velocity: {boundary: x}}"), 3, "velocity.boundary", "a number, {uniform"),
     Bad(
         "expression_import", push("{expression: '__import__(\"os\")'}"), 3, "acceleration.expression", "numbers, t, pi"
