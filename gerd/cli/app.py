@@ -10,6 +10,7 @@ import typer
 
 from gerd.cli.commands import check, export, generate, info, new, play, render, schema, study, verify, view
 from gerd.errors import GerdError
+from gerd.surroundings import ignore_settings
 
 app = typer.Typer(
     help="Event-camera recordings of 2D shapes under exactly controlled motion, with the exact ground truth.",
@@ -41,6 +42,7 @@ def options(
 def main() -> None:
     """Run the command line; a user's mistake is a message and an exit code, not a traceback."""
     try:
+        ignore_settings()
         app()
     except GerdError as error:
         for line in str(error).splitlines():

@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -117,11 +118,11 @@ def rings_of_svg(path: str) -> list[Array]:
 
 def rings_of_text(text: str) -> list[Array]:
     """The outline of one or more characters in DejaVu Sans, which comes with matplotlib."""
-    import matplotlib
     from fontTools.pens.recordingPen import DecomposingRecordingPen
     from fontTools.ttLib import TTFont
 
-    with TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf") as font:
+    matplotlib: Any = find_spec("matplotlib")  # found and not imported: that takes a second
+    with TTFont(Path(matplotlib.origin).with_name("mpl-data") / "fonts" / "ttf" / "DejaVuSans.ttf") as font:
         names, glyphs, advance, rings = font.getBestCmap(), font.getGlyphSet(), 0.0, []
         for character in text:
             if ord(character) not in names:
