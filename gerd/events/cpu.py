@@ -1,26 +1,21 @@
 """The `cpu` backend: scenes in, events out, at a cost that follows the number of events.
 
-Compiles the kernels at first use and keeps the machine code in the user's cache folder, under a name made from the
-source, its place and numba's version, so that an edited kernel is never mistaken for the compiled one.
+Compiles the kernels at first use; `compiled.py` keeps their machine code between runs, and `known.py` has the events
+that they must give before they are used.
 """
 
 from __future__ import annotations
 
-import hashlib
 import mmap
-import os
-import sys
 from collections.abc import Iterator
 from functools import cache
-from multiprocessing import parent_process
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import noise, rasterise
+from gerd.events import compiled, known, noise, rasterise
 from gerd.events.shared import Events, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
@@ -35,7 +30,10 @@ _LOADING = Lock()
 
 def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
-    kernels = _kernels()
+    return _run(_kernels(), scenes, chunk)
+
+
+def _run(kernels: Any, scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     numbers = _numbers(scenes)
     chunk = chunk or max(1, min(CHUNK, CHUNK_VALUES // numbers))
     first = -scenes.warmup - 1
@@ -153,37 +151,16 @@ def _blank(height: int, width: int) -> NDArray[np.int32]:
 
 
 def _kernels() -> Any:
-    """The kernels, compiled at their first call unless the cache holds them."""
-    with _LOADING:  # by one thread: it changes a setting of numba's for a moment
+    """The kernels, compiled unless their machine code was kept, and seen to give the right events."""
+    with _LOADING:  # by one thread
         return _loaded()
 
 
 @cache
 def _loaded() -> Any:
-    import numba
+    from gerd.events import cpu_kernels
 
-    settings: Any = numba.config
-    source = Path(__file__).with_name("cpu_kernels.py")
-    # Numba itself asks for its version and for the place of the source, so that nothing else is ever found there.
-    key = hashlib.sha256(f"{numba.__version__} {source.resolve()} ".encode() + source.read_bytes()).hexdigest()
-    default = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gerd"
-    folder = Path(settings.CACHE_DIR or default) / f"numba-{key[:16]}"
-    kept = settings.CACHE_DIR
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        writable = os.access(folder, os.W_OK)
-    except OSError:
-        writable = False
-    if sys.stderr.isatty() and parent_process() is None and not any(folder.rglob("*.nbi")):
-        print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
-    try:
-        settings.CACHE_DIR = str(folder) if writable else kept
-        from gerd.events import cpu_kernels
-
-        if writable:
-            cpu_kernels.simulate_steps.enable_caching()
-    finally:
-        settings.CACHE_DIR = kept
+    compiled.keep(cpu_kernels.simulate_steps, cpu_kernels)
     repeated = {
         "MULTIPLIER_A": philox.MULTIPLIERS[0],
         "MULTIPLIER_B": philox.MULTIPLIERS[1],
@@ -195,6 +172,7 @@ def _loaded() -> Any:
     for name, value in repeated.items():
         if int(getattr(cpu_kernels, name)) != value:
             raise AssertionError(f"{name} in cpu_kernels.py is not {value}, as in the module it is repeated from")
+    known.check(lambda scenes: _run(cpu_kernels, scenes), "the backend cpu")
     return cpu_kernels
 
 
