@@ -35,7 +35,7 @@ class Origin:
 
     text: str | None = None  # as the user wrote it, with overrides as comments
     document: Document = field(default_factory=lambda: Document(None))  # where each field was written
-    directory: str = "."  # where masks are looked up
+    directory: str | None = "."  # where masks are looked up; None: the config is resolved, and names no files
     trust: str | None = None  # the folder to import functions from, if the user trusts the config
     family: Config | None = None  # of a member: the config whose fields were set, sweep and all
     labels: Mapping[str, Any] = field(default_factory=dict)  # of a member: path → value of the fields that were set

@@ -7,6 +7,7 @@ fitted into it: centred, the longer side 1, the aspect kept. A polygon's vertice
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import warnings
@@ -20,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.files import read_regular
+
 Array = NDArray[np.float64]
 
 BUILT_IN: dict[str, list[list[float]] | None] = {
@@ -32,6 +35,7 @@ CURVE_PIECES = 16  # straight pieces per Bézier curve of a path or glyph
 VERTEX_GRID = 2.0**20  # vertices from files are rounded to 1 / this, so that last bits of a library cannot show
 LEAST_TURN = 1e-6  # radians; flatter corners may turn concave when T rounds them
 LARGEST_MASK = 4096  # pixels a side
+LARGEST_FILE = 2**28  # bytes of a picture
 LARGEST_VERTEX = 1000.0
 MOST_VERTICES = 20_000
 LARGEST_COORDINATE = 1e9  # of an SVG path, before it is fitted
@@ -141,7 +145,8 @@ def rings_of_mask(path: Path) -> list[Array]:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=["PNG", "PPM"]) as picture:
+        content = io.BytesIO(read_regular(path, LARGEST_FILE))
+        with warnings.catch_warnings(action="ignore"), Image.open(content, formats=["PNG", "PPM"]) as picture:
             width, height = picture.size
             light = _light(picture) if max(width, height) <= LARGEST_MASK else None
     except FileNotFoundError:
