@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import Actor, start_outside
@@ -89,7 +89,11 @@ class Config(Model):
     upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
     integrator: Integrator = Integrator()
     noise: Noise = Noise()
-    actors: Annotated[tuple[Actor, ...], Field(max_length=MOST_ACTORS, description="from the farthest to the nearest")]
+    actors: Annotated[
+        tuple[Actor, ...],
+        Field(max_length=MOST_ACTORS, description="from the farthest to the nearest"),
+        BeforeValidator(lambda value: _few(value)),
+    ]
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         {}, description="path of a field: list of its values; several paths make a grid"
     )
@@ -242,6 +246,13 @@ def digest_of(resolved: dict[str, Any]) -> str:
     """sha256 over a resolved config; the order of the swept paths counts, because it numbers the members."""
     ordered = {**resolved, "sweep": list(resolved["sweep"].items())}
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
+
+
+def _few(actors: Any) -> Any:
+    """Refuse too many actors before each of them is looked at."""
+    if isinstance(actors, list | tuple) and len(actors) > MOST_ACTORS:
+        raise fault(f"allowed: at most {MOST_ACTORS} items, not {len(actors)}", value=actors)
+    return actors
 
 
 def _as_written(value: Any) -> Any:

@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -122,21 +123,37 @@ def rings_of_svg(path: str) -> list[Array]:
 
 def rings_of_text(text: str) -> list[Array]:
     """The outline of one or more characters in DejaVu Sans, which comes with matplotlib."""
+    advance, rings = 0.0, []
+    for character in text:
+        glyph, width = _glyph(character)
+        rings += [ring * (1, -1) + (advance, 0) for ring in glyph]  # a font's y points up
+        advance += width
+    return _fit(rings)
+
+
+@lru_cache(maxsize=1024)
+def _glyph(character: str) -> tuple[list[Array], float]:
+    """The rings of a character in the font's own units, and how far it moves the next one."""
     from fontTools.pens.recordingPen import DecomposingRecordingPen
+
+    names, glyphs = _font()
+    if ord(character) not in names:
+        raise ValueError(f"has the character {character!r}, which the font DejaVu Sans does not hold")
+    glyph = glyphs[names[ord(character)]]
+    pen = DecomposingRecordingPen(glyphs)
+    glyph.draw(pen)
+    return _rings_of_pen(pen.value), float(glyph.width)
+
+
+@cache
+def _font() -> tuple[dict[int, str], Any]:
+    """The names of the font's glyphs by character, and the glyphs."""
     from fontTools.ttLib import TTFont
 
     matplotlib: Any = find_spec("matplotlib")  # found and not imported: that takes a second
-    with TTFont(Path(matplotlib.origin).with_name("mpl-data") / "fonts" / "ttf" / "DejaVuSans.ttf") as font:
-        names, glyphs, advance, rings = font.getBestCmap(), font.getGlyphSet(), 0.0, []
-        for character in text:
-            if ord(character) not in names:
-                raise ValueError(f"has the character {character!r}, which the font DejaVu Sans does not hold")
-            glyph = glyphs[names[ord(character)]]
-            pen = DecomposingRecordingPen(glyphs)
-            glyph.draw(pen)
-            rings += [ring * (1, -1) + (advance, 0) for ring in _rings_of_pen(pen.value)]  # a font's y points up
-            advance += glyph.width
-    return _fit(rings)
+    file = Path(matplotlib.origin).with_name("mpl-data") / "fonts" / "ttf" / "DejaVuSans.ttf"
+    font = TTFont(io.BytesIO(file.read_bytes()))
+    return font.getBestCmap(), font.getGlyphSet()
 
 
 def rings_of_mask(path: Path) -> list[Array]:
@@ -179,7 +196,11 @@ def _light(picture: Any) -> Array:
 def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
     """Rings from the drawing commands of a fontTools pen."""
     rings: list[list[Array]] = []
+    vertices = 0
     for name, raw in commands:
+        vertices += {"curveTo": CURVE_PIECES, "qCurveTo": CURVE_PIECES * (len(raw) - 1)}.get(name, len(raw))
+        if vertices > MOST_VERTICES:
+            raise ValueError(_TOO_MANY)
         points = [np.array(point, np.float64) for point in raw if point is not None]
         if not all((np.abs(point) <= LARGEST_COORDINATE).all() for point in points):
             raise ValueError(f"has a coordinate that is too large; allowed: up to {LARGEST_COORDINATE:g}")
@@ -199,8 +220,6 @@ def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
                 rings[-1] += _bezier([rings[-1][-1], points[0], middle])
                 points = points[1:]
             rings[-1] += _bezier([rings[-1][-1], *points])
-        if rings and len(rings[-1]) > MOST_VERTICES:
-            raise ValueError(_TOO_MANY)
     return [np.array(ring) for ring in rings]
 
 

@@ -51,7 +51,8 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
             "command continues"
         ) from None
     except BaseException:
-        hold.close()  # stops the workers at once: a shard is either whole or not there
+        for process in list((pool._processes or {}).values()):
+            process.kill()  # at once, even those that are stopped: a shard is either whole or not there
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

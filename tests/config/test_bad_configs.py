@@ -474,12 +474,12 @@ def test_a_flood_of_problems_is_cut_off(tmp_path: Path, gerd: Callable[..., list
 def test_files_that_cannot_be_read(tmp_path: Path, gerd: Callable[..., list[str]]) -> None:
     (huge := tmp_path / "huge.yaml").touch()
     with open(huge, "r+b") as file:
-        file.truncate(16 * 2**20 + 1)
+        file.truncate(4 * 2**20 + 1)
     missing = tmp_path / "missing.yaml"
     assert gerd("check", missing) == [f"error: {missing}: cannot be read: No such file or directory"]
     assert gerd("check", tmp_path) == [f"error: {tmp_path}: cannot be read: Is a directory"]
-    assert gerd("check", huge) == [f"error: {huge}: is too long; at most {16 * 2**20} bytes are allowed"]
-    assert gerd("check", "/dev/zero") == [f"error: /dev/zero: is too long; at most {16 * 2**20} bytes are allowed"]
+    assert gerd("check", huge) == [f"error: {huge}: is too long; at most {4 * 2**20} bytes are allowed"]
+    assert gerd("check", "/dev/zero") == [f"error: /dev/zero: is too long; at most {4 * 2**20} bytes are allowed"]
 
 
 @pytest.mark.parametrize(
