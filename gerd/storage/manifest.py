@@ -109,7 +109,7 @@ def read_manifest(place: Place) -> Manifest:
     """The manifest of the dataset at `place`, its fields checked."""
     try:
         content = place.read(MANIFEST)
-        with suppress(json.JSONDecodeError, UnicodeDecodeError, RecursionError):  # the model says that it is no JSON
+        with suppress(json.JSONDecodeError, UnicodeError, RecursionError):  # the model says that it is no JSON
             parsed_json(content)
         return Manifest.model_validate_json(content)
     except RepeatedKeyError as error:
@@ -139,7 +139,7 @@ class RepeatedKeyError(ValueError):
 
 
 def parsed_json(content: bytes) -> Any:
-    """JSON as plain data; ValueError if it is none, or if a key stands twice."""
+    """JSON as plain data; ValueError if it is none, if a key stands twice, or if a text in it is none."""
 
     def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(items)
@@ -148,7 +148,10 @@ def parsed_json(content: bytes) -> Any:
             raise RepeatedKeyError(f"it has the key {shorten(next(k for k in keys if keys.count(k) > 1))} twice")
         return result
 
-    return json.loads(content, object_pairs_hook=unique)
+    result = json.loads(content, object_pairs_hook=unique)
+    if b"\\u" in content:
+        json.dumps(result, ensure_ascii=False).encode()  # half of a surrogate pair cannot be written
+    return result
 
 
 def json_bytes(data: Any) -> bytes:

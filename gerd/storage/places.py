@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from gerd.errors import StorageError
 from gerd.files import open_regular, read_regular
-from gerd.storage.whole import is_temporary, write_whole
+from gerd.storage.whole import is_temporary, make_folder, write_whole
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
 LARGEST = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
@@ -143,7 +143,7 @@ class Folder:
     def claimed(self, alone: bool) -> Iterator[bool]:
         """Makes the folder if it is not there. The claim ends with the process."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             held = os.open(self.path, os.O_RDONLY)
         except FileExistsError:
             raise StorageError(f"{self.path}: is a file; a dataset is written into a folder") from None

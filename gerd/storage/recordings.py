@@ -16,13 +16,25 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from gerd.config.config import Config, Origin, digest_of
+from gerd.config.sweep import member_count
 from gerd.errors import StorageError
 from gerd.recording.recording import Recording
-from gerd.storage.manifest import RESOLVED, SHARD_SIZE, UNFINISHED, parsed_json, read_manifest, shard_name
+from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, parsed_json, read_manifest, shard_name
 from gerd.storage.places import Folder, MissingError, place_at
 from gerd.storage.shard import Shard
 
 OPEN_SHARDS = 64  # shards kept open by one reader
+
+
+def check_complete(data: Recordings) -> None:
+    """An error unless the dataset is complete, with a shard for all recordings that its manifest counts."""
+    manifest, file = data.manifest, data.place.at(MANIFEST)
+    if not manifest.complete:
+        raise StorageError(f"{data.path}: {UNFINISHED}")
+    if len(manifest.shards) != manifest.shard_count:
+        raise StorageError(f"{file}: is damaged: it lists {len(manifest.shards)} shards of {manifest.shard_count}")
+    if manifest.members != (members := member_count(data.config)):
+        raise StorageError(f"{file}: is damaged: members is {manifest.members}, but {members} by the config")
 
 
 class Recordings(Sequence[Recording]):
