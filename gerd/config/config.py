@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import Actor, start_outside
@@ -39,7 +39,7 @@ class Origin:
 
     text: str | None = None  # as the user wrote it, with overrides as comments
     document: Document = field(default_factory=lambda: Document(None))  # where each field was written
-    directory: str = "."  # where masks are looked up
+    directory: str | None = "."  # where masks are looked up; None: the config is resolved, and names no files
     trust: str | None = None  # the folder to import functions from, if the user trusts the config
     family: Config | None = None  # of a member: the config whose fields were set, sweep and all
     labels: Mapping[str, Any] = field(default_factory=dict)  # of a member: path → value of the fields that were set
@@ -110,7 +110,11 @@ class Config(Model):
     transform: tuple[Transform, ...] = Field(
         (), max_length=MOST_TRANSFORMS, description="what is done to the whole scene, in this order"
     )
-    actors: Annotated[tuple[Actor, ...], Field(max_length=MOST_ACTORS, description="from the farthest to the nearest")]
+    actors: Annotated[
+        tuple[Actor, ...],
+        Field(max_length=MOST_ACTORS, description="from the farthest to the nearest"),
+        BeforeValidator(lambda value: _few(value)),
+    ]
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         {}, description="path of a field: list of its values; several paths make a grid"
     )
@@ -350,6 +354,13 @@ def without_later(resolved: dict[str, Any]) -> dict[str, Any]:
     if "timing" not in result and "timing" not in resolved["sweep"] and resolved["integrator"]["initial"] == "usual":
         result["integrator"] = {**resolved["integrator"], "initial": "uniform"}
     return result
+
+
+def _few(actors: Any) -> Any:
+    """Refuse too many actors before each of them is looked at."""
+    if isinstance(actors, list | tuple) and len(actors) > MOST_ACTORS:
+        raise fault(f"allowed: at most {MOST_ACTORS} items, not {len(actors)}", value=actors)
+    return actors
 
 
 def _as_written(value: Any) -> Any:

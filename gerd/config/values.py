@@ -27,6 +27,7 @@ from gerd.config.base import Model, fault, tag
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e9, le=1e9)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
 TimeFactor = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1000)]
+Period = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e9)]  # as many turns as sincos can tell
 Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
 
 
@@ -168,7 +169,7 @@ class Profile(Model):
 
     profile: Literal["sine", "square", "pulse"]
     amplitude: Number
-    period: Positive = 20.0  # steps; of the sine and the square wave
+    period: Period = 20.0  # steps; of the sine and the square wave
     phase: Number = 0.0  # degrees; of the sine and the square wave
     at: Number = 0.0  # step at which the pulse starts
     duration: Positive = 1.0  # steps; of the pulse

@@ -1,27 +1,22 @@
 """The `cpu` backend: scenes in, events out, at a cost that follows the number of events.
 
-Compiles the kernels at first use and keeps the machine code in the user's cache folder, under a name made from the
-source, its place and numba's version, so that an edited kernel is never mistaken for the compiled one.
+Compiles the kernels at first use; `compiled.py` keeps their machine code between runs, and `known.py` has the events
+that they must give before they are used.
 """
 
 from __future__ import annotations
 
-import hashlib
 import mmap
-import os
-import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from multiprocessing import parent_process
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import exact, noise, rasterise
+from gerd.events import compiled, exact, known, noise, rasterise
 from gerd.events.shared import Events, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
@@ -36,12 +31,18 @@ _LOADING = Lock()
 
 def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
-    compiled = kernels()
+    loaded = kernels()
+    if scenes.exact:
+        _check_exact()
+    return _run(loaded, scenes, chunk)
+
+
+def _run(loaded: Any, scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     numbers = numbers_of(scenes)
     fitting = max(1, CHUNK_VALUES // numbers)
     chunk = chunk or min(CHUNK, fitting)
     if scenes.exact:
-        camera = _Camera(compiled)
+        camera = _Camera(loaded)
         for row in range(len(scenes)):
             camera.begin(scenes, row)
             for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
@@ -59,7 +60,7 @@ def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             if row % together == 0:
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
-            state = state or _State(compiled, scenes, borders)
+            state = state or _State(loaded, scenes, borders)
             if piece.start == first:
                 state.begin(row)
             keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
@@ -224,39 +225,28 @@ def _blank(height: int, width: int) -> NDArray[np.int32]:
 
 
 def kernels(name: str = "cpu_kernels") -> Any:
-    """A module of kernels, compiled at their first call unless the cache holds them."""
-    with _LOADING:  # by one thread: it changes a setting of numba's for a moment
+    """A module of kernels, compiled unless their machine code was kept; events of known recordings come out right."""
+    with _LOADING:  # by one thread
         return _loaded(name)
 
 
 @cache
 def _loaded(name: str) -> Any:
-    import numba
+    from gerd.events import cpu_kernels
 
-    settings: Any = numba.config
-    sources = [Path(__file__).with_name(f"{each}.py") for each in dict.fromkeys(["cpu_kernels", name])]
-    # Numba itself asks for its version and for the place of the source, so that nothing else is ever found there.
-    content = b"".join(source.read_bytes() for source in sources)
-    key = hashlib.sha256(f"{numba.__version__} {sources[-1].resolve()} ".encode() + content).hexdigest()
-    default = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gerd"
-    folder = Path(settings.CACHE_DIR or default) / f"numba-{key[:16]}"
-    kept = settings.CACHE_DIR
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        writable = os.access(folder, os.W_OK)
-    except OSError:
-        writable = False
-    if sys.stderr.isatty() and parent_process() is None and not any(folder.rglob("*.nbi")):
-        print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
-    try:
-        settings.CACHE_DIR = str(folder) if writable else kept
-        loaded = import_module(f"gerd.events.{name}")
-        for entry in loaded.ENTRIES if writable else ():
-            entry.enable_caching()
-    finally:
-        settings.CACHE_DIR = kept
-    _check_constants()
-    return loaded
+    module = import_module(f"gerd.events.{name}")
+    for entry in module.ENTRIES:
+        compiled.keep(entry, cpu_kernels, module)
+    if module is cpu_kernels:
+        _check_constants()
+        known.check(lambda scenes: _run(module, scenes), "the backend cpu")
+    return module
+
+
+@cache
+def _check_exact() -> None:
+    """The kernels of exact timing are seen to give the right events, too, when they are first needed."""
+    known.check(lambda scenes: _run(kernels(), scenes), "the backend cpu", "exact")
 
 
 def _check_constants() -> None:

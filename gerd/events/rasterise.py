@@ -28,6 +28,7 @@ COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))  # 
 ROUNDING = 1e-9  # by which a shape that just fits a torus may be larger
 TOP, BOTTOM, X_TOP, SLOPE = range(4)  # coefficients of a side: crosses rows with TOP <= y < BOTTOM
 CENTRE_Y, REACH, CENTRE_X, TILT, WIDTH = range(5)  # of an ellipse: crosses rows with (y - CENTRE_Y)² < REACH
+LARGEST = 1e100  # of the numbers in T: what is made of them, where a row crosses an outline, is finite
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,12 @@ def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> B
     With `device`, their coefficients are a PyTorch tensor there.
     """
     count = times.shape[-1]
-    entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)  # each (…, actors, times)
     xp: Any = np
     if device is not None:
         import torch as xp
+    with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused
+        entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)  # (…, actors, times)
+    _check(xp, entries, scenes, times)
     parts = []
     sizes, is_ellipse, convex, owner = [0], [], [], []
     for actor, outline in enumerate(scenes.outlines):
@@ -74,8 +77,9 @@ def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> B
             convex.append(outline.is_convex)
             owner.append(actor)
     nothing = xp.zeros((len(scenes), count, 0, 5), dtype=xp.float64)
+    coefficients = xp.concatenate(parts, 2) if parts else nothing
     return Borders(
-        xp.concatenate(parts, 2) if parts else nothing,
+        np.ascontiguousarray(coefficients) if xp is np else coefficients,  # of one layout: kernels are compiled for it
         np.cumsum(sizes).astype(np.int32),
         np.array(is_ellipse, np.bool_),
         np.array(convex, np.bool_),
@@ -108,6 +112,21 @@ def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDAr
                 f"actors.{actor}.translation.border: got 'wrap': the shape is {x:.4g}×{y:.4g} pixels at time {step:g}, "
                 f"larger than the torus of {scenes.width}×{scenes.height}; allowed: a smaller shape, bounce, free"
             )
+
+
+def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any]) -> None:
+    """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
+    if not scenes.outlines or float(xp.stack([xp.abs(entry).max() for entry in entries]).max()) <= LARGEST:
+        return
+    shape = (len(scenes), len(scenes.outlines), times.shape[-1])
+    T = np.stack([np.broadcast_to(entry if xp is np else entry.cpu().numpy(), shape) for entry in entries])
+    wrong = ~(np.abs(T) <= LARGEST)
+    step, row, actor, entry = np.argwhere(np.moveaxis(wrong, (3, 1, 2, 0), (0, 1, 2, 3)))[0]  # the earliest
+    time = np.broadcast_to(times, shape[::2])[row, step]
+    raise GerdError(
+        f"recording {scenes.indices[row]}: actor {actor} cannot be drawn at time {time:g}: its T has the number "
+        f"{T[entry, row, actor, step]:g}; allowed: within ±{LARGEST:g}, and fewer turns than a number has digits for"
+    )
 
 
 def _sides(xp: Any, T: tuple[Any, ...], segments: Array) -> Any:

@@ -50,6 +50,7 @@ MOST_POSES = 1_000_000  # actors · steps of the trajectory's own time
 MOST_EVENTS = 4_000_000  # in one recording: a browser turns that many points
 MOST_MEMBERS = 500  # of a sweep that the page offers
 MOST_COLUMNS = 40  # of the table
+MOST_ROWS = 100_000  # the first ones of a dataset that has more
 
 COLOURS = {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH}  # for the page to draw with
 
@@ -218,7 +219,7 @@ class Shelf:
     @cached_property
     def _table(self) -> list[dict[str, Any]]:
         if isinstance(self.recordings, Recordings):
-            rows = list(_rows_of_dataset(self.recordings))
+            rows = list(itertools.islice(_rows_of_dataset(self.recordings), MOST_ROWS))
         else:
             rows = [_row_of(recording) for recording in self.recordings]
         return _columns(rows)

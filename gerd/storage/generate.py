@@ -84,10 +84,10 @@ def generate(
         check_device(device or "cpu")
     place, alone = place_at(out), part == WHOLE
     with connected(address) if engine == "ray" else nullcontext(), place.claimed(alone) as certain:
+        manifest = _begin(config, place, count, certain)  # nothing is touched in a place that is refused
         if alone:
             place.tidy()
         try:
-            manifest = _begin(config, place, count, certain)
             job = Job(config, place, manifest.model_copy(update={"shards": ()}), device or "cpu")
             numbers = range(part[0] - 1, manifest.shard_count, part[1])
             entries = _sound(place, manifest, numbers)
@@ -250,12 +250,17 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
 
 def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     """All known entries: ours, those in part files, and those of shards whose part file is already gone."""
-    result = dict(entries)
+    result, of_part = dict(entries), dict[str, str]()
     for name in filter(_PART.fullmatch, job.place.names()):
         with suppress(StorageError, ValidationError):
             part = Part.model_validate_json(job.place.read(name))
             if (part.config_digest, part.code_digest) == (job.config.digest, job.manifest.code_digest):
                 result.update((entry.file, entry) for entry in part.shards)
+                of_part.update((entry.file, name) for entry in part.shards if entry.file not in entries)
+    for file, name in of_part.items():
+        if file_digest(job.place.open(file)) != result[file].sha256:
+            its_part = "/".join(re.findall(r"\d+", name))
+            raise StorageError(f"{job.place.at(file)}: has changed since it was made; run --shard {its_part} again")
     for number in range(job.manifest.shard_count):
         if shard_name(number) not in result and (entry := kept_shard(job, number, lambda made: None)):
             result[entry.file] = entry

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import stat
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -20,9 +19,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gerd.errors import StorageError
-from gerd.storage.whole import is_temporary, write_whole
+from gerd.files import open_regular, read_regular
+from gerd.storage.whole import is_temporary, make_folder, write_whole
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
+LARGEST = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
 BLOCK, BLOCKS = 2**20, 4  # bytes fetched at once from an object store, and how many such pieces of a file are kept
 
 
@@ -51,7 +52,8 @@ class Place(Protocol):
     def names(self) -> set[str]:
         """The names of all files that are whole; none if there is no such place."""
 
-    def read(self, name: str) -> bytes: ...
+    def read(self, name: str) -> bytes:
+        """All of a file, which has at most LARGEST bytes."""
 
     def open(self, name: str) -> File: ...
 
@@ -116,7 +118,7 @@ class Folder:
         if self.path.is_file():
             raise StorageError(f"{self.path}: is a file; a GERD dataset is a folder")
         with _reading(self.at(name)):
-            return (self.path / name).read_bytes()
+            return read_regular(self.path / name, LARGEST)
 
     def open(self, name: str) -> File:
         with _reading(self.at(name)):
@@ -141,7 +143,7 @@ class Folder:
     def claimed(self, alone: bool) -> Iterator[bool]:
         """Makes the folder if it is not there. The claim ends with the process."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             held = os.open(self.path, os.O_RDONLY)
         except FileExistsError:
             raise StorageError(f"{self.path}: is a file; a dataset is written into a folder") from None
@@ -165,12 +167,9 @@ class _LocalFile:
 
     def __init__(self, path: Path):
         self.name = str(path)
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe has nobody to wait for
+        self._descriptor = open_regular(path)
         weakref.finalize(self, os.close, self._descriptor)
-        status = os.fstat(self._descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise StorageError(f"{self.name}: is not a regular file")
-        self.size = status.st_size
+        self.size = os.fstat(self._descriptor).st_size
 
     def read(self, start: int, stop: int) -> bytes:
         parts: list[bytes] = []
@@ -228,6 +227,8 @@ class Bucket:
 
     def read(self, name: str, start: int | None = None, stop: int | None = None) -> bytes:
         with self._system(name, "read") as (system, path):
+            if stop is None and (size := int(system.info(path)["size"])) > LARGEST:
+                raise StorageError(f"{self.at(name)}: has {size} bytes; at most {LARGEST} are read")
             return bytes(system.cat_file(path, start=start, end=stop))
 
     def open(self, name: str) -> File:

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -71,6 +71,13 @@ def finish_on_ray(
             yield from entries
 
 
+class _Nothing(list[str]):
+    """The folders from which Ray's workers import besides their own: it would add the one that the command runs in."""
+
+    def extend(self, folders: Iterable[str]) -> None:
+        pass
+
+
 @contextmanager
 def connected(address: str | None) -> Iterator[None]:
     """While connected to the cluster at `address`, or to the one that the caller is connected to already."""
@@ -86,7 +93,9 @@ def connected(address: str | None) -> Iterator[None]:
         host_and_port = re.fullmatch(r"(?:ray://)?\[?([^\]]+?)\]?:(\d+)", address)
         if host_and_port:  # Ray itself would try for ever
             socket.create_connection((host_and_port[1], int(host_and_port[2])), timeout=TIMEOUT).close()
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        job = ray.job_config.JobConfig()
+        job._py_driver_sys_path = _Nothing()
+        ray.init(address=address, job_config=job, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray's own errors, gRPC's, a bad address
         start = "start one with `ray start --head`, or name one with --address HOST:PORT"
         reason = str(error).strip().partition("\n")[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -415,6 +417,49 @@ def test_an_interrupted_export_goes_on(format: str, dataset: Path, tmp_path: Pat
     export_dataset(dataset, tmp_path / "out", format)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
     assert not list((tmp_path / "out").glob(".*"))
+
+
+@pytest.mark.parametrize("format", ["npz", "frames", "parquet"])
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_damaged_file_is_written_again(format: str, complete: bool, dataset: Path, tmp_path: Path) -> None:
+    if format == "parquet":
+        pytest.importorskip("pyarrow")
+    out, made = tmp_path / "out", []
+    export_dataset(dataset, tmp_path / "whole", format)
+
+    def stop(number: int) -> None:
+        made.append(number)
+        if not complete and len(made) == 2:
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        export_dataset(dataset, out, format, progress=stop)
+    first = {"npz": "000000.npz", "frames": "000000/imgs/00000000.png", "parquet": "data/shard-000000.parquet"}[format]
+    untouched = {"npz": "000001.npz", "frames": "000001", "parquet": "export.json"}[format]
+    before = (out / untouched).stat().st_ino
+    (out / first).write_bytes((out / first).read_bytes()[:-1] + b"?")
+    export_dataset(dataset, out, format)
+    assert contents(out) == contents(tmp_path / "whole")
+    assert format == "parquet" or (out / untouched).stat().st_ino == before
+    for file, sha256 in json.loads((out / "export.json").read_text())["sha256"].items():
+        assert (out / file).is_dir() or hashlib.sha256((out / file).read_bytes()).hexdigest() == sha256
+
+
+def test_two_exports_into_one_folder_do_not_meet(dataset: Path, tmp_path: Path) -> None:
+    def second(_: int) -> None:
+        with pytest.raises(gerd.StorageError, match="out: another run is writing here"):
+            export_dataset(dataset, tmp_path / "out", "csv")
+
+    export_dataset(dataset, tmp_path / "out", "csv", progress=second)
+    assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_a_refused_folder_is_left_as_it_is(dataset: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years")
+    (tmp_path / ".notes.0123456789abcdef.tmp").write_text("mine")
+    with pytest.raises(gerd.StorageError, match="holds files that are not an export"):
+        export_dataset(dataset, tmp_path, "csv")
+    assert (tmp_path / ".notes.0123456789abcdef.tmp").read_text() == "mine"
 
 
 def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:

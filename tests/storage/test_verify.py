@@ -15,6 +15,7 @@ from safetensors import safe_open
 from support.datasets import RAGGED, TWO_SHAPES, change_manifest, faults, make, noticed
 
 import gerd
+from gerd.events import cpu
 from gerd.storage.code import code_digest
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 from gerd.storage.shard import shard_bytes
@@ -162,3 +163,18 @@ def test_an_unfinished_dataset_of_any_size_is_looked_through_at_once(dataset: Pa
     found = faults(dataset)
     assert "the dataset is not complete" in found[0]
     assert "shard-000002.safetensors: does not hold the recordings" in found[-1]
+
+
+def test_a_kernel_that_is_wrong_does_not_vouch_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same wrong machine code has made the dataset and makes it again; the definition has another opinion."""
+    right = cpu.run
+
+    def wrong(scenes: Any, chunk: int | None = None) -> Any:
+        for part in right(scenes, chunk):
+            yield part._replace(keys=part.keys[:-1], background=part.background[:-1])
+
+    monkeypatch.setattr(cpu, "run", wrong)
+    make(tmp_path / "data", TWO_SHAPES, 40)
+    found = faults(tmp_path / "data", regenerate=True)
+    events = [line.partition(": recording ")[2] for line in found if "the events differ" in line]
+    assert events == [f"{first}: made again by the definition, the events differ" for first in (0, 64)]

@@ -18,6 +18,7 @@ import tonic
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.datasets import TWO_SHAPES, change_manifest
 from support.scenes import FALSE_ALARM, actor, config, same
 from torch.utils.data import DataLoader, default_collate
 
@@ -767,3 +768,21 @@ def test_nothing_is_unpickled(busy: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(pickle, "load", refuse)
     monkeypatch.setattr(torch, "load", refuse)
     list(gerd.Dataset(busy, label=("T", "boxes")).where(lambda r: r.parameters["x"].max() > 0).loader(10))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"count": 2 * 10**9}, r"manifest\.json: is damaged: it lists \d+ shards of "),
+        ({"count": 2**32, "members": 100_000}, r"manifest\.json: is damaged: it lists \d+ shards of "),
+        ({"count": 1, "members": 7}, r"manifest\.json: is damaged: members is 7, but \d by the config"),
+        ({"complete": False, "count": 2**32}, "the dataset is not complete"),
+    ],
+)
+def test_a_manifest_that_counts_too_much_is_refused_before_there_is_room_for_it(
+    fields: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    gerd.generate(gerd.parse(TWO_SHAPES), tmp_path / "data", 3, workers=1)
+    change_manifest(tmp_path / "data", **fields)
+    with pytest.raises(gerd.StorageError, match=message):
+        gerd.Dataset(tmp_path / "data")
