@@ -7,6 +7,7 @@ fit of optical flow that needs good times. That all backends agree, and with an 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -314,3 +315,22 @@ def test_chunks_and_endless_recordings_have_the_same_events() -> None:
 def test_a_step_that_is_too_long_for_keys_is_refused() -> None:
     with pytest.raises(gerd.ConfigError, match="steps"):
         gerd.parse("steps: 100000000\nstep_us: 1000000000\ntiming: exact\nactors: []")
+
+
+def test_datasets_carry_the_times(tmp_path: Path) -> None:
+    """Files, windows, items, streams and verify; to the microsecond."""
+    data = gerd.generate(CROWD, tmp_path / "data", count=3, workers=1)
+    for index, recording in enumerate(data):
+        made = gerd.simulate(CROWD, index)
+        assert np.array_equal(recording.events, made.events)
+        assert recording.digest == made.digest
+    assert not any(faults for _, faults in gerd.verify(tmp_path / "data", regenerate=True))
+    window = gerd.Dataset(tmp_path / "data", item="events", label=None, steps=3)[1][0]
+    made = gerd.simulate(CROWD, 0).window(3, 6).events
+    assert np.array_equal(window["t"], made["t"] - 3 * 90)
+    counts = gerd.Dataset(tmp_path / "data", item="counts", label=None)[1][0]
+    assert np.array_equal(counts, gerd.simulate(CROWD, 1).frames(counts=True))
+    summed = gerd.Dataset(tmp_path / "data", item="counts", label=None, sum=7)[1][0]
+    assert np.array_equal(summed[0], gerd.simulate(CROWD, 1).frames(counts=True).sum(0))
+    batch, _ = next(iter(gerd.Stream(CROWD, batch_size=2, item="counts", label=None)))
+    assert np.array_equal(batch[1], gerd.simulate(CROWD, 1).frames(counts=True))
