@@ -10,6 +10,7 @@ or, in exact timing, every instant.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -129,13 +130,13 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
     """Every stage from the picture to the events of a batch, `chunk` steps at a time."""
     chunk = chunk or _chunk(scenes)
     before = np.array([-scenes.warmup - 1])
-    previous = _seen(scenes, activation(scenes, before, device), before)
+    previous = what_is_seen(scenes, activation(scenes, before, device), before)
     state = _initial_states(scenes, previous[:, 0])
     for piece in chain(chunks(-scenes.warmup, 0, chunk), chunks(0, scenes.steps, chunk)):
         steps = np.array(piece)
         scenes = scenes.resumed(steps)
         coverage = activation(scenes, steps, device)
-        seen = _seen(scenes, coverage, steps)
+        seen = what_is_seen(scenes, coverage, steps)
         difference = seen.diff(dim=1, prepend=previous)
         previous = seen[:, -1:]
         integrator = torch.empty_like(difference)
@@ -149,6 +150,21 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
             yield Stages(scenes, steps, *arrays)
 
 
+def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
+    """(steps, height, width): in exact timing, the integrators of a batch of one when steps end; they see `seen_then`."""
+    quiet = replace(scene, event_noise=0.0)
+    own, camera, rate = quiet.in_own_time(), _Camera("cpu"), scene.trajectory.rate
+    begin = exact.instants(np.ones((1, 1), np.int64), -scene.warmup, rate, scene.step_us)
+    first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
+    result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
+    for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
+        packed = camera.passages(resumed, instants)[0]
+        step, y, x, p = Keys(scene.height, scene.width, scene.ticks).decoded(packed >> 1)
+        for i, end in enumerate(steps):
+            np.subtract.at(result[i], (y[step <= end], x[step <= end]), scene.threshold * (2 * p[step <= end] - 1))
+    return result
+
+
 class _Camera:
     """Exact timing: the integrators of a batch, and how many events each pixel has fired."""
 
@@ -159,7 +175,7 @@ class _Camera:
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[np.ndarray]:
         """What the integrators fire between the instants, as `exact.packed`."""
-        seen = _seen(scenes, activation(scenes, instants.own, self._device), instants.steps)
+        seen = what_is_seen(scenes, activation(scenes, instants.own, self._device), instants.steps)
         if self._state is None:
             self._state = _initial_states(scenes, seen[:, 0])
             self._fired = torch.zeros_like(self._state, dtype=torch.int64)
@@ -265,7 +281,7 @@ def _initial_states(scenes: Scenes, seen: Tensor) -> Tensor:
     return stationary_state(word.reshape(seen.shape), scenes.threshold, upward).int()
 
 
-def _seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
+def what_is_seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
     """The activations after shape noise."""
     if scenes.shape_noise == 0:
         return coverage

@@ -355,11 +355,10 @@ class Recording:
     def stages(self, start: int = 0, stop: int | None = None) -> Stages:
         """What led to the events of some steps: picture, coverage, difference, integrator state and so on.
 
+        In exact timing they are looked at when a step ends, events in its frame, and integrators after their resets.
         They are worked out anew from the config, by the backend that is the definition, from the first step on.
         """
         from gerd.events.stages import stages_of
 
-        if self.config.timing == "exact":
-            raise GerdError("stages: there are some of step timing only; simulate(…, timing='step') has the same draw")
         start, stop, _ = slice(start, stop).indices(self.steps)
         return stages_of(self.scene, self.first + start, self.first + max(start, stop))

@@ -178,14 +178,6 @@ FIELDS = [
     ),
     Bad("time_scale_keep", top("time_scale: {factor: 2, keep: it}"), 1, "time_scale.keep", "'steps' or 'path'", "'it'"),
     Bad(
-        "no_step_left",
-        top("steps: 60\ntime_scale: {factor: 121, keep: path}"),
-        2,
-        "time_scale.factor",
-        "makes steps 0; allowed: greater than or equal to 1",
-        "121",
-    ),
-    Bad(
         "too_noisy_for_the_path",
         top("noise: {background: 0.3}\ntime_scale: {factor: 4, keep: path}"),
         2,
@@ -208,7 +200,9 @@ FIELDS = [
     Bad("threshold_0", top("integrator: {threshold: 0}"), 1, "integrator.threshold", "equal to 0.001", "0"),
     Bad("threshold_nan", top("integrator: {threshold: .nan}"), 1, "integrator.threshold", "finite number", "nan"),
     Bad("reset", top("integrator: {reset: none}"), 1, "integrator.reset", "'subtract' or 'zero'", "'none'"),
-    Bad("initial_word", top("integrator: {initial: normal}"), 1, "integrator.initial", "uniform, or a number from -1"),
+    Bad(
+        "initial_word", top("integrator: {initial: normal}"), 1, "integrator.initial", "stationary, or a number from -1"
+    ),
     Bad("initial_2", top("integrator: {initial: 2}"), 1, "integrator.initial", "less than or equal to 1", "2"),
     Bad("warmup", top("integrator: {warmup: -1}"), 1, "integrator.warmup", "greater than or equal to 0", "-1"),
     Bad("probability_above_1", top("noise: {event: 1.5}"), 1, "noise.event", "less than or equal to 1", "1.5"),

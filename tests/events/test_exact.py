@@ -334,3 +334,17 @@ def test_datasets_carry_the_times(tmp_path: Path) -> None:
     assert np.array_equal(summed[0], gerd.simulate(CROWD, 1).frames(counts=True).sum(0))
     batch, _ = next(iter(gerd.Stream(CROWD, batch_size=2, item="counts", label=None)))
     assert np.array_equal(batch[1], gerd.simulate(CROWD, 1).frames(counts=True))
+
+
+def test_stages_are_those_at_the_end_of_each_step() -> None:
+    """Conservation: what a pixel has seen change is in its integrator, or was fired; and none holds a threshold."""
+    recording = gerd.simulate(CROWD, 3)
+    stages = recording.stages(1, 6)
+    assert np.array_equal(stages.events, recording.frames(1, 6))
+    assert (stages.fired >= stages.kept).all()
+    assert (stages.events >= stages.kept).all()
+    assert (np.abs(stages.integrator) < stages.threshold).all()
+    loud = gerd.simulate(CROWD, 3, **{"noise.event": 0.0, "noise.background": 0.0}).frames(1, 6, counts=True).numpy()
+    net = loud[1:, 1].astype(int) - loud[1:, 0]
+    assert np.array_equal(np.diff(stages.integrator, axis=0) + stages.threshold * net, stages.difference[1:])
+    assert np.array_equal(stages.coverage / stages.full, gerd.simulate(CROWD, 3).images(1, 6))
