@@ -470,6 +470,8 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "strange types": rewritten(lambda tensors, about: tensors.update(blocks=tensors["blocks"].astype(np.int64))),
     "of another code": rewritten(lambda tensors, about: about.update(code_digest="0" * 64)),
     "no blocks": rewritten(lambda tensors, about: tensors.update(blocks=tensors["blocks"][:0])),
+    "no shape": rewritten(lambda tensors, about: tensors.update(shape=tensors["shape"][:, :0])),
+    "negative steps": rewritten(lambda tensors, about: tensors["shape"][::2, 0].__imul__(-1)),
     "blocks of no steps": rewritten(lambda tensors, about: tensors["block_steps"].fill(0)),
     "blocks of too many steps": rewritten(lambda tensors, about: tensors["block_steps"].fill(2**40)),
     "more bytes than there are": rewritten(with_blocks(2, 2**40)),
