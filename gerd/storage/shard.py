@@ -75,7 +75,10 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_di
         "step_us": [r.step_us for r in recordings],
         "labels": [r.identity.labels for r in recordings],
     }
-    return tensors_bytes(tensors, about)
+    try:
+        return tensors_bytes(tensors, about)
+    except ValueError as error:
+        raise StorageError(f"recordings {first.index} and following: cannot be stored: {error}") from None
 
 
 class Content(Protocol):
@@ -112,8 +115,10 @@ class Shard:
                 raise ValueError("its parts do not fit each other")
         except KeyError as error:
             raise StorageError(f"{self.path}: is damaged: {error} is missing") from None
-        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
-            raise StorageError(f"{self.path}: is damaged: {error or 'it needs too much memory'}") from None
+        except (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError) as error:
+            raise StorageError(f"{self.path}: is damaged: {error}") from None
+        except MemoryError:
+            raise StorageError(f"{self.path}: is damaged: its header does not fit into the memory") from None
 
     def _fits(self, digests: tuple[int, ...]) -> bool:
         """Whether all speak of the same number of recordings, of a size that can be."""
@@ -139,7 +144,8 @@ class Shard:
         """What sets this apart from shard `number` of the dataset of this manifest, if anything does."""
         wanted = [divmod(position, manifest.members) for position in manifest.positions(number)]
         if list(zip(self.index, self.member, strict=True)) != wanted:
-            return f"does not hold the recordings {_range(manifest.positions(number))} of this dataset"
+            positions = manifest.positions(number)
+            return f"does not hold the recordings {positions.start} to {positions.stop - 1} of this dataset"
         for key in ("format_version", "config_digest", "seed", "gerd_version", "code_digest"):
             here, there = getattr(self, key), getattr(manifest, key)
             if here != there:
@@ -198,7 +204,3 @@ class Shard:
 
     def _damaged(self, row: int, problem: str) -> StorageError:
         return StorageError(f"{self.path}: is damaged: row {row}, recording {self.index[row]}, {problem}")
-
-
-def _range(positions: range) -> str:
-    return f"{positions.start} to {positions.stop - 1}"

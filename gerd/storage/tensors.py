@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gerd.errors import shorten
 from gerd.storage.places import File
 
-LONGEST_HEADER = 2**26  # bytes
+LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
 CHECKSUM = "checksum"  # the tensor (1,) uint64 that holds the hash of all bytes of the file before it
 _NUMPY = {"I64": "<i8", "I32": "<i4", "U64": "<u8", "U32": "<u4", "U8": "|u1", "F64": "<f8"}
 _NAMES = {kind: name for name, kind in _NUMPY.items()}

@@ -72,6 +72,18 @@ def test_exact_timing_takes_three_bytes_more_or_less() -> None:
     assert not in_order(found, 0, span, once=True)
 
 
+@pytest.mark.parametrize("count", [1, 100])
+def test_counts_that_are_not_those_of_the_events_are_refused(count: int) -> None:
+    """Of one event, too, whose bits numpy would give to as many as are asked for."""
+    keys = np.arange(count) * 7
+    packed, *how = pack_events(keys, keys > 3, 0, 1000)
+    forged = bytearray(packed)
+    forged[0] += 1
+    for data in (forged, packed + b"0", packed[:-1]):
+        with pytest.raises(ValueError, match="has changed"):
+            unpack_events(np.frombuffer(data, np.uint8), count, *how, 0, 1000, 0, 1000)
+
+
 NUMBERS = st.floats(-1e299, 1e299, allow_subnormal=True)
 
 

@@ -117,6 +117,16 @@ def test_what_cannot_be_converted_is_refused(old: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "newer").exists()
 
 
+def test_a_recording_that_differs_from_its_digest_is_not_converted(old: Path, tmp_path: Path) -> None:
+    """The digests of version 1 are under no checksum."""
+    digest = bytes.fromhex(gerd.Recordings(old)[5].digest)
+    forged = (old / shard_name(0)).read_bytes().replace(digest, digest[::-1])
+    (old / shard_name(0)).write_bytes(forged)
+    with pytest.raises(gerd.StorageError, match="recording 1: the events differ from their digest"):
+        convert(old, tmp_path / "new")
+    assert not gerd.Recordings(tmp_path / "new").manifest.complete
+
+
 def test_an_old_dataset_is_not_continued_and_a_complete_one_left_alone(old: Path) -> None:
     config = gerd.load(old / "config.yaml")
     before = content(old)
