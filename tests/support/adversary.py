@@ -317,7 +317,7 @@ def interruptions(lab: Lab, number: int, seed: int) -> Counter:
         (lambda out: export_dataset(lab.sound, out, "csv"), content(lab.folder / "exported")),
     ]
     chance, outcomes = random.Random(seed), Counter[Outcome]()
-    while sum(outcomes[kind] for kind in ("killed", "failed", "died at a call", "not reached")) < number:
+    while sum(outcomes[kind] for kind in ("killed", "failed", "died at a call")) < number:
         make, wanted = chance.choice(makers)
         out = lab.folder / "out"
         shutil.rmtree(out, ignore_errors=True)
@@ -325,9 +325,7 @@ def interruptions(lab: Lab, number: int, seed: int) -> Counter:
             outcomes[interrupted(partial(make, out), chance)] += 1
         with redirect_stderr(io.StringIO()):
             make(out)
-        left = {
-            name: data for name, data in content(out).items() if not is_temporary(name)
-        }  # of parts that were killed
+        left = {name: data for name, data in content(out).items() if not is_temporary(name)}  # parts leave such files
         if left != wanted:
             print("lost:", {name for name in {**left, **wanted} if left.get(name) != wanted.get(name)}, file=sys.stderr)
         outcomes["ended as undisturbed" if left == wanted else "lost"] += 1
