@@ -109,9 +109,9 @@ def _shard_faults(
 ) -> Iterator[Fault]:
     file = data.place.at(shard_name(number))
     try:
-        shard = data.shard(number)  # first: of a file whose size is wrong not all is read
         if entry is not None and file_digest(data.place.open(shard_name(number))) != entry.sha256:
             yield Fault(file, DIFFERS)
+        shard = data.shard(number)
     except StorageError as error:
         yield _fault(file, error)
         return
