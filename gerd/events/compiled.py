@@ -36,7 +36,8 @@ def keep(function: Any, module: ModuleType) -> None:
     named = os.environ.get("NUMBA_CACHE_DIR")  # and not what a file of settings in the current folder says
     home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gerd"
     source = Path(str(module.__file__)).resolve()
-    made_by = f"{sys.version} {numba.__version__} {llvmlite.__version__} {source} "
+    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+    made_by = f"{sys.version} {numba.__version__} {llvmlite.__version__} {settings} {source} "
     function._cache = Cache(home.absolute(), made_by.encode() + source.read_bytes())
 
 
