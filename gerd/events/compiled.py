@@ -36,7 +36,9 @@ def keep(function: Any, *modules: ModuleType) -> None:
     named = os.environ.get("NUMBA_CACHE_DIR")  # and not what a file of settings in the current folder says
     home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gerd"
     sources = [Path(str(module.__file__)).resolve() for module in modules]
-    made_by = f"{sys.version} {numba.__version__} {llvmlite.__version__} {function.__name__} {sources[-1]} "
+    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+    versions = f"{sys.version} {numba.__version__} {llvmlite.__version__} {settings}"
+    made_by = f"{versions} {function.__name__} {sources[-1]} "
     function._cache = Cache(home.absolute(), made_by.encode() + b"".join(map(Path.read_bytes, sources)))
 
 

@@ -46,18 +46,24 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
             for finished in done:
                 yield finished.result()
     except BrokenProcessPool:
+        _kill(pool)
         raise GerdError(
             f"{job.place}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
             "command continues"
         ) from None
     except BaseException:
-        for process in list((pool._processes or {}).values()):
-            process.kill()  # at once, even those that are stopped: a shard is either whole or not there
+        _kill(pool)
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         hold.close()
         alive.close()
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    """End the workers at once, even those that are stopped: a shard is either whole or not there."""
+    for process in list((pool._processes or {}).values()):
+        process.kill()
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from gerd.storage.whole import is_temporary, make_folder, write_whole
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
 LARGEST = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
+LARGEST_SHARD = 2**37  # bytes; `generate` makes none that is nearly as large
 BLOCK, BLOCKS = 2**20, 4  # bytes fetched at once from an object store, and how many such pieces of a file are kept
 
 
@@ -167,7 +168,7 @@ class _LocalFile:
 
     def __init__(self, path: Path):
         self.name = str(path)
-        self._descriptor = open_regular(path)
+        self._descriptor = open_regular(path, LARGEST_SHARD)
         weakref.finalize(self, os.close, self._descriptor)
         self.size = os.fstat(self._descriptor).st_size
 

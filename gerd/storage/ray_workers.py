@@ -59,7 +59,7 @@ def finish_on_ray(
         while waiting and len(flying) < (workers or 2 * max(1, slots)):
             handed_out = [waiting.popleft() for _ in range(min(size, len(waiting)))]
             flying[task.remote(packed, job.config.origin.trust, handed_out)] = handed_out
-        done, _ = ray.wait(list(flying), num_returns=1, timeout=PATIENCE)
+        done = _first_done(ray, list(flying), job)
         if not done and not ray.cluster_resources().get(resource, 0):
             raise GerdError(f"{job.place}: the cluster has no {resource} left; {CONTINUES}")
         for finished in done:
@@ -115,6 +115,24 @@ def choose_device(resources: Mapping[str, float], device: str | None) -> tuple[s
     if resources.get(resource, 0) < 1:
         raise GerdError(f"engine ray: the cluster has no {resource}")
     return resource, "cuda" if resource == "GPU" else "cpu"
+
+
+def _first_done(ray: Any, flying: list[Any], job: Job) -> list[Any]:
+    """The first task that is done, or none after PATIENCE; an error if the head of the cluster is gone.
+
+    Ray itself would wait for the head for a minute, and then end the process with words of its own.
+    """
+    address = ray.get_runtime_context().gcs_address
+    host, _, port = address.rpartition(":")
+    for _ in range(int(PATIENCE)):
+        done, _ = ray.wait(flying, num_returns=1, timeout=1.0)
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT).close()
+        except OSError:
+            raise GerdError(f"{job.place}: the head of the cluster, {address}, does not answer; {CONTINUES}") from None
+        if done:
+            break
+    return done
 
 
 def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[float, list[Entry]]:

@@ -151,6 +151,20 @@ def test_a_node_is_killed_half_way(cluster: Any, held: Path, start: Any, never_h
     assert content(held / "data") == never_held
 
 
+@pytest.mark.long
+def test_the_head_of_the_cluster_is_lost(held: Path, start: Any) -> None:
+    """The last thing that the user reads is ours, and what is finished is kept."""
+    pytest.importorskip("ray")
+    with running(1) as lost:
+        process = start("--engine", "ray", "--address", lost.address)
+        workers_held(held)
+        lost.head_node.kill_gcs_server()
+        (error,) = errors_of(process, 1)
+    assert error.startswith(f"error: {held / 'data'}: the head of the cluster, ")
+    assert error.endswith("does not answer; finished shards are kept, and the same command continues")
+    assert not json.loads((held / "data" / MANIFEST).read_text())["complete"]
+
+
 def test_a_worker_is_killed_in_the_middle_of_a_write(
     cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]
 ) -> None:
