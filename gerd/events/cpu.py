@@ -183,7 +183,7 @@ def _loaded(name: str) -> Any:
     except OSError:
         writable = False
     if sys.stderr.isatty() and parent_process() is None and not any(folder.rglob("*.nbi")):
-        print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
+        print("compiling the kernels, once for each installation: up to 15 seconds", file=sys.stderr, flush=True)
     try:
         settings.CACHE_DIR = str(folder) if writable else kept
         loaded = import_module(f"gerd.events.{name}")
