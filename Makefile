@@ -66,6 +66,7 @@ bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/emulators.py
 	$(BIN)/python benchmarks/loading.py
+	$(BIN)/python benchmarks/labels.py
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/cluster.py
 

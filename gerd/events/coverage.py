@@ -42,7 +42,7 @@ def masks(scenes: Scenes, instants: NDArray[Any], edges: bool = False) -> NDArra
     With `edges`: whether it is seen in any part of the pixel, or was in the frame before. The first frame then has no
     mask of its own.
     """
-    coefficients, room = _prepared(scenes, instants)
+    coefficients, room = _prepared(scenes, instants, held=1 + edges)
     result = np.zeros((len(coefficients) - edges, len(scenes.outlines), scenes.height, scenes.width), np.bool_)
     kernels("coverage_kernels").mask_frames(coefficients, edges, *room, result)
     return result
@@ -60,7 +60,7 @@ def flow(
         the two frames together, the nearest of equals, and NaN where none does.
     """
     edges = motion_before is not None
-    coefficients, room = _prepared(scenes, instants)
+    coefficients, room = _prepared(scenes, instants, held=1 + edges)
     shape = (len(coefficients) - edges, 2, scenes.height, scenes.width)
     result = np.full(shape, np.nan, np.float32) if edges else np.zeros(shape, np.float32)
     best = np.empty(shape[2:] if edges else (0, 0), np.int32)
@@ -79,15 +79,18 @@ def causes(scenes: Scenes, instants: NDArray[Any], pixels: Integers) -> Integers
     in that direction, or -1; which of the actor's pieces did most; 1 if that is one of the later frame, 0 of the
     earlier.
     """
-    coefficients, room = _prepared(scenes, instants, sees=False)
+    coefficients, room = _prepared(scenes, instants, held=0)
     labels, gains = np.empty((2, scenes.upsampling), np.int32), np.empty((2, len(pieces(scenes)[0])), np.int64)
     result = np.empty((len(pixels), 4), np.int64)
     kernels("coverage_kernels").explain(coefficients, pixels, *room, labels, gains, result)
     return result
 
 
-def _prepared(scenes: Scenes, instants: NDArray[Any], sees: bool = True) -> tuple[Array, tuple[Any, ...]]:
-    """The outlines of each frame (frames, entries, 5), and what the kernels call scene, scratch, before and now."""
+def _prepared(scenes: Scenes, instants: NDArray[Any], held: int = 1) -> tuple[Array, tuple[Any, ...]]:
+    """The outlines of each frame (frames, entries, 5), and what the kernels call scene, scratch, before and now.
+
+    held: how many frames are held whose counts are needed; 0: crossings only.
+    """
     borders = rasterise.borders(scenes, instants)
     f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(borders)
     number = len(borders.actor)
@@ -100,9 +103,9 @@ def _prepared(scenes: Scenes, instants: NDArray[Any], sees: bool = True) -> tupl
         np.searchsorted(borders.actor, np.arange(len(scenes.outlines) + 1)),
         np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
     )
-    visible = np.empty((2 << kernels("coverage_kernels").MOST_SPLIT if sees else 0, f, height), np.int32)
+    visible = np.empty((2 << kernels("coverage_kernels").MOST_SPLIT, f, height), np.int32)
     scratch = (np.empty(number, np.int64), visible, *np.empty((2, 2 * slots[-1] + 2), np.int32))
-    seen = (number, height, width + 2) if sees else (0, 0, 0)
-    views = [(crossings_room(slots, f, height), np.zeros(seen, np.int32)) for _ in range(2)]
+    sizes = [number if view < held else 0 for view in (1, 0)]
+    views = [(crossings_room(slots, f, height), np.zeros((size, height, width + 2), np.int32)) for size in sizes]
     coefficients = borders.coefficients.reshape(len(scenes) * len(instants), *borders.coefficients.shape[2:])
     return np.ascontiguousarray(coefficients), (scene, scratch, *views)

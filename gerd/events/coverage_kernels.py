@@ -220,14 +220,24 @@ def put_flow(scene, view, motion, flow):
 
 @compiled
 def put_flow_row(seen, full, motion, y, left, right, along_x, along_y):
-    """The same for a row of pixels and a single piece, in loops that compile to vector instructions."""
-    down, centre_x = float(np.int32(y)) + 0.5 - motion[7], motion[6]
-    for k in range(2):
-        linear, from_y, speed = motion[2 * k], motion[2 * k + 1] * down, motion[4 + k]
-        row = along_x if k == 0 else along_y
-        for x in unsigned_range(left, right):
-            moved = (linear * (float(np.int32(x)) + 0.5 - centre_x) + from_y) + speed
-            row[x] = moved if 2 * seen[x] >= full else row[x]
+    """The same for a row of pixels and a single piece: run by run, in loops that compile to vector instructions."""
+    while left < right:
+        while left < right and 2 * seen[np.uint64(left)] < full:
+            left += 1
+        end = left
+        while end < right and 2 * seen[np.uint64(end)] >= full:
+            end += 1
+        fill_flow(motion[0], motion[1], motion[4], motion, y, left, end, along_x)
+        fill_flow(motion[2], motion[3], motion[5], motion, y, left, end, along_y)
+        left = end
+
+
+@compiled
+def fill_flow(from_x, from_y, speed, motion, y, left, right, row):
+    """One component of the velocity at the pixels left … right - 1 of a row, as in `velocity`."""
+    centre, part = motion[6], from_y * (float(np.int32(y)) + 0.5 - motion[7])
+    for x in unsigned_range(left, right):
+        row[x] = (from_x * (float(np.int32(x)) + 0.5 - centre) + part) + speed
 
 
 @compiled
@@ -316,7 +326,8 @@ def flow_frames(coefficients, edges, motion_before, motion, best, scene, scratch
             put_edge_flow(scene, before, now, motion_before[at], motion[at], best, flow[at])
         if at >= 0:
             put_flow(scene, now, motion[at], flow[at])
-        before, now = now, before
+        if edges:
+            before, now = now, before
 
 
 @inlined

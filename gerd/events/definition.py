@@ -151,7 +151,7 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
 
 
 def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
-    """(steps, height, width): in exact timing, the integrators of a batch of one when steps end; they see `seen_then`."""
+    """(steps, height, width): the integrators of a batch of one in exact timing when steps end that see `seen_then`."""
     quiet = replace(scene, event_noise=0.0)
     own, camera, rate = quiet.in_own_time(), _Camera("cpu"), scene.trajectory.rate
     begin = exact.instants(np.ones((1, 1), np.int64), -scene.warmup, rate, scene.step_us)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gerd.events import coverage as seen
 from gerd.events.rasterise import COPIES
-from gerd.geometry import shapes, trajectory
+from gerd.geometry import exactmath, shapes
 from gerd.geometry.trajectory import Trajectory
 from gerd.scene.scenes import Scenes
 
@@ -135,12 +135,21 @@ def flow(recording: Recording, steps: Steps, edges: bool) -> NDArray[np.float32]
 def motion(truth: Array) -> tuple[Array, Array, Array]:
     """L (…, 2, 2), velocity and centre (…, 2) from parameters (…, 3, 6): L · (q - centre) + velocity is T'·T⁻¹ · q.
 
-    L is NaN where T cannot be inverted.
+    With T = Translate · R · U, U being Shear · Scale, L = R'·R⁻¹ + R · (U'·U⁻¹) · R⁻¹. NaN where U has no inverse.
     """
-    (a, b), (c, d) = np.moveaxis(trajectory.matrix(truth)[..., :2, :2], (-2, -1), (0, 1))
+    (_, _, a, b, angle, k), (_, _, a1, b1, spin, k1) = np.moveaxis(truth[..., :2, :], (-2, -1), (0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        inverse = np.stack([np.stack([d, -b], -1), np.stack([-c, a], -1)], -2) / (a * d - b * c)[..., None, None]
-        linear = trajectory.derivatives(truth)[0][..., :2, :2] @ inverse
+        along, down = a1 / a, b1 / b
+    across = k1 + k * (down - along)  # U'·U⁻¹ = ((along, across), (0, down))
+    sine, cosine = exactmath.sincos(angle)
+    mixed, half = across * sine * cosine, (along - down) * sine * cosine
+    entries = (
+        along * cosine * cosine + down * sine * sine - mixed,
+        half + across * cosine * cosine - spin,
+        half - across * sine * sine + spin,
+        along * sine * sine + down * cosine * cosine + mixed,
+    )
+    linear = np.stack(entries, axis=-1).reshape(*a.shape, 2, 2)
     return np.where(np.isfinite(linear), linear, np.nan), truth[..., 1, :2], truth[..., 0, :2]
 
 

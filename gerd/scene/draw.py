@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.actor import BRIGHTEST, DIMMEST
 from gerd.config.config import Config
-from gerd.config.sweep import relatives
+from gerd.config.sweep import KEPT_MEMBERS, relatives
 from gerd.errors import GerdError
 from gerd.geometry import shapes
 from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
@@ -42,7 +43,6 @@ def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Sc
     config = config.in_steps
     rows = np.asarray(indices, np.int64)
     sources = [Source(config.seed, rows, i) for i in range(len(config.actors))]
-    outlines = tuple(shapes.outline(actor.rings) for actor in config.actors)
     intensity = np.zeros((len(rows), len(sources)))
     for i, source in enumerate(sources):
         intensity[:, i] = source.sample(config.actors[i].intensity, INTENSITY)
@@ -65,9 +65,14 @@ def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Sc
         background=config.noise.background,
         shape_noise=config.noise.shape,
         event_noise=config.noise.event,
-        outlines=outlines,
+        outlines=_outlines(config),
         wraps=tuple(actor.translation.border == "wrap" for actor in config.actors),
         intensity=np.rint(np.clip(intensity, DIMMEST, BRIGHTEST) * INTENSITY_ONE).astype(np.int32),
         trajectory=Trajectory.at_rest(np.zeros((len(rows), len(sources), PARAMETER_COUNT))),
         path_end=sys.maxsize if config.origin.path is None else config.origin.path.steps - 1,
     )
+
+
+@lru_cache(maxsize=KEPT_MEMBERS)
+def _outlines(config: Config) -> tuple[shapes.Outline, ...]:
+    return tuple(shapes.outline(actor.rings) for actor in config.actors)

@@ -151,6 +151,18 @@ def test_velocities_by_hand() -> None:
     np.testing.assert_allclose(recording.event_flow, expected, rtol=0, atol=1e-12)
 
 
+@given(moving_actors(16, 12))
+def test_velocities_are_those_of_the_matrices(given_actor: dict[str, Any]) -> None:
+    """T'·T⁻¹ at the pixel's centre, with the inverse of a library."""
+    given_actor["translation"]["border"] = "free"
+    recording = simulated(given_actor, integrator={"threshold": 0.2})
+    step, y, x, _ = recording.coordinates.T
+    generators = recording.T_velocity[:, 0] @ np.linalg.inv(recording.T[:, 0])
+    places = np.stack([x + 0.5, y + 0.5, np.ones(len(x))], axis=1)
+    expected = np.einsum("eij,ej->ei", generators[step], places)[:, :2]
+    np.testing.assert_allclose(recording.event_flow, expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("shape", list(SHAPES))
 def test_a_torus_has_no_place_of_its_own(shape: str) -> None:
     """A shape that goes over the corner has the events of one in the middle, rolled, with the same causes."""
@@ -165,6 +177,9 @@ def test_a_torus_has_no_place_of_its_own(shape: str) -> None:
     assert middle.echo.any()
     np.testing.assert_array_equal(corner.echo[order], middle.echo)
     np.testing.assert_allclose(corner.event_flow[order], middle.event_flow, rtol=0, atol=1e-12)
+    for edges in (False, True):
+        flow = np.roll(corner.flow(edges=edges), (6, 8), axis=(2, 3))
+        np.testing.assert_allclose(flow, middle.flow(edges=edges), rtol=0, atol=1e-6)
 
 
 def test_events_with_causes() -> None:

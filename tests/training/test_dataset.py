@@ -204,11 +204,13 @@ def test_a_label_is_what_the_recording_says_of_these_steps(busy: Path, one: Reco
         "parameters": one.truth[:, :, 0],
         "parameters_velocity": one.truth[:, :, 1],
         "parameters_acceleration": one.truth[:, :, 2],
+        "masks_with_edges": one.masks(edges=True),
+        "flow_with_edges": one.flow(edges=True),
     }
     whole = of_recording[name] if name in of_recording else getattr(one, name)
     whole = whole() if callable(whole) else whole
-    assert label.dtype == (torch.bool if name == "masks" else torch.float32)
-    assert torch.equal(label, torch.from_numpy(whole[11:15]).to(label.dtype))
+    assert label.dtype == (torch.bool if name.startswith("masks") else torch.float32)
+    np.testing.assert_array_equal(label.numpy(), whole[11:15].astype(label.numpy().dtype))  # NaN is NaN here
 
 
 def test_labels_of_a_recording_functions_and_several_at_once(family: Path) -> None:
@@ -267,6 +269,52 @@ def test_event_lists_of_different_lengths(busy: Path) -> None:
             assert joined[name].numpy().dtype == events.dtype[name]
             assert np.array_equal(padded[name][i][padded["mask"][i]].numpy(), events[name])
             assert not padded[name][i][~padded["mask"][i]].any()
+
+
+def test_labels_of_events_are_those_of_the_item(busy: Path, one: Recording) -> None:
+    """With the warm-up, without the delay: a row for each event, as the whole recording has it."""
+    labels = {"whose": "actor", "rest": ("event_flow", "echo", "positions")}
+    data = gerd.Dataset(busy, "events", labels, steps=4, warmup=3, delay=2)
+    number = next(i for i in range(len(data)) if data.place(i)[0] == 3) + 1
+    events, label = data[number]
+    at = data.place(number)[1]
+    step = one.coordinates[:, 0]
+    rows = (step >= at - 3) & (step < at + 4)
+    assert 0 < len(events) == rows.sum()
+    flow, echo, positions = label["rest"]
+    for found, wanted, kind in (
+        (label["whose"], one.actor, np.int64),
+        (flow, one.event_flow.astype(np.float32), np.float32),
+        (echo, one.echo, np.bool_),
+    ):
+        assert found.dtype == kind
+        np.testing.assert_array_equal(found, wanted[rows])
+    np.testing.assert_array_equal(positions.numpy(), one.positions[at + 2 : at + 6].astype(np.float32))
+
+
+def test_labels_of_events_in_batches(busy: Path) -> None:
+    data = gerd.Dataset(busy, "events", ("actor", "event_flow", "echo"), steps=3)
+    numbers = (0, 9, 100, 101)
+    items = [data[i] for i in numbers]
+    lengths = [len(events) for events, _ in items]
+    assert len(set(lengths)) > 1
+    joined, (actor, flow, echo) = gerd.collate(items)
+    assert (actor.dtype, flow.dtype, echo.dtype) == (torch.int64, torch.float32, torch.bool)
+    padded, padded_labels = gerd.collate(items, pad=True)
+    assert padded_labels[1].shape == (4, max(lengths), 2)
+    for i, (_, label) in enumerate(items):
+        rows = slice(joined["offsets"][i], joined["offsets"][i + 1])
+        mask = padded["mask"][i]
+        for k, values in enumerate((actor, flow, echo)):
+            np.testing.assert_array_equal(values[rows].numpy(), label[k])
+            np.testing.assert_array_equal(padded_labels[k][i][mask].numpy(), label[k])
+            assert not padded_labels[k][i][~mask].any()
+    whole = next(iter(data.loader(200, num_workers=1)))
+    np.testing.assert_array_equal(whole[1][0].numpy(), np.concatenate([data[i][1][0] for i in range(200)]))
+    one = gerd.collate(items[:1])  # a batch of one is a batch
+    assert one[1][1].shape == (lengths[0], 2)
+    function = gerd.Dataset(busy, lambda part: part.events, "actor", steps=3)
+    np.testing.assert_array_equal(function[9][1], data[9][1][0])
 
 
 def test_batches_of_nothing(tmp_path: Path) -> None:
@@ -697,6 +745,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"dtype": "float32"}, "dtype 'float32': allowed is a type of PyTorch, such as torch.float32"),
     ({"item": "events", "sum": 2}, "sum: goes with the items frames and counts, not with 'events'"),
     ({"item": "sparse", "dtype": torch.float32}, "dtype: goes with the items frames and counts"),
+    ({"label": ("T", "actor")}, "label actor: is one of each event, and goes with the item events, not frames"),
+    (
+        {"item": "sparse", "label": "echo"},
+        "label echo: is one of each event, and goes with the item events, not sparse",
+    ),
 ]
 
 
