@@ -14,6 +14,7 @@ from support.scenes import SHAPES, actor, moving_actors, simulated, small_config
 
 import gerd
 from gerd.config.config import Config
+from gerd.geometry.trajectory import derivatives
 from gerd.recording.recording import Recording
 
 
@@ -37,7 +38,52 @@ def assert_explained(recording: Recording) -> None:
 @given(small_configs())
 def test_causes_are_those_of_brute_force(made: Config) -> None:
     """All shapes, tori, overlaps, intensities, thresholds, resets, noises, warm-ups and time scales."""
-    assert_explained(gerd.simulate(made, backend="torch"))
+    assert_explained(gerd.simulate(made, backend="torch", timing="step"))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(moving_actors(16, 12), min_size=1, max_size=3), st.sampled_from([0.6, 1.0, 2.5]))
+def test_causes_in_exact_timing(actors: list[dict[str, Any]], rate: float) -> None:
+    """The edges that pass a pixel between the two instants of the event, looked up one sub-pixel after another."""
+    integrator = {"threshold": 0.3, "warmup": 1}
+    recording = simulated(*actors, steps=3, timing="exact", time_scale=rate, integrator=integrator)
+    scene, own = recording.scene, recording.scene.in_own_time()
+    grid = [-1.0]
+    for unit in range(-1, math.ceil(2 * rate) + 1):
+        count = oracle.parts(scene, unit)
+        grid += [unit + (part + 1) / count for part in range(count)]
+    pictures = {at: causes.labels(own, at) for at in grid}
+    assert not recording.echo.any()
+    for event, found, flow in zip(recording.events, recording.actor, recording.event_flow, strict=True):
+        sign, time = 1 if event["p"] else -1, event["t"] / 1000
+        later = next(i for i, at in enumerate(grid) if at >= (event["t"] - 0.5) / 1000 * rate)
+        gains: dict[int, int] = {}
+        while sum(gains.values()) * sign <= 0:
+            gains = gained(scene, pictures[grid[later - 1]], pictures[grid[later]], event["y"], event["x"])
+            later -= 1
+        most = max(gain * sign for gain in gains.values())
+        assert found == max(one for one, gain in gains.items() if gain * sign == most)
+        if not scene.wraps[found]:
+            T, speed = (trajectory[0, found, 0] for trajectory in (scene.trajectory.T([time]), velocities(scene, time)))
+            place = np.array([event["x"] + 0.5, event["y"] + 0.5, 1.0])
+            np.testing.assert_allclose(flow, (speed @ np.linalg.inv(T) @ place)[:2], rtol=1e-6, atol=1e-6)
+
+
+def velocities(scene: Any, time: float) -> np.ndarray:
+    return derivatives(scene.trajectory.parameters([time]))[0]
+
+
+def gained(scene: Any, before: Any, after: Any, y: int, x: int) -> dict[int, int]:
+    """What the edges of each actor have added to the count of a pixel between two pictures."""
+    f, result = scene.upsampling, {}
+    cell = (slice(y * f, (y + 1) * f), slice(x * f, (x + 1) * f))
+    intensity = [*scene.intensity[0].tolist(), 0]  # the last: nothing
+    for was, now in zip(before[0][cell].ravel().tolist(), after[0][cell].ravel().tolist(), strict=True):
+        old, new = before[1][was][0], after[1][now][0]
+        if old != new:
+            nearer = max(old, new)
+            result[nearer] = result.get(nearer, 0) + intensity[new] - intensity[old]
+    return result
 
 
 @settings(max_examples=25, deadline=None)
@@ -225,7 +271,7 @@ def of_actors(recording: Recording, counts: np.ndarray) -> np.ndarray:
 @settings(max_examples=40, deadline=None)
 @given(small_configs().filter(lambda made: len(made.actors) > 0))
 def test_pictures_are_those_of_brute_force(made: Config) -> None:
-    recording = gerd.simulate(made, backend="torch")
+    recording = gerd.simulate(made, backend="torch", timing="step")
     full, half = made.upsampling**2, made.upsampling**2 / 2
     before = of_actors(recording, counted(recording, -1))
     for step in range(recording.steps):
@@ -243,7 +289,7 @@ def test_pictures_are_those_of_brute_force(made: Config) -> None:
 @settings(max_examples=40, deadline=None)
 @given(small_configs().filter(lambda made: len(made.actors) > 0))
 def test_flow_is_that_of_brute_force(made: Config) -> None:
-    recording = gerd.simulate(made, backend="torch")
+    recording = gerd.simulate(made, backend="torch", timing="step")
     copies, half = causes.labels(recording.scene, 0)[1], made.upsampling**2 / 2
     plain, whole = recording.flow(), recording.flow(edges=True)
     assert plain.dtype == whole.dtype == np.float32
