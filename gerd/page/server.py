@@ -71,6 +71,7 @@ def serve(
             raise GerdError(f"gerd view needs the package {package}: pip install 'gerd[view]'")
     content = opened(source, overrides, trust)
     with contextlib.closing(Worker(content)) as worker, listening(host, port) as bound:
+        worker.ask("start")
         if isinstance(content, Editor):  # errors come now, and the kernels are compiled
             worker.ask("recording", {"text": content.text, "overrides": [], "index": 0, "member": 0})
         port = bound.getsockname()[1]
@@ -92,6 +93,7 @@ def serve(
 def running(content: Editor | Shelf, host: str = LOOPBACK) -> Iterator[str]:
     """Serve beside other work, at any free port of this machine: gives the address, and ends with the block."""
     with contextlib.closing(Worker(content)) as worker, listening(LOOPBACK, 0) as bound:
+        worker.ask("start")  # it is ready when the first one asks
         server = _server(worker, host)
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
