@@ -9,19 +9,14 @@ given speed; the ratio is what counts.
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 
 import torch
+from against_original import our_seconds
 
-import gerd
 from gerd.config.config import Config
 from gerd.config.sweep import with_values
-from gerd.events import backends
-from gerd.scene.draw import draw
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)  # pixels per step
-REPEATS = 7
 
 
 def case_config(speed: float) -> Config:
@@ -38,26 +33,6 @@ def case_config(speed: float) -> Config:
     return Config.model_validate(data)
 
 
-def seconds(config: Config, device: str) -> float:
-    batch = 4 if device == "cpu" else 256
-
-    def make(first: int) -> None:
-        indices = range(first, first + batch)
-        if device == "cpu":
-            gerd.simulate_batch(config, indices)
-        else:
-            backends.frames(draw(config, indices), device)
-            torch.cuda.synchronize()
-
-    make(0)  # compiles
-    taken = []
-    for repeat in range(REPEATS):
-        begun = time.perf_counter()
-        make(repeat * batch)
-        taken.append((time.perf_counter() - begun) / batch)
-    return statistics.median(taken)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -66,7 +41,7 @@ def main() -> None:
     print(f"\n| three shapes ({device}) | step | exact | ratio |\n| --- | --- | --- | --- |")
     for speed in SPEEDS:
         step, exact = (
-            seconds(with_values(case_config(speed), {"timing": timing}), device) for timing in ("step", "exact")
+            our_seconds(with_values(case_config(speed), {"timing": timing}), device) for timing in ("step", "exact")
         )
         print(
             f"| {speed:g} px per step | {step * 1e3:.3g} ms | {exact * 1e3:.3g} ms | {exact / step:.2f} × |", flush=True
