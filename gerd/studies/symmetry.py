@@ -24,7 +24,7 @@ from gerd.errors import GerdError, shorten
 from gerd.measures.curves import Curve, Number
 from gerd.measures.measure import Model, Options, chance_error, equivariance_error, truth_error
 from gerd.measures.statistics import bootstrap, summary
-from gerd.measures.transformation import KINDS, UNITS, Transformation, acceleration, velocity
+from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration, velocity
 from gerd.studies.lab import drawing
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, SweepResult

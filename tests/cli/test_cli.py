@@ -21,7 +21,11 @@ from gerd.cli.app import app, main
 from gerd.config.sweep import labels
 from gerd.pictures.render import render
 
-CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+CONFIGS = [
+    file
+    for folder in ("", "families")
+    for file in sorted((Path(__file__).parents[2] / "configs" / folder).glob("*.yaml"))
+]
 SMALL = "seed: 4\nsensor: {width: 30, height: 20}\nsteps: 7\nnoise: {background: 0.01}\nactors: [{shape: circle}]\n"
 
 
@@ -208,6 +212,9 @@ def test_the_schema_accepts_the_examples_and_no_nonsense(run: Any) -> None:
         {"actors": [{"shape": "hexagon"}]},
         {"actors": [{"shape": "circle", "rotation": {"velocity": {"unifrom": [0, 1]}}}]},
         {"actors": [{"shape": "circle", "translation": {"border": "brick"}}]},
+        {"actors": [], "transform": [{"rotat": 3}]},
+        {"actors": [], "transform": [{"rotate": 3, "boost": [1, 0]}]},
+        {"actors": [], "time_scale": {"factor": 2, "keep": "it"}},
     ):
         assert not accepts(schema, nonsense, schema), nonsense
 
@@ -401,3 +408,25 @@ def test_a_closed_pipe_is_no_error(arguments: list[str], tmp_path: Path) -> None
     process = processes.start(tmp_path, *arguments, stdout=writing)
     os.close(writing)
     assert errors_of(process) == []
+
+
+# What a terminal or a system can be short of
+
+
+def test_a_terminal_that_shows_only_ascii(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for arguments in (["generate", "small.yaml", "data", "-n", "3"], ["info", "data"], ["-h"]):
+        assert errors_of(processes.start(tmp_path, *arguments, env=ascii_only)) == []
+    (error,) = errors_of(processes.start(tmp_path, "check", "mañana.yaml", env=ascii_only), 2)
+    assert "ana.yaml: cannot be read: No such file or directory" in error
+
+
+def test_too_few_open_files_are_told(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    limited = f"ulimit -n 12; exec {sys.executable} -c 'from gerd.cli.app import main; main()' "
+    command = ["sh", "-c", limited + "generate small.yaml data -n 200 --workers 2"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=processes.DEADLINE)
+    assert result.returncode == 1
+    assert "error: the system says: Too many open files" in result.stderr
+    assert "Traceback" not in result.stderr

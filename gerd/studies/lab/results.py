@@ -23,7 +23,7 @@ from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.measures.curves import Curve
 from gerd.measures.statistics import Summary
-from gerd.measures.transformation import Transformation
+from gerd.scene.transformation import Transformation
 from gerd.studies.lab.training import Size
 
 Numbers = tuple[float, ...]

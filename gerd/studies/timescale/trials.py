@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gerd.config.config import Config
 from gerd.config.load import parse
 from gerd.config.sweep import with_values
-from gerd.measures.transformation import Transformation, time_scale
+from gerd.scene.transformation import Transformation, time_scale
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Example, Results, Sweep
