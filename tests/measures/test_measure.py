@@ -472,7 +472,8 @@ def curve_of(*medians: float, chance: float | None = None, spread: float = 0.01)
     around = np.linspace(-spread, spread, 41)
     amounts = tuple(2.0**k for k in range(len(medians)))
     by_chance = None if chance is None else measure.summary(chance + around)
-    return measure.Curve(amounts, tuple(median * (1 + around) for median in medians), chance=by_chance)
+    errors = tuple(median * (1 + np.roll(around, 7 * k)) for k, median in enumerate(medians))
+    return measure.Curve(amounts, errors, chance=by_chance)
 
 
 def test_invariance_is_one_number_and_a_verdict() -> None:
