@@ -645,7 +645,9 @@ def test_the_covariance_matrix_finds_a_diagonal_and_the_lack_of_one() -> None:
     assert found.counts == [30, 30, 30]
     assert found.medians.shape == found.weights.shape == (3, 3)
     of_errors, of_shares = found.intervals()
-    np.testing.assert_array_equal(of_shares, np.stack([found.weights] * 2, axis=-1))  # all recordings are the same
+    np.testing.assert_allclose(
+        of_shares, np.stack([found.weights] * 2, axis=-1), rtol=1e-12
+    )  # all recordings are the same
     for (i, j), median in np.ndenumerate(found.medians):
         known = measure.summary(diagonal[j][i])
         assert (known.median, known.interval) == (median, tuple(of_errors[i, j]))
