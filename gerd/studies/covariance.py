@@ -67,8 +67,14 @@ class Bank:
         return [k for k, each in enumerate(self.channels) if self.distance(each, self.sweep.trained) > self.near]
 
     def matched(self, amount: float) -> int:
-        """The channel nearest to an amount."""
-        return min(range(len(self.channels)), key=lambda k: self.distance(self.channels[k], amount))
+        """The channel nearest to an amount; between two that are as near, the one nearer to the training."""
+
+        def away(k: int) -> tuple[float, float]:
+            return round(self.distance(self.channels[k], amount), 9), self.distance(
+                self.channels[k], self.sweep.trained
+            )
+
+        return min(range(len(self.channels)), key=away)
 
 
 def _moving(velocities: Sequence[float], layers: Layers, seed: int) -> Channels:
@@ -172,6 +178,10 @@ def comparisons(results: Results, bank: Bank) -> list[Comparison]:
     return compared(theirs, results.curve(bank.name, bank.sweep, beside=BASELINE))
 
 
+def _unit(bank: Bank) -> str:
+    return f" {bank.unit}" if bank.unit else ""
+
+
 def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     lines = []
@@ -186,7 +196,7 @@ def conclusions(results: Results) -> list[str]:
         chosen, near = (sum(each.on_diagonal(each.selected, within) for each in matrices) for within in (0, 1))
         unseen = [each for each in comparisons(results, bank) if each.amount != bank.sweep.trained]
         lines.append(
-            f"{bank.sweep.name.capitalize()}, {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g} {bank.unit}: "
+            f"{bank.sweep.name.capitalize()}, {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g}{_unit(bank)}: "
             f"the median error varies by a factor of {ratio} (within {BOUND:g}: {counts} of "
             f"{counted(len(found), 'seed')}), and by {baseline} with one channel; the bank is {surely(unseen)} "
             f"amounts that were not in the training. It gives the largest share to the nearest channel in {chosen} "
@@ -212,7 +222,7 @@ def report(results: Results, out: Path) -> str:
     return drawing.assembled(
         results,
         TITLE,
-        "All of this is ours; the paper has the theory of such channels, and no experiment with them. Training: "
+        "All of this is ours, and none of it the paper's. Training: "
         f"{size.training} recordings of an upright square of 0.14 to 0.18 of a frame of {size.side}×{size.side} "
         "pixels, with velocities within ±0.5 px per step along each axis. Test: the scene is boosted, scaled or "
         f"turned as a whole and rendered anew, with the same draws, for {size.tests} other recordings; errors count "
@@ -239,9 +249,10 @@ LIMITS = """\
   and with `timing: step` the events of a step have no order in it. A channel adds half a step of its motion to its
   place, which is right on average, and wrong where a second event of a pixel comes a step late. So the error grows
   with the boost.
-- *Scale.* A larger scene covers more pixels, with as many events for each, and a channel that sees it smaller
-  averages over them; one that sees a small scene larger has nothing to average, and its pixels are coarse. What
-  leaves the frame is gone: beyond twice the size these scenes do.
+- *Scale.* If the answer is covariant, its error in pixels grows with the factor, as the scene does; what is left
+  below 1 is limited by the pixels. A larger scene covers more pixels, with as many events for each, and a channel
+  that sees it smaller averages over them; one that sees a small scene larger has nothing to average. What leaves the
+  frame is gone: beyond twice the size these scenes do.
 - *Rotation.* Quarter turns are exact, as pixels map to pixels. Others are interpolated, the same for all channels,
   and the sensor counts on a grid that does not turn. The bank covers 90°, after which a square is the same.
 - Channels lie half a pixel per step, a quarter of an octave and 11.25° apart, and along one direction of boosts only.
@@ -253,7 +264,7 @@ def _curves(results: Results, out: Path) -> str:
     axes: Any = figure.subplots(1, len(banks), sharey=True, squeeze=False)
     for ax, bank in zip(axes[0], banks, strict=True):
         curves = {name: results.curve(name, bank.sweep) for name in (bank.name, BASELINE)}
-        drawing.draw_curves(ax, curves, xlabel=f"{bank.sweep.name} {bank.unit}")
+        drawing.draw_curves(ax, curves, xlabel=f"{bank.sweep.name}{_unit(bank)}")
     return drawing.save(figure, out, "covariance")
 
 
@@ -266,6 +277,6 @@ def _matrix(results: Results, bank: Bank, out: Path) -> str:
     left, right = figure.subplots(1, 2)
     drawing.draw_covariance(left, right, matrix_of(results.of(bank.name)[0], bank), bank.sweep.name)
     left.set_yticks(range(len(bank.channels)), [f"{channel:.3g}" for channel in bank.channels])
-    left.set_ylabel(f"channel {bank.unit}")
+    left.set_ylabel(f"channel{_unit(bank)}")
     right.set_yticks([])
     return drawing.save(figure, out, bank.sweep.name)
