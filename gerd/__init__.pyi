@@ -16,6 +16,7 @@ from gerd.recording.simulate import simulate as simulate
 from gerd.recording.simulate import simulate_batch as simulate_batch
 from gerd.recording.simulate import simulate_chunks as simulate_chunks
 from gerd.scene import transformation as transformation
+from gerd.storage.convert import convert as convert
 from gerd.storage.generate import generate as generate
 from gerd.storage.recordings import Recordings as Recordings
 from gerd.storage.verify import verify as verify

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from gerd.cli.commands import check, export, generate, info, new, play, render, schema, study, verify, view
+from gerd.cli.commands import check, convert, export, generate, info, new, play, render, schema, study, verify, view
 from gerd.errors import GerdError
+from gerd.surroundings import ignore_settings
 
 app = typer.Typer(
     help="Event-camera recordings of 2D shapes under exactly controlled motion, with the exact ground truth.",
@@ -17,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, schema, check, generate, info, verify, render, export, play, view, study):
+for command in (new, schema, check, generate, info, verify, convert, render, export, play, view, study):
     app.command()(command)
 
 
@@ -38,14 +41,24 @@ def options(
     """What `gerd` takes before the name of a command; its help is that of the app."""
 
 
+def _refuse(message: str, code: int = 1) -> NoReturn:
+    for line in message.splitlines():
+        typer.echo(f"error: {line}", err=True)
+    sys.exit(code)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is a message and an exit code, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what a terminal cannot show, and names that are no text
     try:
+        ignore_settings()
         app()
     except GerdError as error:
-        for line in str(error).splitlines():
-            typer.echo(f"error: {line}", err=True)
-        sys.exit(error.exit_code)
+        _refuse(str(error), error.exit_code)
+    except MemoryError:
+        _refuse("there is not enough memory for this")
     except KeyboardInterrupt:
         sys.exit(130)
     except (BrokenPipeError, SystemExit) as error:
@@ -53,3 +66,8 @@ def main() -> None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read the output has seen enough
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.ENOMEM):
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        _refuse(f"{where}the system says: {error.strerror}")

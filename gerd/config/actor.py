@@ -222,6 +222,8 @@ def _shape(value: Any, info: ValidationInfo) -> Any:
                 rings = shapes.rings_of_svg(named.svg)
             case Mask():
                 folder = info.context["origin"].directory if info.context else "."
+                if folder is None:
+                    raise ValueError("a resolved config names no files; allowed: the polygon of the picture")
                 rings = shapes.rings_of_mask(Path(folder) / named.mask)
             case Text():
                 rings = shapes.rings_of_text(named.text)

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 Location = tuple[str | int, ...]
+
+MOST_WORDS = 10  # of one place that are compared with what is allowed there
+LONGEST_WORD = 40  # characters of such a word
 
 _WORDING = {  # our words for pydantic's kinds of errors
     "float_type": "allowed: a number",
@@ -69,7 +73,7 @@ def tag(form: str) -> str:
 def did_you_mean(words: Iterable[Any], names: Iterable[str]) -> str:
     """A suggestion to put into a message, or nothing."""
     known = list(names)
-    unknown = [str(word) for word in words if word not in known]
+    unknown = [str(word) for word in islice(words, MOST_WORDS) if word not in known and len(str(word)) <= LONGEST_WORD]
     close = [match for word in unknown for match in difflib.get_close_matches(word, known, 1)]
     return f"did you mean {close[0]}? " if close else ""
 
@@ -90,10 +94,10 @@ class Model(BaseModel):
         known = {key: value for key, value in data.items() if key in cls.model_fields}
         if len(known) == len(data):
             return handler(data)
+        unknown = [key for key in data if key not in known]
+        meant = {key: did_you_mean([key], cls.model_fields) for key in unknown[:MOST_WORDS]}
         problems = [
-            detail(f"unknown key; {did_you_mean([key], cls.model_fields)}allowed: {fields}", (str(key),), value)
-            for key, value in data.items()
-            if key not in known
+            detail(f"unknown key; {meant.get(key, '')}allowed: {fields}", (str(key),), data[key]) for key in unknown
         ]
         try:
             handler(known)

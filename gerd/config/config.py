@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import Actor, start_outside
@@ -29,7 +29,8 @@ MOST_ACTORS = 64
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 NOT_SWEPT = ("seed", "sweep")  # members share their randomness
-LATER: dict[str, Any] = {"transform": []}  # fields that older datasets do not have, with the values that change nothing
+# Fields that older datasets do not have, with the values that change nothing.
+LATER: dict[str, Any] = {"transform": [], "timing": "step"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Origin:
 
     text: str | None = None  # as the user wrote it, with overrides as comments
     document: Document = field(default_factory=lambda: Document(None))  # where each field was written
-    directory: str = "."  # where masks are looked up
+    directory: str | None = "."  # where masks are looked up; None: the config is resolved, and names no files
     trust: str | None = None  # the folder to import functions from, if the user trusts the config
     family: Config | None = None  # of a member: the config whose fields were set, sweep and all
     labels: Mapping[str, Any] = field(default_factory=dict)  # of a member: path → value of the fields that were set
@@ -67,9 +68,17 @@ class Integrator(Model):
         "subtract", description="after an event: take the threshold off, or start again at 0"
     )
     initial: Initial = Field(
-        "uniform", description="state at the start: uniform within ±0.9 thresholds, or a number of thresholds"
+        "usual",
+        description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; "
+        "usual, which is uniform in step timing and stationary in exact timing; or a number of thresholds",
     )
-    warmup: int = Field(5, strict=True, ge=0, le=100_000, description="steps run before step 0, not recorded")
+    warmup: int = Field(
+        5,
+        strict=True,
+        ge=0,
+        le=100_000,
+        description="steps run before step 0, not recorded; in exact timing units of the motion's own time",
+    )
 
 
 NOISE_PER_STEP = ("background", "shape")  # the others are per event
@@ -91,13 +100,21 @@ class Config(Model):
     steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="length of a recording")
     step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
     time_scale: Speed = Field(1.0, description="the same motion, this many times as fast")
+    timing: Literal["step", "exact"] = Field(
+        "step",
+        description="step: a pixel fires at most once per step; exact: whenever it passes its threshold, at that time",
+    )
     upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
     integrator: Integrator = Integrator()
     noise: Noise = Noise()
     transform: tuple[Transform, ...] = Field(
         (), max_length=MOST_TRANSFORMS, description="what is done to the whole scene, in this order"
     )
-    actors: Annotated[tuple[Actor, ...], Field(max_length=MOST_ACTORS, description="from the farthest to the nearest")]
+    actors: Annotated[
+        tuple[Actor, ...],
+        Field(max_length=MOST_ACTORS, description="from the farthest to the nearest"),
+        BeforeValidator(lambda value: _few(value)),
+    ]
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         {}, description="path of a field: list of its values; several paths make a grid"
     )
@@ -119,6 +136,18 @@ class Config(Model):
         """Of a member of a sweep the config that describes the sweep, of any other the config itself."""
         return self._origin.family or self
 
+    @property
+    def ticks(self) -> int:
+        """How many different times a step's events can have."""
+        return self.step_us if self.timing == "exact" else 1
+
+    @property
+    def initial(self) -> float | str:
+        """The state of integrators at the start: uniform, stationary or a number of thresholds."""
+        if self.integrator.initial != "usual":
+            return self.integrator.initial
+        return "stationary" if self.timing == "exact" else "uniform"
+
     def trusted(self, folder: str | None) -> Config:
         """The same config, whose functions may be imported from `folder`; None: they may not run."""
         result = self.model_copy()
@@ -139,6 +168,14 @@ class Config(Model):
                 problems += start_outside(move.start, ranges, "inside the frame", (*path, "start"))
         if problems:
             raise faults(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _times_fit(self) -> Config:
+        """Keys of events have 63 bits, one of them for the background flag while they are sorted."""
+        most = 2**62 // (2 * self.sensor.width * self.sensor.height * self.ticks)
+        if self.steps > most:
+            raise fault(f"allowed with exact timing of {self.step_us} µs on this sensor: up to {most}", "steps")
         return self
 
     @model_validator(mode="after")
@@ -259,9 +296,10 @@ class Config(Model):
         origin = replace(self._origin, text=None, family=self.family)
         if self.time_scale.keep == "steps":
             return Config.of(data, origin)
-        shorter, integrator, noise = self.time_scale.steps, dict(self.integrator), dict(self.noise)
-        data["steps"] = shorter(self.steps)
-        data["integrator"] = {**integrator, "warmup": shorter(self.integrator.warmup)}
+        shorter, integrator, noise = self.time_scale.intervals, dict(self.integrator), dict(self.noise)
+        data["steps"] = shorter(self.steps - 1) + 1
+        if self.timing == "step":  # exact timing counts the warm-up in own time
+            data["integrator"] = {**integrator, "warmup": shorter(self.integrator.warmup)}
         data["noise"] = {**noise, **{name: noise[name] * self.rate for name in NOISE_PER_STEP}}
         return Config.of(data, replace(origin, path=self))
 
@@ -311,8 +349,18 @@ def digest_of(resolved: dict[str, Any]) -> str:
 
 
 def without_later(resolved: dict[str, Any]) -> dict[str, Any]:
-    """A resolved config without the fields that older datasets do not have, where these change nothing."""
-    return {key: value for key, value in resolved.items() if key not in LATER or value != LATER[key]}
+    """A resolved config without what older datasets do not have, where it changes nothing."""
+    result = {key: value for key, value in resolved.items() if key not in LATER or value != LATER[key]}
+    if "timing" not in result and "timing" not in resolved["sweep"] and resolved["integrator"]["initial"] == "usual":
+        result["integrator"] = {**resolved["integrator"], "initial": "uniform"}
+    return result
+
+
+def _few(actors: Any) -> Any:
+    """Refuse too many actors before each of them is looked at."""
+    if isinstance(actors, list | tuple) and len(actors) > MOST_ACTORS:
+        raise fault(f"allowed: at most {MOST_ACTORS} items, not {len(actors)}", value=actors)
+    return actors
 
 
 def _as_written(value: Any) -> Any:

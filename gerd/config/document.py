@@ -15,8 +15,8 @@ import yaml
 
 from gerd.errors import ConfigError, Problem, shorten
 
-LONGEST_TEXT = 16 * 2**20  # bytes; a config is read whole
-MOST_VALUES = 1_000_000  # values that are written
+LONGEST_TEXT = 4 * 2**20  # bytes; a config is read whole
+MOST_VALUES = 100_000  # values that are written: some seconds of reading
 MOST_REPEATED = 100_000  # values that aliases stand for, so that a small file cannot fill the memory
 DEEPEST = 64  # lists and mappings inside each other
 LONGEST_INTEGER = 400  # digits

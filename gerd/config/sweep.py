@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
 from gerd.config.document import Document
 from gerd.config.problems import explain
@@ -26,13 +25,6 @@ KEPT_MEMBERS = 1024  # whose configs are not checked again
 def member(family: Config, number: int) -> Config:
     """The config of one member, which has no sweep; without a sweep, number 0 is the only one."""
     return with_values(family, labels(family, number))
-
-
-@lru_cache(maxsize=KEPT_MEMBERS)
-def without_motion(config: Config) -> Config:
-    """The same without accelerations: drawing it runs no code that the config names."""
-    paths = (f"actors.{i}.{name}.acceleration" for i in range(len(config.actors)) for name in TRANSFORMATIONS)
-    return with_values(config, dict.fromkeys(paths, 0.0))
 
 
 def member_count(config: Config) -> int:

@@ -13,7 +13,8 @@ The format `parquet` has events and ground truth in one file for each shard of t
 
     data/shard-000000.parquet … recordings 0 to 63, and so on: a row for each; nothing else is in this folder
 
-A file appears when it is whole; the same call again goes on where an interrupted one has stopped.
+A file appears when it is whole. The same call again goes on where an interrupted one has stopped: `ledger.py` knows
+which files were finished, and those that have changed since are written anew. One call at a time writes into a folder.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +30,13 @@ import numpy as np
 
 from gerd.errors import GerdError, StorageError
 from gerd.exchange import parquet, truth_lines
-from gerd.exchange.formats import FORMATS, check_installed, format_named, write_events
+from gerd.exchange.formats import FORMATS, WITH_CAUSES, check_installed, format_named, write_events
+from gerd.exchange.ledger import Ledger
 from gerd.recording.recording import Recording
-from gerd.storage.manifest import UNFINISHED, json_bytes
-from gerd.storage.recordings import Recordings
-from gerd.storage.whole import is_temporary, write_whole, written_whole
+from gerd.storage.manifest import json_bytes
+from gerd.storage.places import Folder
+from gerd.storage.recordings import Recordings, check_complete
+from gerd.storage.whole import is_temporary, make_folder, write_whole, written_whole
 
 FRAMES, PARQUET = "frames", "parquet"
 INDEX = "export.json"
@@ -45,44 +49,55 @@ def export_dataset(
     format: str = "evt2",
     *,
     levels: tuple[int, int] = (0, 255),
+    causes: bool = False,
     progress: Callable[[int], None] = lambda made: None,
 ) -> int:
     """Write all recordings of `dataset` into the folder `out`, and return how many there are.
 
     `format` is one of `formats.FORMATS`, `parquet`, or `frames`, for which `levels` are the grey values of brightness 0
-    (the background) and 1. `progress` is called with the number of recordings just written.
+    (the background) and 1. `causes` writes the actor, the velocity and the echo flag of each event, too, where the
+    format has room for it. `progress` is called with the number of recordings just written.
     """
     if format != FRAMES:
         if format not in (*FORMATS, PARQUET):
             raise GerdError(f"format {format!r}: allowed are {', '.join((*FORMATS, PARQUET, FRAMES))}")
         check_installed(format)
+    if causes and format not in WITH_CAUSES:
+        raise GerdError(f"causes: {format} has no room for them; allowed with {', '.join(WITH_CAUSES)}")
     data, folder = Recordings(dataset), Path(out)
-    if not data.manifest.complete:
-        raise StorageError(f"{dataset}: {UNFINISHED}")
-    about = _begin(data, folder, format, levels)
-    if format == PARQUET:
-        files = _export_shards(data, folder, progress)
-    else:
-        files = []
-        for position, recording in enumerate(data):
-            files.append(_export(recording, folder, f"{position:06d}", format, levels))
-            progress(1)
-    write_whole(folder / INDEX, json_bytes({**about, "complete": True, "files": files}))
+    check_complete(data)
+    _names(folder)
+    with Folder(folder).claimed(alone=True):
+        about, known = _begin(data, folder, format, levels, causes)
+        ledger = Ledger(folder, known)
+        if format == PARQUET:
+            files = _export_shards(data, folder, causes, ledger, progress)
+        else:
+            files = []
+            for position, recording in enumerate(data):
+                files.append(_export(recording, folder, f"{position:06d}", format, levels, causes, ledger))
+                progress(1)
+        write_whole(folder / INDEX, json_bytes({**about, "complete": True, "files": files, "sha256": ledger.digests}))
+        ledger.close()
     return len(data)
 
 
-def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int]) -> dict[str, Any]:
-    """Claim the folder for this export, begun before or not; what `export.json` says about it."""
+def _begin(
+    data: Recordings, folder: Path, format: str, levels: tuple[int, int], causes: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Begin or continue this export; what `export.json` says about it, and the digests that it had before."""
     wanted = {
         "config_digest": data.manifest.config_digest,
         "gerd_version": data.manifest.gerd_version,
         "recordings": len(data),
         "format": format,
         "levels": list(levels) if format == FRAMES else None,
+        "causes": causes or None,
     }
     names = _names(folder)
     if names and INDEX not in names:
         raise StorageError(f"{folder}: holds files that are not an export; give an empty or a new folder")
+    stored: dict[str, Any] = {}
     if len(names) > 1:
         stored = _read_index(folder / INDEX)
         changed = [
@@ -92,19 +107,28 @@ def _begin(data: Recordings, folder: Path, format: str, levels: tuple[int, int])
         ]
         if changed:
             raise StorageError(f"{folder}: holds a different export: {'; '.join(changed)}")
+    for place in (folder, folder / "data"):
+        _tidy(place)
     about = {"what": "recordings exported by gerd", **wanted, "complete": False}
-    write_whole(folder / INDEX, json_bytes(about))
-    return about
+    known = stored.get("sha256")
+    known = known if isinstance(known, dict) else {}
+    write_whole(folder / INDEX, json_bytes({**about, "sha256": known}))
+    return about, known
 
 
-def _names(folder: Path) -> set[str]:
-    """What is in a folder, which is made if need be; what a killed run has left there is removed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+def _tidy(folder: Path) -> None:
+    """Remove what a killed run has left in a folder."""
+    with suppress(OSError):
         for file in folder.iterdir():
             if is_temporary(file.name):
                 shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
-        return {file.name for file in folder.iterdir()}
+
+
+def _names(folder: Path) -> set[str]:
+    """What is in a folder, which is made if need be."""
+    try:
+        make_folder(folder)
+        return {file.name for file in folder.iterdir() if not is_temporary(file.name)}
     except FileExistsError:
         raise StorageError(f"{folder}: is a file; an export is written into a folder") from None
     except OSError as error:
@@ -121,39 +145,46 @@ def _read_index(file: Path) -> dict[str, Any]:
     return index
 
 
-def _export_shards(data: Recordings, folder: Path, progress: Callable[[int], None]) -> list[dict[str, Any]]:
+def _export_shards(
+    data: Recordings, folder: Path, causes: bool, ledger: Ledger, progress: Callable[[int], None]
+) -> list[dict[str, Any]]:
     """Write the shards that are not there already; what `export.json` says about each."""
-    schema, files = parquet.schema_of(data.config), []
-    written = _names(folder / "data")
+    schema, files = parquet.schema_of(data.config, causes), []
+    _names(folder / "data")
     for number in range(data.shard_count):
-        positions, name = data.manifest.positions(number), f"shard-{number:06d}.parquet"
-        if name not in written:
+        positions, name = data.manifest.positions(number), f"data/shard-{number:06d}.parquet"
+        if not ledger.has(name):
             recordings = ((position, data[position]) for position in positions)
-            parquet.write_rows(folder / "data" / name, schema, recordings)
-        files.append({"file": f"data/{name}", "first": positions.start, "recordings": len(positions)})
+            parquet.write_rows(folder / name, schema, recordings)
+            ledger.finish(name)
+        files.append({"file": name, "first": positions.start, "recordings": len(positions)})
         progress(len(positions))
     return files
 
 
-def _export(recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int]) -> dict[str, Any]:
+def _export(
+    recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int], causes: bool, ledger: Ledger
+) -> dict[str, Any]:
     """Write one recording, if it is not there already; what `export.json` says about it."""
     suffix = "" if format == FRAMES else format_named(format).suffix
     main, truth = folder / f"{name}{suffix}", folder / f"{name}.truth.jsonl"
-    if not main.exists():
+    if not ledger.has(main.name):
         if format == FRAMES:
             _write_frames(recording, main, levels)
         else:
             write_events(
                 main,
-                recording.events,
+                recording.events_with_causes if causes else recording.events,
                 width=recording.width,
                 height=recording.height,
                 format=format,
                 duration=recording.steps * recording.step_us,
             )
-    if not truth.exists():
+        ledger.finish(main.name)
+    if not ledger.has(truth.name):
         header = truth_lines.header(recording, file=main.name, steps=recording.steps, digest=recording.digest)
         write_whole(truth, "".join([header, *truth_lines.lines(recording)]).encode())
+        ledger.finish(truth.name)
     return {
         "file": main.name,
         "truth": truth.name,

@@ -39,6 +39,7 @@ from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_chunks
 
 LATE = 0.25  # seconds
+SLOWEST = 1e-6  # a microsecond of the recording in a second
 TICK = 1_000  # microseconds: shorter steps are sent together
 WINDOW = 100_000  # microseconds that are simulated at a time
 LARGEST_WINDOW = 4096  # steps
@@ -212,8 +213,8 @@ def send(
     twice as fast as real time, infinity as fast as the receiver reads. `report` is called with a message when sending
     falls behind.
     """
-    if not speed > 0:
-        raise GerdError(f"speed {speed}: allowed is a number above 0, or inf")
+    if not speed >= SLOWEST:
+        raise GerdError(f"speed {speed:g}: allowed is a number from {SLOWEST:g} on, or inf")
     if endless and (loop or isinstance(source, Recording)):
         raise GerdError(
             "endless goes with a config and without loop: a recording has an end, at which loop starts anew"
@@ -244,7 +245,17 @@ def _recorder(to: str | None) -> Iterator[Callable[[bytes], None] | None]:
         yield None
         return
     with _descriptor(to) as descriptor:
-        yield Pipe(descriptor, "truth").write
+        pipe = Pipe(descriptor, "truth")
+
+        def record(data: bytes) -> None:
+            try:
+                pipe.write(data)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise GerdError(f"{to}: cannot be written: {error.strerror or error}") from None
+
+        yield record
 
 
 def windows_of(

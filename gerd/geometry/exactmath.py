@@ -31,10 +31,12 @@ def radians(degrees: ArrayLike) -> Array:
 def sincos(angle: Any, xp: Any = np) -> tuple[Any, Any]:
     """Sine and cosine of `angle` in radians; exactly 0 and ±1 at the multiples of `HALF_PI`.
 
-    `xp` is the package that `angle` is an array of: numpy, or torch.
+    No number where an angle is so large (beyond 1e15) that what is left of it after whole turns means nothing. `xp` is
+    the package that `angle` is an array of: numpy, or torch.
     """
     quarter = xp.round(angle / HALF_PI)
     rest = angle - quarter * HALF_PI
+    rest = xp.where(xp.abs(rest) < 1.0, rest, np.nan)  # of a quarter turn it would be 0.785 at most
     square = rest * rest
     sine = xp.ones_like(rest)
     for factor in reversed(_SIN):

@@ -8,6 +8,7 @@ The parameters of G·T are found without dividing by a size, so that a shape may
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -78,8 +79,8 @@ class Frame:
         return Frame(back.linear, *moved)
 
     def moved(self, times: ArrayLike) -> Array:
-        """(times, 2): the part of G that does not depend on the place."""
-        t = np.asarray(times, np.float64)[:, None]
+        """(…, 2) for times (…): the part of G that does not depend on the place."""
+        t = np.asarray(times, np.float64)[..., None]
         return np.array(self.shift) + t * (np.array(self.velocity) + np.array(self.acceleration) * (t * 0.5))
 
     def G(self, times: ArrayLike) -> Array:
@@ -111,9 +112,12 @@ class Seen(Trajectory):
     def scaled(self, factor: float) -> Seen:
         return replace(self, rate=self.rate * factor, through=self.through.then(UNMOVED, factor))
 
+    def in_own_time(self) -> Seen:
+        return replace(self, rate=1.0, through=self.through.then(UNMOVED, 1.0 / self.rate))
+
     def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
         a, b, x, c, d, y = super().entries(times, device)
-        right, down = np.ascontiguousarray(self.through.moved(times).T)
+        right, down = np.ascontiguousarray(np.moveaxis(self.through.moved(times), -1, 0))
         if device is not None:
             import torch
 
@@ -122,6 +126,15 @@ class Seen(Trajectory):
             return a, b, x + right, c, d, y + down
         (a, c), (b, d), (x, y) = (self.through.applied(column) for column in ((a, c), (b, d), (x, y)))
         return a, b, x + right, c, d, y + down
+
+    def fastest(self, reach: Array, first: int, stop: int) -> Array:
+        (a, b), (c, d) = self.through.linear
+        square, area = a * a + b * b + c * c + d * d, self.through.determinant
+        stretch = math.sqrt((square + math.sqrt(max(square * square - 4 * area * area, 0.0))) / 2)  # of A, at most
+        units = np.arange(first, stop + 1, dtype=np.float64)[:, None]
+        drift = np.array(self.through.velocity) + np.array(self.through.acceleration) * units
+        ends = np.sqrt(drift[:, 0] * drift[:, 0] + drift[:, 1] * drift[:, 1])
+        return stretch * super().fastest(reach, first, stop) + np.maximum(ends[:-1], ends[1:])
 
     def parameters(self, times: ArrayLike) -> Array:
         result = super().parameters(times)

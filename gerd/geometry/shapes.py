@@ -7,17 +7,22 @@ fitted into it: centred, the longer side 1, the aspect kept. A polygon's vertice
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gerd.files import read_regular
 
 Array = NDArray[np.float64]
 
@@ -31,6 +36,7 @@ CURVE_PIECES = 16  # straight pieces per Bézier curve of a path or glyph
 VERTEX_GRID = 2.0**20  # vertices from files are rounded to 1 / this, so that last bits of a library cannot show
 LEAST_TURN = 1e-6  # radians; flatter corners may turn concave when T rounds them
 LARGEST_MASK = 4096  # pixels a side
+LARGEST_FILE = 2**28  # bytes of a picture
 LARGEST_VERTEX = 1000.0
 MOST_VERTICES = 20_000
 LARGEST_COORDINATE = 1e9  # of an SVG path, before it is fitted
@@ -46,7 +52,7 @@ class Outline:
     def is_circle(self) -> bool:
         return not self.rings
 
-    @property
+    @cached_property
     def is_convex(self) -> bool:
         """Whether every line meets the shape in one piece: one ring that always turns the same way, once around."""
         if self.is_circle:
@@ -57,7 +63,7 @@ class Outline:
         same_way = bool((turns > LEAST_TURN).all() or (turns < -LEAST_TURN).all())
         return len(self.rings) == 1 and same_way and abs(abs(float(turns.sum())) - 2 * math.pi) < 0.1
 
-    @property
+    @cached_property
     def segments(self) -> Array:
         """Every ring's sides as (sides, 2 ends, 2 coordinates)."""
         return np.concatenate([np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in self.rings])
@@ -122,21 +128,37 @@ def rings_of_svg(path: str) -> list[Array]:
 
 def rings_of_text(text: str) -> list[Array]:
     """The outline of one or more characters in DejaVu Sans, which comes with matplotlib."""
-    import matplotlib
+    advance, rings = 0.0, []
+    for character in text:
+        glyph, width = _glyph(character)
+        rings += [ring * (1, -1) + (advance, 0) for ring in glyph]  # a font's y points up
+        advance += width
+    return _fit(rings)
+
+
+@lru_cache(maxsize=1024)
+def _glyph(character: str) -> tuple[list[Array], float]:
+    """The rings of a character in the font's own units, and how far it moves the next one."""
     from fontTools.pens.recordingPen import DecomposingRecordingPen
+
+    names, glyphs = _font()
+    if ord(character) not in names:
+        raise ValueError(f"has the character {character!r}, which the font DejaVu Sans does not hold")
+    glyph = glyphs[names[ord(character)]]
+    pen = DecomposingRecordingPen(glyphs)
+    glyph.draw(pen)
+    return _rings_of_pen(pen.value), float(glyph.width)
+
+
+@cache
+def _font() -> tuple[dict[int, str], Any]:
+    """The names of the font's glyphs by character, and the glyphs."""
     from fontTools.ttLib import TTFont
 
-    with TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf") as font:
-        names, glyphs, advance, rings = font.getBestCmap(), font.getGlyphSet(), 0.0, []
-        for character in text:
-            if ord(character) not in names:
-                raise ValueError(f"has the character {character!r}, which the font DejaVu Sans does not hold")
-            glyph = glyphs[names[ord(character)]]
-            pen = DecomposingRecordingPen(glyphs)
-            glyph.draw(pen)
-            rings += [ring * (1, -1) + (advance, 0) for ring in _rings_of_pen(pen.value)]  # a font's y points up
-            advance += glyph.width
-    return _fit(rings)
+    matplotlib: Any = find_spec("matplotlib")  # found and not imported: that takes a second
+    file = Path(matplotlib.origin).with_name("mpl-data") / "fonts" / "ttf" / "DejaVuSans.ttf"
+    font = TTFont(io.BytesIO(file.read_bytes()))
+    return font.getBestCmap(), font.getGlyphSet()
 
 
 def rings_of_mask(path: Path) -> list[Array]:
@@ -145,7 +167,8 @@ def rings_of_mask(path: Path) -> list[Array]:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=["PNG", "PPM"]) as picture:
+        content = io.BytesIO(read_regular(path, LARGEST_FILE))
+        with warnings.catch_warnings(action="ignore"), Image.open(content, formats=["PNG", "PPM"]) as picture:
             width, height = picture.size
             light = _light(picture) if max(width, height) <= LARGEST_MASK else None
     except FileNotFoundError:
@@ -178,7 +201,11 @@ def _light(picture: Any) -> Array:
 def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
     """Rings from the drawing commands of a fontTools pen."""
     rings: list[list[Array]] = []
+    vertices = 0
     for name, raw in commands:
+        vertices += {"curveTo": CURVE_PIECES, "qCurveTo": CURVE_PIECES * (len(raw) - 1)}.get(name, len(raw))
+        if vertices > MOST_VERTICES:
+            raise ValueError(_TOO_MANY)
         points = [np.array(point, np.float64) for point in raw if point is not None]
         if not all((np.abs(point) <= LARGEST_COORDINATE).all() for point in points):
             raise ValueError(f"has a coordinate that is too large; allowed: up to {LARGEST_COORDINATE:g}")
@@ -198,8 +225,6 @@ def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
                 rings[-1] += _bezier([rings[-1][-1], points[0], middle])
                 points = points[1:]
             rings[-1] += _bezier([rings[-1][-1], *points])
-        if rings and len(rings[-1]) > MOST_VERTICES:
-            raise ValueError(_TOO_MANY)
     return [np.array(ring) for ring in rings]
 
 

@@ -5,12 +5,15 @@
     POST /api/recording   a question as JSON; answered with the bytes that `answers` describes, or with JSON that says
                           what is wrong: {message, problems: [{path, line, message}]}
 
-Only this machine can reach it, except with another `host`. A page from elsewhere in the same browser cannot ask
-anything: the Host of every request and the Origin of every question are checked. Nothing is written.
+Answers are made in a process of their own (`worker.py`), for a limited time and only while somebody waits for them.
+Connections that send no whole request are dropped. Only this machine can reach it, except with another `host`. A page
+from elsewhere in the same browser cannot ask anything: the Host of every request and the Origin of every question are
+checked. Nothing is written.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import json
@@ -21,12 +24,13 @@ import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock, Thread, Timer
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
 from gerd.config.document import LONGEST_TEXT
 from gerd.errors import ConfigError, GerdError, Problem
 from gerd.page.answers import Editor, Shelf, page_files
+from gerd.page.worker import GoneError, Worker
 from gerd.storage.recordings import Recordings
 
 if TYPE_CHECKING:
@@ -39,6 +43,7 @@ LOOPBACK = "127.0.0.1"
 USUAL_PORT = 8350  # and those after it, where it is taken
 PORTS_TRIED = 20
 LONGEST_QUESTION = LONGEST_TEXT + 2**16  # bytes
+PATIENCE = 5.0  # seconds for a request to arrive
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -65,7 +70,10 @@ def serve(
         if find_spec(package) is None:
             raise GerdError(f"gerd view needs the package {package}: pip install 'gerd[view]'")
     content = opened(source, overrides, trust)
-    with listening(host, port) as bound:
+    with contextlib.closing(Worker(content)) as worker, listening(host, port) as bound:
+        worker.ask("start")
+        if isinstance(content, Editor):  # errors come now, and the kernels are compiled
+            worker.ask("recording", {"text": content.text, "overrides": [], "index": 0, "member": 0})
         port = bound.getsockname()[1]
         address = f"http://{_in_url(host)}:{port}/"
         say(f"{source}: look at {address} (Ctrl-C to stop)")
@@ -76,7 +84,7 @@ def serve(
             opening.daemon = True
             opening.start()
         try:
-            _server(content, host).run(sockets=[bound])
+            _server(worker, host).run(sockets=[bound])
         except KeyboardInterrupt:  # the way to end it
             say("stopped")
 
@@ -84,8 +92,9 @@ def serve(
 @contextlib.contextmanager
 def running(content: Editor | Shelf, host: str = LOOPBACK) -> Iterator[str]:
     """Serve beside other work, at any free port of this machine: gives the address, and ends with the block."""
-    with listening(LOOPBACK, 0) as bound:
-        server = _server(content, host)
+    with contextlib.closing(Worker(content)) as worker, listening(LOOPBACK, 0) as bound:
+        worker.ask("start")  # it is ready when the first one asks
+        server = _server(worker, host)
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         try:
@@ -95,26 +104,51 @@ def running(content: Editor | Shelf, host: str = LOOPBACK) -> Iterator[str]:
             thread.join()
 
 
-def _server(content: Editor | Shelf, host: str) -> uvicorn.Server:
+def _server(worker: Worker, host: str) -> uvicorn.Server:
     import uvicorn
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
+        """Drops a connection on which no request is being answered, and none has come for PATIENCE."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.last: Any = None
+            self.watch = self.loop.call_later(PATIENCE, self.look)
+
+        def look(self) -> None:
+            if self.cycle is self.last and (self.cycle is None or self.cycle.response_complete):
+                self.transport.close()
+            self.last = self.cycle
+            self.watch = self.loop.call_later(PATIENCE, self.look)
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self.watch.cancel()
+            super().connection_lost(error)
+
+    class Server(uvicorn.Server):
+        """Ctrl-C ends what is being made, so that no answer is waited for."""
+
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            worker.close()
+            super().handle_exit(sig, frame)
 
     settings = uvicorn.Config(
-        application(content, host), log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1
-    )
-    return uvicorn.Server(settings)
+        application(worker, host), http=Impatient, log_level="warning", lifespan="off", ws="none",
+        timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    return Server(settings)
 
 
 def opened(source: Path, overrides: Sequence[str] = (), trust: bool = False) -> Editor | Shelf:
-    """What to show, with its first recording made once, so that errors come now and the kernels are compiled."""
+    """What to show, checked."""
     if source.is_dir():
         if overrides:
             raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
         data = Recordings(source)
         _ = data.config  # is read now, and not by the first question
         return Shelf(source.resolve().name, data)
-    editor = Editor.of(source, overrides, trust)
-    editor.recording({"text": editor.text, "overrides": [], "index": 0, "member": 0})
-    return editor
+    return Editor.of(source, overrides, trust)
 
 
 def listening(host: str, port: int | None) -> socket.socket:
@@ -140,7 +174,7 @@ def listening(host: str, port: int | None) -> socket.socket:
     raise GerdError(f"{place} at {host}: cannot be used: {reason}; give another one with --port")
 
 
-def application(content: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
+def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
     """The web application, for a server that listens at `host`."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
@@ -149,11 +183,24 @@ def application(content: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
     from starlette.routing import Route
 
     page = page_files()
-    one_at_a_time = Lock()
 
-    def answered(question: Any) -> bytes:
-        with one_at_a_time:
-            return content.recording(question)
+    async def answered(request: Request, what: str, question: Any = None) -> Response:
+        """What the worker says, if the one who asks stays for it."""
+        gone = Event()
+        answer = asyncio.ensure_future(run_in_threadpool(worker.ask, what, question, gone))
+        try:
+            while not answer.done():
+                await asyncio.wait([answer], timeout=0.1)
+                if await request.is_disconnected():
+                    gone.set()
+            result = answer.result()
+        except GoneError:
+            return JSONResponse({"message": "nobody waits for this answer"}, 499)
+        except GerdError as error:
+            return JSONResponse(fault(error), 422)
+        finally:
+            gone.set()
+        return JSONResponse(result) if what == "start" else Response(result, media_type="application/octet-stream")
 
     async def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -161,26 +208,25 @@ def application(content: Editor | Shelf, host: str = LOOPBACK) -> Starlette:
             return JSONResponse({"message": "there is no such page"}, 404)
         return Response(page[name], media_type=TYPES[Path(name).suffix])
 
-    async def start(_: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(content.start))
+    async def start(request: Request) -> Response:
+        return await answered(request, "start")
 
     async def recording(request: Request) -> Response:
         body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > LONGEST_QUESTION:
-                return JSONResponse({"message": "the question is too long"}, 413)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > LONGEST_QUESTION:
+                        return JSONResponse({"message": "the question is too long"}, 413)
+        except TimeoutError:
+            return JSONResponse({"message": "the question did not arrive"}, 408)
         try:
             question = json.loads(body)
+            json.dumps(question, ensure_ascii=False).encode()  # half of a surrogate pair is no text
         except (ValueError, RecursionError):
             return JSONResponse({"message": "the question is not JSON"}, 400)
-        try:
-            answer = await run_in_threadpool(answered, question)
-        except GerdError as error:
-            return JSONResponse(fault(error), 422)
-        except MemoryError:
-            return JSONResponse({"message": "there is not enough memory for this recording"}, 422)
-        return Response(answer, media_type="application/octet-stream")
+        return await answered(request, "recording", question)
 
     return Starlette(
         routes=[

@@ -247,7 +247,7 @@ def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps:
                 share = np.mod(t / value.period + value.phase / 360.0, 1.0)
                 return value.amplitude * np.where(share < 0.5, 1.0, -1.0)
             angle = 4 * exactmath.HALF_PI * (t / value.period) + exactmath.radians(value.phase)
-            return value.amplitude * exactmath.sincos(angle)[0]
+            return _usable(config, value.amplitude * exactmath.sincos(angle)[0], t, path, value.model_dump())
         case Expression():
             try:
                 numbers = evaluate(value.expression, t)
@@ -265,7 +265,7 @@ def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps:
     return source.each_step(value, parameter, steps)
 
 
-def _usable(config: Config, numbers: Array, t: Array, path: str, value: str) -> Array:
+def _usable(config: Config, numbers: Array, t: Array, path: str, value: Any) -> Array:
     """The accelerations at times `t`, if they are numbers that a path can be made of."""
     bad = ~(np.abs(numbers) <= LARGEST)
     if bad.any():

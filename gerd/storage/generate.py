@@ -30,6 +30,7 @@ from gerd.errors import GerdError, StorageError, shorten
 from gerd.events.backends import check_device
 from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
 from gerd.scene.draw import draw
+from gerd.storage.code import other_code
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import (
     MANIFEST,
@@ -54,6 +55,7 @@ BYTES_OF_TRUTH = ORDERS * PARAMETER_COUNT * 8  # of an actor at one step
 MOST_BYTES = 2**35  # of a shard's ground truth
 TRIED_MEMBERS = 100  # drawn once before anything is written
 WHOLE = (1, 1)  # the part that is all of it
+IDENTITY = ("config_digest", "count", "format_version", "gerd_version", "code_digest")  # of a dataset
 _PART = re.compile(r"\.part-\d+-of-\d+\.json")
 
 
@@ -82,10 +84,10 @@ def generate(
         check_device(device or "cpu")
     place, alone = place_at(out), part == WHOLE
     with connected(address) if engine == "ray" else nullcontext(), place.claimed(alone) as certain:
+        manifest = _begin(config, place, count, certain)  # nothing is touched in a place that is refused
         if alone:
             place.tidy()
         try:
-            manifest = _begin(config, place, count, certain)
             job = Job(config, place, manifest.model_copy(update={"shards": ()}), device or "cpu")
             numbers = range(part[0] - 1, manifest.shard_count, part[1])
             entries = _sound(place, manifest, numbers)
@@ -176,6 +178,8 @@ def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Confi
         for key in ("count", "gerd_version")
         if getattr(stored, key) != getattr(wanted, key)
     ]
+    if not stored.complete and stored.code_digest != wanted.code_digest:  # a complete one needs nothing from this code
+        differences.append(f"it {other_code(stored.code_digest)}")
     if stored.config_digest != wanted.config_digest:
         try:
             stored_config = json.loads(place.read(RESOLVED))
@@ -222,7 +226,7 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
     """Write the manifest that lists all shards, unless some are still to be made by others; never one with holes."""
     place = job.place
     if part != WHOLE and not manifest.complete:
-        made = Part(config_digest=job.config.digest, shards=tuple(entries.values()))
+        made = Part(config_digest=job.config.digest, code_digest=manifest.code_digest, shards=tuple(entries.values()))
         place.write(f".part-{part[0]}-of-{part[1]}.json", made.to_bytes())
     names, numbers = place.names(), range(manifest.shard_count)
     if gone := entries.keys() - names:
@@ -231,7 +235,7 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
     if not all(shard_name(number) in names for number in numbers):
         return  # whoever makes the last shard will come here, too
     now = read_manifest(place)
-    if any(getattr(now, key) != getattr(manifest, key) for key in ("config_digest", "count", "gerd_version")):
+    if any(getattr(now, key) != getattr(manifest, key) for key in IDENTITY):
         raise StorageError(f"{place}: another run has begun a different dataset here at the same time")
     if part != WHOLE:
         entries = {entry.file: entry for entry in now.shards} if now.complete else _joined(job, entries)
@@ -246,12 +250,17 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
 
 def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     """All known entries: ours, those in part files, and those of shards whose part file is already gone."""
-    result = dict(entries)
+    result, of_part = dict(entries), dict[str, str]()
     for name in filter(_PART.fullmatch, job.place.names()):
         with suppress(StorageError, ValidationError):
             part = Part.model_validate_json(job.place.read(name))
-            if part.config_digest == job.config.digest:
+            if (part.config_digest, part.code_digest) == (job.config.digest, job.manifest.code_digest):
                 result.update((entry.file, entry) for entry in part.shards)
+                of_part.update((entry.file, name) for entry in part.shards if entry.file not in entries)
+    for file, name in of_part.items():
+        if file_digest(job.place.open(file)) != result[file].sha256:
+            its_part = "/".join(re.findall(r"\d+", name))
+            raise StorageError(f"{job.place.at(file)}: has changed since it was made; run --shard {its_part} again")
     for number in range(job.manifest.shard_count):
         if shard_name(number) not in result and (entry := kept_shard(job, number, lambda made: None)):
             result[entry.file] = entry

@@ -21,6 +21,7 @@ from typing import Any
 from gerd.errors import GerdError
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
+from gerd.surroundings import ignore_settings, safe_path
 
 
 def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress: Progress) -> Iterator[Entry]:
@@ -30,12 +31,13 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
             yield finish_shard(job, number, progress)
         return
     context = multiprocessing.get_context("spawn")
-    counter = context.Value("q", 0)
+    with safe_path():
+        counter = context.Value("q", 0)  # starts a process that tidies up
     alive, hold = context.Pipe(duplex=False)  # workers see its end when this process lets go of it or dies
     pool = ProcessPoolExecutor(workers, context, _start_worker, (counter, alive, job.config.origin.trust))
     seen = 0
     try:
-        with _starting_workers():
+        with starting_workers():
             waiting: set[Future[Entry]] = {pool.submit(_finish, job, number) for number in numbers}
         while waiting:
             done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
@@ -44,12 +46,13 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
             for finished in done:
                 yield finished.result()
     except BrokenProcessPool:
+        _kill(pool)
         raise GerdError(
             f"{job.place}: a worker process died, perhaps for lack of memory; finished shards are kept, and the same "
             "command continues"
         ) from None
     except BaseException:
-        hold.close()  # stops the workers at once: a shard is either whole or not there
+        _kill(pool)
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -57,16 +60,23 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
         alive.close()
 
 
+def _kill(pool: ProcessPoolExecutor) -> None:
+    """End the workers at once, even those that are stopped: a shard is either whole or not there."""
+    for process in list((pool._processes or {}).values()):
+        process.kill()
+
+
 @contextmanager
-def _starting_workers() -> Iterator[None]:
-    """While workers start: they do not run the user's script again, and Ctrl-C waits and is for this process alone."""
+def starting_workers() -> Iterator[None]:
+    """While workers start: they run neither the user's script nor what lies in the folder, and Ctrl-C waits."""
     main, pressed = sys.modules["__main__"], []
     ours = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, lambda *_: pressed.append(True)) if ours else None
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # what the workers inherit
     sys.modules["__main__"] = ModuleType("__main__")
     try:
-        yield
+        with safe_path():
+            yield
     finally:
         sys.modules["__main__"] = main
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -81,6 +91,7 @@ _counter: Any = None  # recordings made by all workers together; set in a worker
 
 def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
     global _counter
+    ignore_settings()
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
     if trusted is not None and trusted not in sys.path:
         sys.path.insert(0, trusted)

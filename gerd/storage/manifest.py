@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gerd.config.config import MOST_MEMBERS, Config, without_later
 from gerd.config.sweep import member_count
-from gerd.errors import StorageError
+from gerd.errors import StorageError, shorten
 from gerd.recording.recording import FORMAT_VERSION
+from gerd.storage.code import code_digest
 from gerd.storage.places import File, MissingError, Place
 from gerd.version import __version__
 
@@ -51,6 +53,7 @@ class Part(_Json):
     """What one of several independent commands has made."""
 
     config_digest: str
+    code_digest: str
     shards: tuple[Entry, ...]
 
 
@@ -58,8 +61,9 @@ class Manifest(_Json):
     """What a dataset is."""
 
     format: Literal["gerd"]
-    format_version: Annotated[int, Field(ge=FORMAT_VERSION, le=FORMAT_VERSION)]
+    format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)]
     gerd_version: str
+    code_digest: str = ""  # of the sources that decide the bits; version 1 of the format did not say
     config_digest: str
     seed: int
     count: Annotated[int, Field(ge=1, le=2**32)]
@@ -88,6 +92,7 @@ def new_manifest(config: Config, count: int) -> Manifest:
         format="gerd",
         format_version=FORMAT_VERSION,
         gerd_version=__version__,
+        code_digest=code_digest(),
         config_digest=config.digest,
         seed=config.seed,
         count=count,
@@ -107,7 +112,12 @@ def config_files(config: Config) -> dict[str, bytes]:
 def read_manifest(place: Place) -> Manifest:
     """The manifest of the dataset at `place`, its fields checked."""
     try:
-        return Manifest.model_validate_json(place.read(MANIFEST))
+        content = place.read(MANIFEST)
+        with suppress(json.JSONDecodeError, UnicodeError, RecursionError):  # the model says that it is no JSON
+            parsed_json(content)
+        return Manifest.model_validate_json(content)
+    except RepeatedKeyError as error:
+        raise StorageError(f"{place.at(MANIFEST)}: is damaged: {error}") from None
     except MissingError:
         problem = "has no manifest.json, so it is not a GERD dataset" if place.exists() else "there is no such dataset"
         raise StorageError(f"{place}: {problem}") from None
@@ -124,8 +134,28 @@ def _problem(error: ValidationError) -> str:
     if field in ("", "format"):
         return "is not the manifest of a GERD dataset"
     if field == "format_version" and first["type"] != "missing":
-        return f"has format version {first['input']}; this version of gerd reads {FORMAT_VERSION}"
+        return f"has format version {first['input']}; this version of gerd reads 1 to {FORMAT_VERSION}"
     return f"is damaged: it has no valid {field!r}"
+
+
+class RepeatedKeyError(ValueError):
+    """A key stands twice in a JSON object; readers differ in which of the two they take."""
+
+
+def parsed_json(content: bytes) -> Any:
+    """JSON as plain data; ValueError if it is none, if a key stands twice, or if a text in it is none."""
+
+    def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(items)
+        if len(result) < len(items):
+            keys = [key for key, _ in items]
+            raise RepeatedKeyError(f"it has the key {shorten(next(k for k in keys if keys.count(k) > 1))} twice")
+        return result
+
+    result = json.loads(content, object_pairs_hook=unique)
+    if b"\\u" in content:
+        json.dumps(result, ensure_ascii=False).encode()  # half of a surrogate pair cannot be written
+    return result
 
 
 def json_bytes(data: Any) -> bytes:

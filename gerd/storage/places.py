@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gerd.errors import StorageError
-from gerd.storage.whole import is_temporary, write_whole
+from gerd.files import open_regular, read_regular
+from gerd.storage.whole import is_temporary, make_folder, write_whole
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
+LARGEST = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
+LARGEST_SHARD = 2**37  # bytes; `generate` makes none that is nearly as large
 BLOCK, BLOCKS = 2**20, 4  # bytes fetched at once from an object store, and how many such pieces of a file are kept
 
 
@@ -35,7 +38,7 @@ class File(Protocol):
     name: str  # with its folder, for messages
     size: int
 
-    def read(self, start: int, stop: int) -> bytearray:
+    def read(self, start: int, stop: int) -> bytes:
         """The bytes from `start` up to `stop`, all of them."""
 
 
@@ -50,7 +53,8 @@ class Place(Protocol):
     def names(self) -> set[str]:
         """The names of all files that are whole; none if there is no such place."""
 
-    def read(self, name: str) -> bytes: ...
+    def read(self, name: str) -> bytes:
+        """All of a file, which has at most LARGEST bytes."""
 
     def open(self, name: str) -> File: ...
 
@@ -115,7 +119,7 @@ class Folder:
         if self.path.is_file():
             raise StorageError(f"{self.path}: is a file; a GERD dataset is a folder")
         with _reading(self.at(name)):
-            return (self.path / name).read_bytes()
+            return read_regular(self.path / name, LARGEST)
 
     def open(self, name: str) -> File:
         with _reading(self.at(name)):
@@ -140,7 +144,7 @@ class Folder:
     def claimed(self, alone: bool) -> Iterator[bool]:
         """Makes the folder if it is not there. The claim ends with the process."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             held = os.open(self.path, os.O_RDONLY)
         except FileExistsError:
             raise StorageError(f"{self.path}: is a file; a dataset is written into a folder") from None
@@ -164,20 +168,21 @@ class _LocalFile:
 
     def __init__(self, path: Path):
         self.name = str(path)
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = open_regular(path, LARGEST_SHARD)
         weakref.finalize(self, os.close, self._descriptor)
         self.size = os.fstat(self._descriptor).st_size
 
-    def read(self, start: int, stop: int) -> bytearray:
-        result = bytearray(stop - start)
-        rest = memoryview(result)
-        with _reading(self.name):
-            while rest:
-                length = os.preadv(self._descriptor, [rest], stop - len(rest))
-                if not length:
+    def read(self, start: int, stop: int) -> bytes:
+        parts: list[bytes] = []
+        try:
+            while start < stop:
+                parts.append(os.pread(self._descriptor, stop - start, start))  # 2 GiB of it, at most
+                start += len(parts[-1])
+                if not parts[-1]:
                     raise StorageError(f"{self.name}: is damaged: it ends too early")
-                rest = rest[length:]
-        return result
+        except OSError as error:
+            raise StorageError(f"{self.name}: cannot be read: {error.strerror or error}") from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @dataclass(frozen=True)
@@ -223,6 +228,8 @@ class Bucket:
 
     def read(self, name: str, start: int | None = None, stop: int | None = None) -> bytes:
         with self._system(name, "read") as (system, path):
+            if stop is None and (size := int(system.info(path)["size"])) > LARGEST:
+                raise StorageError(f"{self.at(name)}: has {size} bytes; at most {LARGEST} are read")
             return bytes(system.cat_file(path, start=start, end=stop))
 
     def open(self, name: str) -> File:
@@ -253,11 +260,11 @@ class _RemoteFile:
         self.name, self.size = bucket.at(name), size
         self._block = lru_cache(BLOCKS)(lambda block: bucket.read(name, block * BLOCK, min((block + 1) * BLOCK, size)))
 
-    def read(self, start: int, stop: int) -> bytearray:
+    def read(self, start: int, stop: int) -> bytes:
         result = bytearray()
         for block in range(start // BLOCK, -(-stop // BLOCK)):
             begin = block * BLOCK
             result += self._block(block)[max(0, start - begin) : stop - begin]
         if len(result) != stop - start:
             raise StorageError(f"{self.name}: is damaged: it ends too early")
-        return result
+        return bytes(result)

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -59,7 +59,7 @@ def finish_on_ray(
         while waiting and len(flying) < (workers or 2 * max(1, slots)):
             handed_out = [waiting.popleft() for _ in range(min(size, len(waiting)))]
             flying[task.remote(packed, job.config.origin.trust, handed_out)] = handed_out
-        done, _ = ray.wait(list(flying), num_returns=1, timeout=PATIENCE)
+        done = _first_done(ray, list(flying), job)
         if not done and not ray.cluster_resources().get(resource, 0):
             raise GerdError(f"{job.place}: the cluster has no {resource} left; {CONTINUES}")
         for finished in done:
@@ -69,6 +69,13 @@ def finish_on_ray(
             size = min(fair, max(1, int(TASK_SECONDS * len(made) / max(seconds, 1e-3))))
             progress(sum(len(entry.recordings) for entry in entries))
             yield from entries
+
+
+class _Nothing(list[str]):
+    """The folders from which Ray's workers import besides their own: it would add the one that the command runs in."""
+
+    def extend(self, folders: Iterable[str]) -> None:
+        pass
 
 
 @contextmanager
@@ -86,7 +93,9 @@ def connected(address: str | None) -> Iterator[None]:
         host_and_port = re.fullmatch(r"(?:ray://)?\[?([^\]]+?)\]?:(\d+)", address)
         if host_and_port:  # Ray itself would try for ever
             socket.create_connection((host_and_port[1], int(host_and_port[2])), timeout=TIMEOUT).close()
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        job = ray.job_config.JobConfig()
+        job._py_driver_sys_path = _Nothing()
+        ray.init(address=address, job_config=job, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray's own errors, gRPC's, a bad address
         start = "start one with `ray start --head`, or name one with --address HOST:PORT"
         reason = str(error).strip().partition("\n")[0]
@@ -106,6 +115,24 @@ def choose_device(resources: Mapping[str, float], device: str | None) -> tuple[s
     if resources.get(resource, 0) < 1:
         raise GerdError(f"engine ray: the cluster has no {resource}")
     return resource, "cuda" if resource == "GPU" else "cpu"
+
+
+def _first_done(ray: Any, flying: list[Any], job: Job) -> list[Any]:
+    """The first task that is done, or none after PATIENCE; an error if the head of the cluster is gone.
+
+    Ray itself would wait for the head for a minute, and then end the process with words of its own.
+    """
+    address = ray.get_runtime_context().gcs_address
+    host, _, port = address.rpartition(":")
+    for _ in range(int(PATIENCE)):
+        done, _ = ray.wait(flying, num_returns=1, timeout=1.0)
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT).close()
+        except OSError:
+            raise GerdError(f"{job.place}: the head of the cluster, {address}, does not answer; {CONTINUES}") from None
+        if done:
+            break
+    return done
 
 
 def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[float, list[Entry]]:

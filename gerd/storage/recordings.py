@@ -1,11 +1,10 @@
 """The recordings of a dataset as a sequence: a folder or a URL goes in, `Recording`s come out, one at a time.
 
-Only what is asked for is read, and each whole recording is compared with its checksum. Nothing is unpickled or run.
+Only what is asked for is read, and all of it is compared with its checksums. Nothing is unpickled or run.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from operator import index as whole_number
@@ -16,14 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from gerd.config.config import Config, digest_of
+from gerd.config.config import Config, Origin, digest_of
+from gerd.config.sweep import member_count
 from gerd.errors import StorageError
 from gerd.recording.recording import Recording
-from gerd.storage.manifest import RESOLVED, SHARD_SIZE, UNFINISHED, read_manifest, shard_name
+from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, parsed_json, read_manifest, shard_name
 from gerd.storage.places import Folder, MissingError, place_at
 from gerd.storage.shard import Shard
 
 OPEN_SHARDS = 64  # shards kept open by one reader
+
+
+def check_complete(data: Recordings) -> None:
+    """An error unless the dataset is complete, with a shard for all recordings that its manifest counts."""
+    manifest, file = data.manifest, data.place.at(MANIFEST)
+    if not manifest.complete:
+        raise StorageError(f"{data.path}: {UNFINISHED}")
+    if len(manifest.shards) != manifest.shard_count:
+        raise StorageError(f"{file}: is damaged: it lists {len(manifest.shards)} shards of {manifest.shard_count}")
+    if manifest.members != (members := member_count(data.config)):
+        raise StorageError(f"{file}: is damaged: members is {manifest.members}, but {members} by the config")
 
 
 class Recordings(Sequence[Recording]):
@@ -46,10 +57,10 @@ class Recordings(Sequence[Recording]):
         """The config that the recordings were made from, sweep and all."""
         file = self.place.at(RESOLVED)
         try:
-            data = json.loads(self.place.read(RESOLVED))
+            data = parsed_json(self.place.read(RESOLVED))
             if digest_of(data) != self.manifest.config_digest:
                 raise StorageError(f"{file}: is not the config that the manifest names")
-            return Config.model_validate(data)
+            return Config.of(data, Origin(directory=None))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ValidationError) as error:
             raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
 
@@ -69,10 +80,11 @@ class Recordings(Sequence[Recording]):
             shard = Shard(self.place.open(shard_name(number)))
         except MissingError as error:
             raise error if self.manifest.complete else MissingError(f"{error}: {UNFINISHED}") from None
-        if not shard.is_shard(number, self.manifest):
+        except StorageError as error:
             positions = self.manifest.positions(number)
-            wanted = f"{positions.start} to {positions.stop - 1}"
-            raise StorageError(f"{shard.path}: does not hold the recordings {wanted} of this dataset")
+            raise StorageError(f"{error} (recordings {positions.start} to {positions.stop - 1})") from None
+        if difference := shard.difference(number, self.manifest):
+            raise StorageError(f"{shard.path}: {difference}")
         self._shards[number] = shard
         if len(self._shards) > OPEN_SHARDS:
             self._shards.pop(next(iter(self._shards)), None)
@@ -89,7 +101,7 @@ class Recordings(Sequence[Recording]):
         return shard.recording(row, self.config)
 
     def window(self, position: int, start: int, stop: int) -> Recording:
-        """The steps from `start` up to `stop` of a recording; nothing else of it is read."""
+        """The steps from `start` up to `stop` of a recording; only the blocks that hold them are read."""
         shard, row = self._shard_and_row(position)
         return shard.window(row, self.config, start, stop)
 

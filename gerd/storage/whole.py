@@ -62,6 +62,14 @@ def written_whole(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, unless they are there; their names are on the disk when this returns."""
+    new = [place for place in (path, *path.parents) if not place.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for place in reversed(new):
+        _flush(place.parent)
+
+
 class _GoneError(StorageError):
     """The temporary file was removed before it got its name."""
 

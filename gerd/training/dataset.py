@@ -21,9 +21,8 @@ import torch
 from torch.utils.data import DataLoader, RandomSampler, get_worker_info
 
 from gerd.config.sweep import lengths, member
-from gerd.errors import GerdError, StorageError, shorten
-from gerd.storage.manifest import UNFINISHED
-from gerd.storage.recordings import Recordings
+from gerd.errors import GerdError, shorten
+from gerd.storage.recordings import Recordings, check_complete
 from gerd.training.batch import Window, collate, gather
 from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
 from gerd.training.random_windows import RandomWindows, RandomWindowsLoader
@@ -66,8 +65,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         self.steps, self.stride, self.rest = steps, stride, rest
         self.transform, self.target_transform, self.transforms = transform, target_transform, transforms
         self.recordings = Recordings(path)
-        if not self.recordings.manifest.complete:
-            raise StorageError(f"{self.recordings.path}: {UNFINISHED}")
+        check_complete(self.recordings)
         self._windows = self._fit()
         self._serve(np.arange(len(self.recordings)), np.arange(len(self.recordings)))
 

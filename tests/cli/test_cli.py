@@ -408,3 +408,25 @@ def test_a_closed_pipe_is_no_error(arguments: list[str], tmp_path: Path) -> None
     process = processes.start(tmp_path, *arguments, stdout=writing)
     os.close(writing)
     assert errors_of(process) == []
+
+
+# What a terminal or a system can be short of
+
+
+def test_a_terminal_that_shows_only_ascii(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for arguments in (["generate", "small.yaml", "data", "-n", "3"], ["info", "data"], ["-h"]):
+        assert errors_of(processes.start(tmp_path, *arguments, env=ascii_only)) == []
+    (error,) = errors_of(processes.start(tmp_path, "check", "mañana.yaml", env=ascii_only), 2)
+    assert "ana.yaml: cannot be read: No such file or directory" in error
+
+
+def test_too_few_open_files_are_told(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    limited = f"ulimit -n 12; exec {sys.executable} -c 'from gerd.cli.app import main; main()' "
+    command = ["sh", "-c", limited + "generate small.yaml data -n 200 --workers 2"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=processes.DEADLINE)
+    assert result.returncode == 1
+    assert "error: the system says: Too many open files" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -134,8 +134,9 @@ def test_defaults() -> None:
         "steps": 60,
         "step_us": 1000,
         "time_scale": 1.0,
+        "timing": "step",
         "upsampling": 8,
-        "integrator": {"threshold": 0.5, "reset": "subtract", "initial": "uniform", "warmup": 5},
+        "integrator": {"threshold": 0.5, "reset": "subtract", "initial": "usual", "warmup": 5},
         "noise": {"background": 0.0, "shape": 0.0, "event": 0.0},
         "transform": [],
         "actors": [

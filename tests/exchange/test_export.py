@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -151,17 +154,20 @@ def test_every_format_has_a_reader() -> None:
     assert set(READERS) == set(FORMATS)
 
 
+@pytest.mark.parametrize("timing", ["step", "exact"])
 @pytest.mark.parametrize("format", FORMATS)
-def test_others_read_what_was_simulated(format: str, tmp_path: Path) -> None:
+def test_others_read_what_was_simulated(format: str, timing: str, tmp_path: Path) -> None:
     recording = simulated(
         actor("triangle", at=[20, 17], velocity=[1.3, 0.4], turn=20.0, size=15.0),
         width=64,
         height=48,
         steps=25,
         step_us=1700,
+        timing=timing,
         noise={"background": 0.01},
     )
     assert len(recording) > 300
+    assert (len(np.unique(recording.events["t"])) > 200) == (timing == "exact")
     path = tmp_path / f"a{FORMATS[format].suffix}"
     write_events(path, recording.events, width=64, height=48, format=format)
     assert_holds(path, format, recording.events)
@@ -414,6 +420,49 @@ def test_an_interrupted_export_goes_on(format: str, dataset: Path, tmp_path: Pat
     assert not list((tmp_path / "out").glob(".*"))
 
 
+@pytest.mark.parametrize("format", ["npz", "frames", "parquet"])
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_damaged_file_is_written_again(format: str, complete: bool, dataset: Path, tmp_path: Path) -> None:
+    if format == "parquet":
+        pytest.importorskip("pyarrow")
+    out, made = tmp_path / "out", []
+    export_dataset(dataset, tmp_path / "whole", format)
+
+    def stop(number: int) -> None:
+        made.append(number)
+        if not complete and len(made) == 2:
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        export_dataset(dataset, out, format, progress=stop)
+    first = {"npz": "000000.npz", "frames": "000000/imgs/00000000.png", "parquet": "data/shard-000000.parquet"}[format]
+    untouched = {"npz": "000001.npz", "frames": "000001", "parquet": "export.json"}[format]
+    before = (out / untouched).stat().st_ino
+    (out / first).write_bytes((out / first).read_bytes()[:-1] + b"?")
+    export_dataset(dataset, out, format)
+    assert contents(out) == contents(tmp_path / "whole")
+    assert format == "parquet" or (out / untouched).stat().st_ino == before
+    for file, sha256 in json.loads((out / "export.json").read_text())["sha256"].items():
+        assert (out / file).is_dir() or hashlib.sha256((out / file).read_bytes()).hexdigest() == sha256
+
+
+def test_two_exports_into_one_folder_do_not_meet(dataset: Path, tmp_path: Path) -> None:
+    def second(_: int) -> None:
+        with pytest.raises(gerd.StorageError, match="out: another run is writing here"):
+            export_dataset(dataset, tmp_path / "out", "csv")
+
+    export_dataset(dataset, tmp_path / "out", "csv", progress=second)
+    assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_a_refused_folder_is_left_as_it_is(dataset: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years")
+    (tmp_path / ".notes.0123456789abcdef.tmp").write_text("mine")
+    with pytest.raises(gerd.StorageError, match="holds files that are not an export"):
+        export_dataset(dataset, tmp_path, "csv")
+    assert (tmp_path / ".notes.0123456789abcdef.tmp").read_text() == "mine"
+
+
 def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:
     export_dataset(dataset, tmp_path / "out", "csv")
     with pytest.raises(gerd.StorageError, match="holds a different export: format is csv there and npz here"):
@@ -481,6 +530,48 @@ def test_grey_values_that_do_not_fit_are_refused(still: Path, tmp_path: Path) ->
     with pytest.raises(gerd.GerdError, match="grey values from 100 to 300 do not fit into 8 bits; choose other levels"):
         export_dataset(still, tmp_path / "out", "frames", levels=(100, 500))
     assert not (tmp_path / "out" / "000000").exists()
+
+
+def caused(format: str, path: Path) -> dict[str, Any]:
+    """The columns of a file, read by programs that did not write it."""
+    if format == "csv":
+        table = pd.read_csv(path)
+        assert list(table.columns) == ["t", "x", "y", "p", "actor", "vx", "vy", "echo"]
+        return {name: table[name].to_numpy() for name in table.columns}
+    if format == "npz":
+        found = np.load(path, allow_pickle=False)
+        return {name: found[name] for name in found.files}
+    import h5py
+
+    with h5py.File(path) as file:
+        found = file["events"][:]
+        return {name: found[name] for name in found.dtype.names}
+
+
+@pytest.mark.parametrize("format", ["csv", "npz", "hdf5"])
+def test_the_causes_of_events_are_columns(format: str, dataset: Path, tmp_path: Path) -> None:
+    export_dataset(dataset, tmp_path / "out", format, causes=True)
+    for i, recording in enumerate(gerd.Recordings(dataset)):
+        found = caused(format, tmp_path / "out" / f"{i:06d}{FORMATS[format].suffix}")
+        for name in ("t", "x", "y", "p"):
+            np.testing.assert_array_equal(found[name], recording.events[name])
+        np.testing.assert_array_equal(found["actor"], recording.actor)
+        np.testing.assert_array_equal(found["echo"].astype(bool), recording.echo)
+        np.testing.assert_array_equal(np.stack([found["vx"], found["vy"]], axis=1), recording.event_flow)
+    with pytest.raises(gerd.StorageError, match="holds a different export: causes is True there and None here"):
+        export_dataset(dataset, tmp_path / "out", format)
+
+
+def test_a_format_without_room_for_causes_says_so(dataset: Path, tmp_path: Path) -> None:
+    message = "evt2 has no room for them; allowed with hdf5, csv, npz, parquet"
+    with pytest.raises(gerd.GerdError, match=message):
+        export_dataset(dataset, tmp_path / "out", "evt2", causes=True)
+    with pytest.raises(gerd.GerdError, match="frames has no room for them"):
+        export_dataset(dataset, tmp_path / "out", "frames", causes=True)
+    assert not (tmp_path / "out").exists()
+    table = gerd.Recordings(dataset)[0].events_with_causes
+    with pytest.raises(gerd.GerdError, match="rpg has no room for the causes of events"):
+        write_events(tmp_path / "events.txt", table, width=99, height=99, format="rpg")
 
 
 def test_the_command_lists_every_format() -> None:

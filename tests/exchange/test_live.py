@@ -369,7 +369,7 @@ def test_faery_receives_binary_packets(recording: gerd.Recording) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"speed": 0.0}, "speed 0.0: allowed is a number above 0, or inf"),
+        ({"speed": 0.0}, "speed 0: allowed is a number from 1e-06 on, or inf"),
         ({"speed": math.nan}, "speed nan: allowed"),
         ({"endless": True}, "endless goes with a config and without loop"),
         ({"to": "-", "truth_to": "-"}, "cannot go to the same place"),
@@ -380,6 +380,8 @@ def test_faery_receives_binary_packets(recording: gerd.Recording) -> None:
         ({"to": "udp://nowhere.invalid:3333"}, "there is no such host"),
         ({"to": "udp://127.0.0.1:3333", "format": "csv"}, "allowed are aestream, binary"),
         ({"to": "no/such/folder"}, "no/such/folder: cannot be written: No such file"),
+        ({"truth_to": "/dev/full", "speed": math.inf}, "/dev/full: cannot be written: No space left on device"),
+        ({"speed": 1e-300}, "speed 1e-300: allowed is a number from 1e-06 on, or inf"),
         ({"truth_to": "no/such/folder"}, "no/such/folder: cannot be written: No such file"),
         ({"to": __file__}, "exists already; give another name"),
     ],

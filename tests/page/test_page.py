@@ -18,12 +18,13 @@ import numpy as np
 import pytest
 from support import processes
 from support.family import TEXT
-from support.processes import errors_of
+from support.processes import DEADLINE, errors_of, wait_for
 from support.scenes import actor, config, simulated
 
 import gerd
-from gerd.page import answers, server
+from gerd.page import answers, server, worker
 from gerd.page.answers import Editor, Shelf
+from gerd.page.worker import Worker
 from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
 from gerd.storage.manifest import SHARD_SIZE
 
@@ -122,7 +123,7 @@ def test_the_values_are_those_of_the_text_with_the_defaults(file: Path) -> None:
     assert values["actors"][0]["shape"] == {"text": "7"}  # and not its polygon
     assert values["actors"][0]["scale"]["start"] == {"uniform": [6, 12]}
     assert values["actors"][1]["scale"]["start"] == 20
-    assert values["integrator"] == {"threshold": 0.5, "reset": "subtract", "initial": "uniform", "warmup": 5}
+    assert values["integrator"] == {"threshold": 0.5, "reset": "subtract", "initial": "usual", "warmup": 5}
     assert gerd.Config.model_validate(values).digest == gerd.parse(TEXT).digest
 
 
@@ -174,7 +175,7 @@ def test_a_function_runs_only_if_the_user_trusts_the_file_that_names_it(tmp_path
     text = "steps: 3\nactors: [{shape: square, rotation: {acceleration: {function: 'pushes:push'}}}]\n"
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(gerd.TrustError, match="--trust"):
-        server.opened(tmp_path / "c.yaml")
+        server.serve(tmp_path / "c.yaml", port=0, browser=False)
     assert not list(tmp_path.glob("*.ran"))
     editor = Editor.of(tmp_path / "c.yaml", trust=True)
     strangers = [
@@ -346,6 +347,7 @@ def test_the_start_and_a_recording_are_given(asking: Asking) -> None:
     [
         (b"{", 400, "not JSON"),
         (b"\xff\xfe", 400, "not JSON"),
+        (rb'{"text": "\ud800"}', 400, "not JSON"),
         (b"[" * 100_000, 400, "not JSON"),
         ([], 422, "has asked for text None"),
         ({}, 422, "has asked for text None"),
@@ -461,6 +463,82 @@ def test_a_port_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(server, "PORTS_TRIED", 1)
         with pytest.raises(gerd.GerdError, match=rf"ports {port} to {port}"):
             server.listening(server.LOOPBACK, None)
+
+
+# Work that is too much
+
+COMB = [[[x / 6000 - 0.5, -0.5], [x / 6000 - 0.4999, -0.5], [x / 6000 - 0.5, 0.5]] for x in range(6000)]
+ENDLESS = json.dumps(
+    {
+        "sensor": {"width": 128, "height": 128},
+        "steps": 10_000,
+        "actors": [{"shape": {"polygon": COMB}, "scale": {"start": 100}, "rotation": {"velocity": 1}}],
+    }
+)  # would take hours: a sub-row crosses thousands of sides
+
+
+@pytest.fixture
+def editor_at_work(file: Path) -> Iterator[Worker]:
+    at_work = Worker(Editor.of(file))
+    yield at_work
+    at_work.close()
+
+
+def test_an_answer_that_takes_too_long_is_not_made(editor_at_work: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "MOST_SECONDS", 0.5)
+    with pytest.raises(gerd.GerdError, match=r"takes more than 0\.5 seconds to make"):
+        editor_at_work.ask("recording", question(ENDLESS))
+    monkeypatch.undo()
+    assert unpacked(editor_at_work.ask("recording", question()))[0]["text"] == TEXT
+
+
+def test_a_death_of_the_worker_is_told_and_survived(editor_at_work: Worker) -> None:
+    assert editor_at_work.ask("start")["kind"] == "config"
+    editor_at_work._process.kill()
+    with pytest.raises(gerd.GerdError, match="has died"):
+        editor_at_work.ask("start")
+    assert editor_at_work.ask("start")["kind"] == "config"
+
+
+def test_an_answer_is_made_only_while_somebody_waits_for_it(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "MOST_SECONDS", 1e9)
+    connection = http.client.HTTPConnection(server.LOOPBACK, asking.port)
+    connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
+    connection.close()
+    assert asking("POST", "/api/recording", question())[0] == 200
+
+
+def test_connections_without_a_request_are_dropped(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "PATIENCE", 0.2)
+    unfinished = (b"", b"GET / HT", b"POST /api/recording HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+    with server.running(Editor.of(file)) as address:
+        for sent in unfinished:
+            with socket.create_connection((server.LOOPBACK, Asking(address).port), timeout=DEADLINE) as half_open:
+                half_open.sendall(sent)
+                while half_open.recv(1000):  # an answer that says so, or none; then the end
+                    pass
+
+
+def test_ctrl_c_ends_the_command_in_the_middle_of_an_answer(file: Path) -> None:
+    process = processes.start(file.parent, "view", str(file), "--port", "0", "--no-browser")
+    try:
+        assert process.stdout
+        port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
+        connection = http.client.HTTPConnection(server.LOOPBACK, port)
+        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
+        wait_for(lambda: cpu_seconds(processes.descendants(process.pid)) > 5, "the answer to be worked at")
+        children = processes.descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert errors_of(process) == []
+        wait_for(lambda: not any(map(processes.is_running, children)), "the worker to end")
+    finally:
+        processes.stop(process)
+
+
+def cpu_seconds(pids: set[int]) -> float:
+    """What the busiest of some processes has used."""
+    ticks = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11] for pid in pids)
+    return max(map(int, ticks), default=0) / os.sysconf("SC_CLK_TCK")
 
 
 # The command

@@ -112,6 +112,17 @@ def test_ctrl_c_while_workers_start(children: int, start: Any) -> None:
     assert errors_of(process, 130) == [STOPPED]
 
 
+def test_ctrl_c_with_a_worker_that_is_stopped(held: Path, start: Any) -> None:
+    process = start("--workers", "2")
+    workers_held(held)
+    workers = descendants(process.pid)
+    for worker in held.glob("held-*"):
+        os.kill(int(worker.name.removeprefix("held-")), signal.SIGSTOP)
+    os.kill(process.pid, signal.SIGINT)
+    assert errors_of(process, 130) == [STOPPED]
+    wait_for(lambda: not any(map(is_running, workers)), "the workers to end")
+
+
 def test_a_worker_that_dies_is_reported_and_finished_shards_stay(
     held: Path, start: Any, never_held: dict[str, bytes]
 ) -> None:
@@ -138,6 +149,20 @@ def test_a_node_is_killed_half_way(cluster: Any, held: Path, start: Any, never_h
     (held / "go").touch()
     assert errors_of(process) == []
     assert content(held / "data") == never_held
+
+
+@pytest.mark.long
+def test_the_head_of_the_cluster_is_lost(held: Path, start: Any) -> None:
+    """The last thing that the user reads is ours, and what is finished is kept."""
+    pytest.importorskip("ray")
+    with running(1) as lost:
+        process = start("--engine", "ray", "--address", lost.address)
+        workers_held(held)
+        lost.head_node.kill_gcs_server()
+        (error,) = errors_of(process, 1)
+    assert error.startswith(f"error: {held / 'data'}: the head of the cluster, ")
+    assert error.endswith("does not answer; finished shards are kept, and the same command continues")
+    assert not json.loads((held / "data" / MANIFEST).read_text())["complete"]
 
 
 def test_a_worker_is_killed_in_the_middle_of_a_write(
@@ -437,6 +462,30 @@ def test_a_whole_run_and_a_part_do_not_meet(tmp_path: Path, undisturbed: dict[st
         gerd.generate(gerd.parse(SMALL), tmp_path, 320, workers=1, part=part)
     assert content(tmp_path) == undisturbed
     os.close(held)
+
+
+def test_a_refused_folder_is_left_as_it_is(tmp_path: Path) -> None:
+    """Files that look like what a killed run leaves are somebody else's, if the folder is."""
+    names = (".notes.0123456789abcdef.tmp", "thesis.txt")
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    with pytest.raises(gerd.StorageError, match="holds files that are not a GERD dataset"):
+        gerd.generate(gerd.parse(SMALL), tmp_path, 3, workers=1)
+    assert sorted(content(tmp_path)) == sorted(names)
+
+
+def test_the_last_part_notices_that_a_shard_of_another_was_damaged(
+    tmp_path: Path, undisturbed: dict[str, bytes]
+) -> None:
+    for part in PARTS[:2]:
+        gerd.generate(gerd.parse(SMALL), tmp_path, 320, workers=1, part=part)
+    shard = tmp_path / shard_name(1)
+    shard.write_bytes(shard.read_bytes()[:-1] + b"?")
+    with pytest.raises(gerd.StorageError, match=rf"{shard.name}: has changed since it was made; run --shard 2/3 again"):
+        gerd.generate(gerd.parse(SMALL), tmp_path, 320, workers=1, part=PARTS[2])
+    assert not gerd.Recordings(tmp_path).manifest.complete
+    gerd.generate(gerd.parse(SMALL), tmp_path, 320, workers=1, part=PARTS[1])
+    assert content(tmp_path) == undisturbed
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from safetensors import safe_open
 from support.datasets import RAGGED, TWO_SHAPES, change_manifest, faults, make, noticed
 
 import gerd
+from gerd.events import cpu
+from gerd.storage.code import code_digest
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 from gerd.storage.shard import shard_bytes
 
@@ -32,7 +34,7 @@ def test_verify_passes_ragged_datasets(text: str, tmp_path: Path) -> None:
     assert faults(tmp_path / "data", regenerate=True) == []
 
 
-@pytest.mark.parametrize("tensor", ["keys", "truth", "background", "digest", "index", "event_offsets", "checksum"])
+@pytest.mark.parametrize("tensor", ["events", "truth", "digest", "index", "blocks", "block_steps", "checksum"])
 def test_verify_finds_a_flipped_byte(tensor: str, dataset: Path) -> None:
     file = dataset / shard_name(2)
     content = bytearray(file.read_bytes())
@@ -43,7 +45,7 @@ def test_verify_finds_a_flipped_byte(tensor: str, dataset: Path) -> None:
     found = faults(dataset)
     assert any("sha256" in line for line in found)
     assert all(line.startswith(f"{file}: ") for line in found)
-    if tensor in ("keys", "truth", "background"):
+    if tensor in ("events", "truth"):
         assert any("recording 1" in line and "has changed" in line for line in found)
 
 
@@ -125,8 +127,9 @@ def store(folder: Path, content: bytes, digests: list[str]) -> None:
 
 def test_a_forged_digest_is_found(tmp_path: Path) -> None:
     digests = [recording.digest for recording in make(tmp_path, TWO_SHAPES, 1)]
-    content = (tmp_path / shard_name(0)).read_bytes()
-    store(tmp_path, content.replace(bytes.fromhex(digests[1]), bytes(32)), [digests[0], "00" * 32])
+    forged = list(gerd.Recordings(tmp_path))
+    forged[1].__dict__["digest"] = "00" * 32
+    store(tmp_path, shard_bytes(forged, [0, 1], code_digest()), [digests[0], "00" * 32])
     assert faults(tmp_path) == [f"{tmp_path / shard_name(0)}: recording 1: the events differ from their digest"]
 
 
@@ -135,7 +138,7 @@ def test_regenerate_finds_a_forgery_with_valid_hashes(message: str, tmp_path: Pa
     folder = tmp_path / "data"
     recordings = list(make(folder, TWO_SHAPES, 3))
     recordings[4] = dataclasses.replace(recordings[4], **FORGERIES[message](recordings[4]))
-    store(folder, shard_bytes(recordings, [0, 1] * 3), [recording.digest for recording in recordings])
+    store(folder, shard_bytes(recordings, [0, 1] * 3, code_digest()), [recording.digest for recording in recordings])
     assert not faults(folder)
     assert faults(folder, regenerate=True) == [f"{folder / shard_name(0)}: recording 4: made again, {message}"]
 
@@ -147,7 +150,7 @@ def test_a_recording_that_is_not_the_configs_is_found_and_not_read(field: str, t
     identity = dataclasses.replace(recordings[1].identity, labels={"time_scale": 3})
     change = {"labels": {"identity": identity}, "step_us": {"step_us": recordings[1].step_us + 1}}
     recordings[1] = dataclasses.replace(recordings[1], **change[field])
-    store(folder, shard_bytes(recordings, [0, 1]), [recording.digest for recording in recordings])
+    store(folder, shard_bytes(recordings, [0, 1], code_digest()), [recording.digest for recording in recordings])
     message = "is damaged: row 1, recording 0, is not a recording of the dataset's config"
     assert faults(folder) == [f"{folder / shard_name(0)}: recording 1: {message}"]
     with pytest.raises(gerd.StorageError, match="is not a recording of the dataset's config"):
@@ -160,3 +163,18 @@ def test_an_unfinished_dataset_of_any_size_is_looked_through_at_once(dataset: Pa
     found = faults(dataset)
     assert "the dataset is not complete" in found[0]
     assert "shard-000002.safetensors: does not hold the recordings" in found[-1]
+
+
+def test_a_kernel_that_is_wrong_does_not_vouch_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same wrong machine code has made the dataset and makes it again; the definition has another opinion."""
+    right = cpu.run
+
+    def wrong(scenes: Any, chunk: int | None = None) -> Any:
+        for part in right(scenes, chunk):
+            yield part._replace(keys=part.keys[:-1], background=part.background[:-1])
+
+    monkeypatch.setattr(cpu, "run", wrong)
+    make(tmp_path / "data", TWO_SHAPES, 40)
+    found = faults(tmp_path / "data", regenerate=True)
+    events = [line.partition(": recording ")[2] for line in found if "the events differ" in line]
+    assert events == [f"{first}: made again by the definition, the events differ" for first in (0, 64)]

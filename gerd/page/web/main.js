@@ -18,13 +18,14 @@ class Refused extends Error {
   }
 }
 
-async function asked(question) {
+async function asked(question, signal) {
   if (saved) return unpack(await inflated(saved.packed[question.position]));
   let response;
   try {
-    response = await fetch("api/recording", { method: "POST", body: JSON.stringify(question) });
+    response = await fetch("api/recording", { method: "POST", body: JSON.stringify(question), signal });
   } catch {
-    throw new Refused({ message: "gerd view does not answer; has it been stopped?" });
+    const replaced = "waiting for the newest change";
+    throw new Refused({ message: signal?.aborted ? replaced : "gerd view does not answer; has it been stopped?" });
   }
   if (!response.ok) throw new Refused(await response.json().catch(() => ({ message: `gerd view has failed (${response.status}); its terminal says why` })));
   return unpack(await response.arrayBuffer());
@@ -35,6 +36,8 @@ async function inflated(packed) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 
+const PATIENCE = 1000; // milliseconds after which a newer question ends the one that is being answered
+
 // One question at a time; of those asked meanwhile only the last is put.
 class Line {
   constructor(work) {
@@ -43,13 +46,19 @@ class Line {
 
   async call() {
     this.again = true;
-    if (this.busy) return;
+    if (this.busy) {
+      this.ending ??= setTimeout(() => this.controller.abort(), PATIENCE);
+      return;
+    }
     this.busy = true;
     const slow = setTimeout(() => (element("waiting").hidden = false), 300);
     try {
       while (this.again) {
         this.again = false;
-        await this.work();
+        this.controller = new AbortController();
+        await this.work(this.controller.signal);
+        clearTimeout(this.ending);
+        this.ending = undefined;
       }
     } finally {
       this.busy = false;
@@ -79,7 +88,7 @@ class Editing {
     Object.assign(this, { player, name: start.name, text: start.text, index: 0, member: 0, other: null });
     this.pending = new Map(); // path → YAML, not yet in the text
     this.form = new Form(element("choose"), start.schema, (path, value) => this.change(path, value));
-    this.line = new Line(() => this.ask());
+    this.line = new Line((signal) => this.ask(signal));
     element("draws").hidden = false;
     element("previous").addEventListener("click", () => this.move(-1));
     element("next").addEventListener("click", () => this.move(1));
@@ -124,13 +133,13 @@ class Editing {
     this.line.call();
   }
 
-  async ask() {
+  async ask(signal) {
     const sent = new Map(this.pending), text = this.text;
     const overrides = [...sent].map(([path, value]) => `${path}=${value}`);
     const question = (member) => ({ text, overrides, index: this.index, member });
     try {
-      const recordings = [await asked(question(this.member))];
-      if (this.other !== null && this.other < recordings[0].members.length) recordings.push(await asked(question(this.other)));
+      const recordings = [await asked(question(this.member), signal)];
+      if (this.other !== null && this.other < recordings[0].members.length) recordings.push(await asked(question(this.other), signal));
       if (this.text !== text) return; // typed on meanwhile
       for (const [path, value] of sent) if (this.pending.get(path) === value) this.pending.delete(path);
       this.show(recordings);
@@ -166,7 +175,7 @@ class Browsing {
     this.columns = new Map(start.columns.map((column) => [column.name, column.values]));
     this.swept = start.columns.filter((column) => column.swept).map((column) => column.name);
     this.table = new Table(element("choose"), start.columns, (row, compare) => this.open(compare ? this.position : row, compare ? row : null));
-    this.line = new Line(() => this.ask());
+    this.line = new Line((signal) => this.ask(signal));
     element("text").readOnly = true;
     element("member").addEventListener("change", (event) => this.open(Number(event.target.value), this.other));
     element("other").addEventListener("change", (event) => this.open(this.position, event.target.value === "" ? null : Number(event.target.value)));
@@ -182,11 +191,11 @@ class Browsing {
     this.line.call();
   }
 
-  async ask() {
+  async ask(signal) {
     const { position, other } = this;
     this.table.mark(position, other);
     try {
-      const recordings = await Promise.all([position, other].filter((each) => each !== null).map((each) => asked({ position: each })));
+      const recordings = await Promise.all([position, other].filter((each) => each !== null).map((each) => asked({ position: each }, signal)));
       complain("");
       this.player.show(recordings);
       element("text").value = recordings[0].text;

@@ -1,0 +1,116 @@
+"""The process that makes what the page asks for: a question goes in, bytes or a `GerdError` come out.
+
+It answers one question at a time, and is ended when nobody waits for the answer any more, when an answer takes longer
+than MOST_SECONDS, and with the page. Whatever a question does to it, the page goes on: another such process is started.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from threading import Event, Lock
+from typing import Any
+
+from gerd.errors import GerdError
+from gerd.page.answers import Editor, Shelf
+from gerd.storage.local import starting_workers
+from gerd.surroundings import ignore_settings
+
+MOST_SECONDS = 20.0  # for one answer
+LOOK = 0.05  # seconds between two looks at whether an answer is still wanted
+
+
+class GoneError(Exception):
+    """Nobody waits for the answer."""
+
+
+class Worker:
+    """The process, and who is waiting for it; `close` ends both."""
+
+    def __init__(self, content: Editor | Shelf):
+        self._content, self._one_at_a_time = content, Lock()
+        self._closed = Event()
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._ready = False
+        with starting_workers():
+            self._process = context.Process(target=_serve, args=(theirs, self._content), daemon=True)
+            self._process.start()
+        theirs.close()
+
+    def close(self) -> None:
+        self._closed.set()
+        self._process.kill()
+
+    def ask(self, what: str, question: Any = None, gone: Event | None = None) -> Any:
+        """`content.start()` or `content.recording(question)`; GoneError once the event `gone` is set."""
+        gone = gone or Event()
+        while not self._one_at_a_time.acquire(timeout=LOOK):
+            self._look(gone)
+        try:
+            return self._answer(what, question, gone)
+        except (EOFError, OSError):
+            if not self._closed.is_set():
+                self._start()
+            raise GerdError("the process that makes recordings has died, perhaps for lack of memory") from None
+        finally:
+            self._one_at_a_time.release()
+
+    def _look(self, gone: Event) -> None:
+        if gone.is_set() or self._closed.is_set():
+            raise GoneError
+
+    def _answer(self, what: str, question: Any, gone: Event) -> Any:
+        asked, begun = False, time.monotonic()
+        try:
+            while True:
+                self._look(gone)
+                if self._ready and not asked:
+                    self._pipe.send((what, question))
+                    asked, begun = True, time.monotonic()
+                if self._pipe.poll(LOOK):
+                    answer = self._pipe.recv()
+                    if asked:
+                        break
+                    self._ready = True
+                elif asked and time.monotonic() - begun > MOST_SECONDS:
+                    raise GerdError(
+                        f"this takes more than {MOST_SECONDS:g} seconds to make; take fewer steps, a smaller sensor, "
+                        "fewer actors, or outlines with fewer vertices"
+                    )
+        except (GoneError, GerdError):
+            if asked and not self._closed.is_set():
+                self._process.kill()
+                self._start()
+            raise
+        if isinstance(answer, GerdError):
+            raise answer
+        return answer
+
+
+def _serve(pipe: Any, content: Editor | Shelf) -> None:
+    """In the process: answer until the page is gone."""
+    ignore_settings()
+    from gerd.config.config import Config
+    from gerd.recording.simulate import simulate
+
+    simulate(Config(actors=(), steps=1))  # the kernels are there before the clock of a question runs
+    try:
+        pipe.send("ready")
+        while True:
+            what, question = pipe.recv()
+            pipe.send(_answered(content, what, question))
+    except (EOFError, OSError):
+        return
+
+
+def _answered(content: Editor | Shelf, what: str, question: Any) -> Any:
+    try:
+        return content.start() if what == "start" else content.recording(question)
+    except GerdError as error:
+        return error
+    except MemoryError:
+        return GerdError("there is not enough memory for this recording")

@@ -1,0 +1,46 @@
+"""What a process takes from the folder that it runs in, which may be a stranger's: only what it was asked to read.
+
+Python started with `-c` imports from the current folder first, and so do the processes that its own library starts;
+matplotlib and numba take settings from files there, and wait for ever if such a file is a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+SETTINGS = {"matplotlib": "matplotlibrc", "numba": ".numba_config.yaml"}  # package: the file that it would read
+
+
+def ignore_settings() -> None:
+    """Import now, from another folder, what would take settings from a file of this one; call it before any thread."""
+    found = [package for package, file in SETTINGS.items() if os.path.lexists(file)]
+    if not found:
+        return
+    here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.chdir(Path(__file__).parent)
+        for package in found:
+            import_module(package)
+    finally:
+        os.fchdir(here)
+        os.close(here)
+    if "numba" in found:  # it would look again before it compiles
+        import_module("numba.core.config")._config_fname = ""  # type: ignore[attr-defined]
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Processes that are started meanwhile do not import from the current folder."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before

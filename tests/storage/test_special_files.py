@@ -1,0 +1,109 @@
+"""What lies under the name of a file of a dataset may be anything: a pipe, a device, a huge file, a link to them.
+
+Readers refuse it at once, where they would wait for ever or fill the memory; and a dataset names no files of others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.datasets import SMALL, change_manifest, make, noticed
+from support.processes import DEADLINE
+
+import gerd
+from gerd.config.config import digest_of
+from gerd.storage import places
+from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
+
+SPECIAL: dict[str, Callable[[Path], None]] = {
+    "pipe": os.mkfifo,
+    "link to /dev/zero": lambda file: file.symlink_to("/dev/zero"),
+    "link to a pipe": lambda file: (os.mkfifo(file.with_name("pipe")), file.symlink_to("pipe"))[1],
+    "folder": Path.mkdir,
+}
+
+
+@pytest.fixture(autouse=True)
+def impatient() -> Iterator[None]:
+    """A test that waits for ever fails."""
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("a reader waits")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(DEADLINE)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("special") / "data"
+    make(folder, SMALL, 3)
+    return folder
+
+
+@pytest.mark.parametrize("name", [MANIFEST, RESOLVED, CONFIG, shard_name(0)])
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_what_is_no_plain_file_is_refused(kind: str, name: str, small: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(small, tmp_path / "data"))
+    (data / name).unlink()
+    SPECIAL[kind](data / name)
+    why = "Is a directory" if kind == "folder" else "it is not a plain file"
+    assert noticed(data)[0] == f"{data / name}: cannot be read: {why}"
+
+
+def test_a_mask_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "leaf.png")
+    (tmp_path / "config.yaml").write_text("actors: [{shape: {mask: leaf.png}}]\n")
+    with pytest.raises(gerd.ConfigError, match="cannot be read as a picture: it is not a plain file"):
+        gerd.load(tmp_path / "config.yaml")
+
+
+def test_a_file_that_is_too_large_is_not_read(small: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(small, tmp_path / "data"))
+    with open(data / MANIFEST, "wb") as file:
+        file.truncate(places.LARGEST + 1)  # takes no room on the disk
+    with pytest.raises(gerd.StorageError, match=f"it has {places.LARGEST + 1} bytes; at most {places.LARGEST} are"):
+        gerd.Recordings(data)
+
+
+def test_a_stored_config_names_no_files(small: Path, tmp_path: Path) -> None:
+    """It would be opened by everybody who asks what the dataset holds."""
+    from PIL import Image
+
+    data = Path(shutil.copytree(small, tmp_path / "data"))
+    Image.fromarray(np.pad(np.full((4, 4), 255, np.uint8), 2)).save(tmp_path / "leaf.png")
+    resolved = json.loads((data / RESOLVED).read_text())
+    resolved["actors"][0]["shape"] = {"mask": str(tmp_path / "leaf.png")}
+    (data / RESOLVED).write_bytes(json_bytes(resolved))
+    change_manifest(data, config_digest=digest_of(resolved))
+    with pytest.raises(gerd.StorageError, match=r"resolved\.json: is damaged"):
+        _ = gerd.Recordings(data).config
+
+
+def test_a_config_with_a_mask_is_still_made_and_read(tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.fromarray(np.pad(np.full((4, 4), 255, np.uint8), 2)).save(tmp_path / "leaf.png")
+    text = SMALL.replace("shape: square", "shape: {mask: leaf.png}") + "sweep: {time_scale: [1, 2]}\n"
+    gerd.generate(gerd.parse(text, directory=tmp_path), tmp_path / "data", 2, workers=1)
+    (tmp_path / "leaf.png").unlink()
+    assert len(gerd.Recordings(tmp_path / "data")[3].config.actors) == 1
+
+
+@pytest.mark.parametrize("name", [MANIFEST, RESOLVED])
+def test_a_key_that_stands_twice_is_refused(name: str, small: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(small, tmp_path / "data"))
+    (data / name).write_text((data / name).read_text().replace('"seed": 8', '"seed": 9, "seed": 8', 1))
+    with pytest.raises(gerd.StorageError, match=rf"{name}: is damaged: it has the key 'seed' twice"):
+        _ = gerd.Recordings(data).config

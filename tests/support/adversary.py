@@ -1,0 +1,417 @@
+"""Everything that an adversary, a bad disk or a power cut can do, at random and many times; counts of what came of it.
+
+    python tests/support/adversary.py --inputs 100000 --interruptions 500 --seed 0
+
+An input is a damaged copy of a dataset, a hostile config, a dataset with a special file in it, or a request to the
+page. An interruption is a kill, or an error of a write, a flush or a rename, while a dataset or an export is made. What
+must never be: a crash, a hang, an error that is not a `GerdError`, a wrong recording, a dataset that does not end with
+the bytes of an undisturbed run. Inputs are tried in forked processes, so that a crash ends one of them and is counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+import torch
+
+import gerd
+from gerd.cli.describe import describe
+from gerd.exchange.export import export_dataset
+from gerd.page.answers import Editor
+from gerd.page.server import running
+from gerd.recording.recording import FORMAT_VERSION
+from gerd.storage.manifest import MANIFEST, RESOLVED, shard_name
+from gerd.storage.whole import is_temporary
+from support import hostile
+from support.datasets import TWO_SHAPES, content, noticed
+
+PATIENCE = 120  # seconds after which an input counts as hanging
+BATCH = 200  # inputs that one process tries
+COUNT = 70  # × 2 recordings: three shards
+CALLS = 24  # that bring files to the disk, while a dataset is made
+FAULTS = ("crashed", "hung", "lost", "wrong", "not a GerdError", "a request without an answer")
+NONSENSE: tuple[Any, ...] = (
+    0,
+    1,
+    -1,
+    2**31,
+    2**40,
+    2**63,
+    0.5,
+    1e308,
+    None,
+    True,
+    "",
+    "x" * 99,
+    "\ud800",
+    [],
+    {},
+    [[]],
+)
+
+Outcome = str  # what came of an input; one of FAULTS, or nothing to worry about
+
+
+class Lab:
+    """A sound dataset, what is in it, and room to spoil copies of it."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.sound = folder, folder / "sound"
+        self.config = gerd.parse(TWO_SHAPES)
+        gerd.generate(self.config, self.sound, COUNT, workers=1)
+        self.files = content(self.sound)
+        self.recordings = [everything(recording) for recording in gerd.Recordings(self.sound)]
+
+    def copy(self) -> Path:
+        copy = self.folder / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        return Path(shutil.copytree(self.sound, copy))
+
+
+def everything(recording: gerd.Recording) -> tuple[Any, ...]:
+    arrays = (recording.keys, recording.background, recording.truth)
+    return (recording.identity, recording.steps, *(array.tobytes() for array in arrays))
+
+
+# Inputs
+
+
+def damaged(chance: random.Random, data: bytes) -> bytes:
+    """Bytes with the faults that disks, networks and people make; JSON also with nonsense in place of a value."""
+    if data.startswith(b"{") and chance.random() < 0.5:
+        document = json.loads(data)
+        place, key = chance.choice(list(places(document)))
+        place[key] = chance.choice(NONSENSE)
+        return json.dumps(document).encode()
+    result = bytearray(data)
+    for _ in range(chance.choice([1, 1, 1, 2, 5])):
+        at, length = chance.randrange(len(result) or 1), chance.choice([1, 8, 64, 512])
+        kind = chance.choice(["flip"] * 5 + ["cut", "drop", "zeros", "word", "move"])
+        if kind == "flip" and result:
+            result[at] ^= 1 << chance.randrange(8)
+        elif kind == "cut":
+            del result[at:]
+        elif kind == "drop":
+            del result[at : at + length]
+        elif kind == "zeros":
+            result[at : at + length] = bytes(length)
+        elif kind == "word":
+            result[at : at + 8] = chance.choice([0, 2**31, 2**40, 2**63 - 1, 2**64 - 1]).to_bytes(8, "little")
+        else:
+            result[at : at + length] = result[:length]
+    return bytes(result)
+
+
+def places(node: Any) -> Iterator[tuple[Any, Any]]:
+    for key in list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+        yield node, key
+        yield from places(node[key])
+
+
+def try_damage(lab: Lab, chance: random.Random) -> Outcome:
+    """Read a dataset of which one file is damaged: what can be read is as it was, and `verify` notices."""
+    name = chance.choice([shard_name(0), shard_name(0), shard_name(2), MANIFEST, RESOLVED])
+    data = damaged(chance, lab.files[name])
+    if same(data, lab.files[name]):
+        return "nothing changed"
+    copy = lab.copy()
+    (copy / name).write_bytes(data)
+    refused = False
+    try:
+        recordings = gerd.Recordings(copy)
+        for position in (0, 63, 130, chance.randrange(len(lab.recordings))):
+            refused |= not readable(recordings, position, lab.recordings[position], chance)
+    except gerd.GerdError:
+        refused = True
+    if chance.random() < 0.1:
+        chance.choice([look_through, info, export])(copy)
+    if not refused and not noticed(copy):
+        return "wrong"
+    return "refused" if refused else "noticed by verify"
+
+
+def same(data: bytes, before: bytes) -> bool:
+    """Whether two files say the same; spaces in JSON do not count."""
+    with suppress(ValueError):
+        return data == before or (before.startswith(b"{") and bool(json.loads(data) == json.loads(before)))
+    return False
+
+
+def readable(data: gerd.Recordings, position: int, wanted: tuple[Any, ...], chance: random.Random) -> bool:
+    """Whether a recording can be read; AssertionError if it is another."""
+    try:
+        if len(data) != len(range(COUNT * 2)):
+            return False
+        recording = data[position]
+        if FORMAT_VERSION >= 2:  # before that, parts have no checksums
+            start = chance.randrange(recording.steps)
+            window, truth = data.window(position, start, start + 1), data.truth(position)
+            assert np.array_equal(window.keys, recording.window(start, start + 1).keys), "a window is wrong"
+            assert np.array_equal(truth, recording.truth), "the truth is wrong"
+    except gerd.GerdError:
+        return False
+    assert everything(recording) == wanted, "a recording is wrong"
+    return True
+
+
+def look_through(folder: Path) -> None:
+    with suppress(gerd.GerdError):
+        data = gerd.Dataset(folder, steps=2, label="flow")
+        _ = data[0], data[len(data) - 1]
+
+
+def info(folder: Path) -> None:
+    with suppress(gerd.GerdError), redirect_stdout(io.StringIO()):
+        describe(folder)
+
+
+def export(folder: Path) -> None:
+    with suppress(gerd.GerdError):
+        export_dataset(folder, folder / "out", "csv")
+
+
+def try_config(lab: Lab, chance: random.Random) -> Outcome:  # noqa: ARG001 - all inputs are tried alike
+    """Simulate a config at the ends of its ranges; now and then by the definition, too."""
+    text = hostile.text(chance)
+    try:
+        recording = gerd.simulate(gerd.parse(text, overrides=["sweep={}"]))
+    except gerd.GerdError:
+        return "refused"
+    assert np.isfinite(recording.truth).all(), "the truth is no number"
+    if chance.random() < 0.05:
+        config = gerd.parse(text, overrides=["sweep={}"])
+        assert gerd.simulate(config, backend="torch").digest == recording.digest, "the backends differ"
+    return "simulated"
+
+
+def try_special(lab: Lab, chance: random.Random) -> Outcome:
+    """Use a dataset in which something else has the name of a file."""
+    copy = lab.copy()
+    file = copy / chance.choice(list(lab.files))
+    kinds: list[Callable[[Path], Any]] = [
+        os.mkfifo,
+        lambda path: path.symlink_to(chance.choice(["/dev/zero", "/dev/full", "/proc/self/mem", path.name])),
+        Path.mkdir,
+        Path.touch,
+        lambda path: (path.touch(), os.truncate(path, 2**40)),
+    ]
+    file.unlink()
+    chance.choice(kinds)(file)
+    chance.choice([noticed, look_through, info, export])(copy)
+    return "refused" if noticed(copy) else "wrong"
+
+
+def tried(lab: Lab, attempt: Callable[[Lab, random.Random], Outcome], seed: str) -> Outcome:
+    """What comes of one input."""
+
+    def hang(*_: Any) -> None:
+        raise TimeoutError("hung")
+
+    signal.signal(signal.SIGALRM, hang)
+    signal.alarm(PATIENCE)
+    try:
+        with redirect_stderr(io.StringIO()):
+            return attempt(lab, random.Random(seed))
+    except (Exception, RecursionError) as error:
+        print(f"{seed}: {''.join(traceback.format_exception(error)[-3:])}", file=sys.stderr)
+        kinds = {TimeoutError: "hung", AssertionError: "wrong"}
+        return kinds.get(type(error), "not a GerdError")
+    finally:
+        signal.alarm(0)
+
+
+def in_processes(
+    lab: Lab, name: str, attempt: Callable[[Lab, random.Random], Outcome], number: int, seed: int
+) -> Counter:
+    """The outcomes of many inputs, tried in forked processes; what ends such a process is a crash."""
+    outcomes: Counter[Outcome] = Counter()
+    first = 0
+    while first < number:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            with open(writing, "w", buffering=1) as results:
+                for i in range(first, min(first + BATCH, number)):
+                    results.write(tried(lab, attempt, f"{name} {seed} {i}") + "\n")
+            os._exit(0)
+        os.close(writing)
+        with open(reading) as results:
+            made = results.read().splitlines()
+        os.waitpid(child, 0)
+        outcomes.update(made)
+        first += len(made)
+        if len(made) < min(BATCH, number - first + len(made)):
+            print(f"{name} {seed} {first}: crashed", file=sys.stderr)
+            outcomes["crashed"] += 1
+            first += 1
+    return outcomes
+
+
+# Requests
+
+
+def requests(folder: Path, number: int, seed: int) -> Counter:
+    """Ask the page nonsense; at the end it still answers a good question."""
+    file, chance, outcomes = folder / "config.yaml", random.Random(seed), Counter[Outcome]()
+    file.write_text(TWO_SHAPES)
+    good = json.dumps({"text": TWO_SHAPES, "overrides": [], "index": 0, "member": 0})
+    with running(Editor.of(file)) as address:
+        port = int(address.rstrip("/").rpartition(":")[2])
+        for _ in range(number):
+            text = chance.choice([hostile.text, lambda _: TWO_SHAPES, lambda _: "a: ["])(chance)
+            question = {"text": text, "overrides": [], "index": 0, "member": 0}
+            question[chance.choice(list(question))] = chance.choice([*NONSENSE, text, ["steps=3"], ["x=["]])
+            body = json.dumps(question).encode()
+            outcomes[asked(port, chance, damaged(chance, body) if chance.random() < 0.3 else body)] += 1
+        outcomes[FAULTS[-1] if asked(port, None, good.encode()) != "answered with 200" else "answered at the end"] += 1
+    return outcomes
+
+
+def asked(port: int, chance: random.Random | None, body: bytes) -> Outcome:
+    method, path = "POST", "/api/recording"
+    if chance is not None and chance.random() < 0.2:
+        method, path = (
+            chance.choice(["GET", "PUT", "POST"]),
+            chance.choice(["/", "/api/start", "/page/../x", "/%00", "/x"]),
+        )
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        connection.request(method, path, body, {"Host": "localhost"})
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return "a request without an answer"
+    finally:
+        connection.close()
+    return f"answered with {status}" if status < 500 else "not a GerdError"
+
+
+# Interruptions
+
+
+def interruptions(lab: Lab, number: int, seed: int) -> Counter:
+    """Interrupt the making of datasets and exports, a few times each; then let them end, and compare all bytes."""
+    export_dataset(lab.sound, lab.folder / "exported", "csv")
+    makers: list[tuple[Callable[[Path], Any], dict[str, bytes]]] = [
+        (lambda out: gerd.generate(lab.config, out, COUNT, workers=1), lab.files),
+        (partial(in_parts, lab.config), lab.files),
+        (lambda out: export_dataset(lab.sound, out, "csv"), content(lab.folder / "exported")),
+    ]
+    chance, outcomes = random.Random(seed), Counter[Outcome]()
+    while sum(outcomes[kind] for kind in ("killed", "failed", "died at a call")) < number:
+        make, wanted = chance.choice(makers)
+        out = lab.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        for _ in range(chance.randrange(1, 5)):
+            outcomes[interrupted(partial(make, out), chance)] += 1
+        with redirect_stderr(io.StringIO()):
+            make(out)
+        left = {name: data for name, data in content(out).items() if not is_temporary(name)}  # parts leave such files
+        if left != wanted:
+            print("lost:", {name for name in {**left, **wanted} if left.get(name) != wanted.get(name)}, file=sys.stderr)
+        outcomes["ended as undisturbed" if left == wanted else "lost"] += 1
+    return outcomes
+
+
+def in_parts(config: Any, out: Path) -> None:
+    for part in ((2, 3), (1, 3), (3, 3)):
+        gerd.generate(config, out, COUNT, workers=1, part=part)
+
+
+def interrupted(make: Callable[[], Any], chance: random.Random) -> Outcome:
+    """Do something in a forked process that is killed at some time, or whose system calls fail at some point."""
+    how, at = chance.choice(["killed", "failed", "died at a call"]), chance.randrange(CALLS)
+    child = os.fork()
+    if child == 0:
+        code = 2
+        with suppress(BaseException), redirect_stderr(io.StringIO()), failing(how, at):
+            try:
+                make()
+                code = 0
+            except gerd.GerdError:
+                code = 1
+        os._exit(code)
+    if how == "killed":
+        time.sleep(chance.random() * 0.3)
+        os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status == 2:
+        return "not a GerdError"
+    return "not reached" if status == 0 else how
+
+
+@contextmanager
+def failing(how: str, at: int) -> Iterator[None]:
+    """While call number `at` of those that bring files to the disk fails, or ends the process before it is done."""
+    real, made = {name: getattr(os, name) for name in ("fsync", "replace", "open")}, 0
+
+    def call(name: str, *arguments: Any, **options: Any) -> Any:
+        nonlocal made
+        made += name != "open" or bool(arguments[1] & (os.O_WRONLY | os.O_RDWR))
+        if made == at + 1:
+            if how == "died at a call":
+                os.kill(os.getpid(), signal.SIGKILL)
+            made += 1
+            raise OSError(28, os.strerror(28))
+        return real[name](*arguments, **options)
+
+    if how != "killed":
+        for name in real:
+            setattr(os, name, partial(call, name))
+    try:
+        yield
+    finally:
+        for name, function in real.items():
+            setattr(os, name, function)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--inputs", type=int, default=100_000)
+    options.add_argument("--interruptions", type=int, default=500)
+    options.add_argument("--seed", type=int, default=0)
+    chosen = options.parse_args()
+    torch.set_num_threads(1)
+    shares = (
+        ("damaged copies", try_damage, 0.6),
+        ("hostile configs", try_config, 0.3),
+        ("special files", try_special, 0.06),
+    )
+    total: Counter[Outcome] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Lab(Path(folder))
+        tables = {"interruptions": interruptions(lab, chosen.interruptions, chosen.seed)}
+        for name, attempt, share in shares:
+            tables[name] = in_processes(lab, name, attempt, round(share * chosen.inputs), chosen.seed)
+        tables["requests"] = requests(
+            Path(folder), chosen.inputs - sum(round(s * chosen.inputs) for *_, s in shares), chosen.seed
+        )
+    for name, outcomes in tables.items():
+        print(f"{name}: {', '.join(f'{count} {outcome}' for outcome, count in sorted(outcomes.items()))}")
+        total += outcomes
+    bad = {fault: total[fault] for fault in FAULTS if total[fault]}
+    print(f"faults: {bad or 'none'}")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

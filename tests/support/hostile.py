@@ -1,0 +1,121 @@
+"""Configs that a stranger could write: every field at the ends of its range and beyond, drawn from a `random.Random`.
+
+Small enough in frame and steps that a sound program answers at once. What comes out is text: JSON, which is YAML.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+SMALLEST = [5e-324, 1e-320, 2.2250738585072014e-308, 1e-300, 1e-160, 1e-100, 1e-17, 1e-9, 1e-6]
+ORDINARY = [0, 1, -1, 0.5, 2, 3.7, 8, 90]
+LARGEST = [1000, 1e5, 999999999, 1e9, 1e10, 1e15, 1e100, 1e300, 1.7976931348623157e308]
+EXPRESSIONS = [
+    "1/t", "exp(t * 700)", "exp(-t * 800)", "sin(1e300 * t)", "t ** 16", "1e299 * t", "log(t)", "sqrt(-t)", "t % 0",
+    "sin(t / 3)", "1e9 * sign(t)", "floor(t / 1e-300)", "1e9 * cos(1e14 * t)", "max(t, 1e9)", "1e-320 * t",
+]  # fmt: skip
+RINGS = [
+    [[0, 0], [1, 1e-310], [1, 1]],
+    [[0, 0], [1000, 0], [-1000, 1e-9]],
+    [[-1000, -1000], [1000, -1000], [1000, 1000], [-1000, 1000]],
+    [[0, 0], [0.5, 0], [0.5, 0], [0, 0.5]],
+    [[0, -0.5], [0.29, 0.4], [-0.48, -0.15], [0.48, -0.15], [-0.29, 0.4]],
+    [[[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5]], [[-0.1, -0.4], [0.4, -0.4], [0.4, 0.1]]],
+]
+
+
+def number(chance: random.Random) -> float:
+    """Any number; most of them are in range, so that a config of many is not always refused for one."""
+    value: float = chance.choice(
+        chance.choice([ORDINARY] * 8 + [SMALLEST, SMALLEST, LARGEST[:4], LARGEST[:4], LARGEST])
+    )
+    return value if chance.random() < 0.7 else -value
+
+
+def size(chance: random.Random) -> float:
+    return abs(number(chance)) or 1
+
+
+def drawn(chance: random.Random) -> Any:
+    kind = chance.choice(["number"] * 4 + ["uniform", "normal", "choice"])
+    if kind == "number":
+        return number(chance)
+    if kind == "uniform":
+        return {"uniform": sorted([number(chance), number(chance)])}
+    return {kind: [number(chance), abs(number(chance))]}
+
+
+def acceleration(chance: random.Random) -> Any:
+    kind = chance.choice(["drawn", "none", "profile", "expression"])
+    if kind == "profile":
+        fields = {name: number(chance) for name in ("phase", "at") if chance.random() < 0.5}
+        fields["duration"] = size(chance)
+        fields["period"] = chance.choice([chance.choice(SMALLEST), 0.001, 20, abs(number(chance))])
+        return {"profile": chance.choice(["sine", "square", "pulse"]), "amplitude": number(chance), **fields}
+    if kind == "expression":
+        return {"expression": chance.choice(EXPRESSIONS)}
+    return drawn(chance) if kind == "drawn" else 0
+
+
+def pair(chance: random.Random, one: Any) -> Any:
+    return [one(chance), one(chance)] if chance.random() < 0.3 else one(chance)
+
+
+def some(chance: random.Random, fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if chance.random() < 0.5}
+
+
+def actor(chance: random.Random) -> dict[str, Any]:
+    shapes = ["square", "circle", "triangle", {"text": "g"}, *({"polygon": ring} for ring in RINGS)]
+    places = [drawn(chance), "centre", "uniform", [number(chance), number(chance)]]
+    speeds = [drawn(chance), drawn(chance), {"boundary": drawn(chance)}, {"factor": drawn(chance)}]
+    result = {
+        "translation": some(chance, {
+            "start": chance.choice(places), "velocity": pair(chance, drawn), "acceleration": pair(chance, acceleration),
+            "border": chance.choice(["free", "bounce", "wrap"]), "margin": number(chance),
+            "speed_limit": size(chance),
+        }),
+        "scale": some(chance, {
+            "start": pair(chance, drawn), "velocity": chance.choice(speeds), "acceleration": pair(chance, acceleration),
+            "limits": chance.choice([[1e-9, None], [size(chance), None]]), "speed_limit": size(chance),
+        }),
+        "rotation": some(chance, {
+            "start": drawn(chance), "velocity": chance.choice(speeds[:3]), "acceleration": acceleration(chance),
+            "speed_limit": size(chance),
+        }),
+        "shear": some(chance, {
+            "start": drawn(chance), "velocity": chance.choice(speeds[:3]), "acceleration": acceleration(chance),
+            "limits": chance.choice([[None, None], [number(chance), None]]),
+        }),
+        "intensity": chance.choice([1, 1, drawn(chance)]),
+    }  # fmt: skip
+    return {"shape": chance.choice(shapes), **some(chance, result)}
+
+
+def config(chance: random.Random) -> dict[str, Any]:
+    noises = {name: chance.choice([0, 1, 1e-320, 0.3]) for name in ("background", "shape", "event")}
+    integrator = {
+        "warmup": chance.choice([0, 1, 7]), "threshold": chance.choice([0.001, 0.5, 16]),
+        "initial": chance.choice(["uniform", 0, 1, -1]), "reset": chance.choice(["subtract", "zero"]),
+    }  # fmt: skip
+    return {
+        "sensor": {"width": chance.choice([1, 2, 9, 33]), "height": chance.choice([1, 3, 8, 17])},
+        "steps": chance.choice([1, 2, 5, 40]),
+        "actors": [actor(chance) for _ in range(chance.choice([0, 1, 1, 1, 2, 3]))],
+        **some(chance, {
+            "noise": some(chance, noises), "integrator": some(chance, integrator),
+            "upsampling": chance.choice([1, 3, 8, 32]), "seed": chance.choice([0, 2**64 - 1]),
+            "time_scale": chance.choice([1, 1000, 1e-300, 0.37]), "step_us": chance.choice([1, 10**9]),
+        }),
+    }  # fmt: skip
+
+
+def text(chance: random.Random) -> str:
+    """A hostile config, half of them with a sweep of one of its fields."""
+    result = config(chance)
+    if chance.random() < 0.2:
+        path = chance.choice(["time_scale", "actors.0.scale.start", "actors.0.rotation.velocity", "sensor.width"])
+        result["sweep"] = {path: [abs(number(chance)) for _ in range(2)]}
+    return json.dumps(result)
