@@ -59,11 +59,14 @@ figures: setup ## draw the pictures of the documents
 bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/against_original.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/timing.py
 	$(BIN)/python benchmarks/first_call.py
 	$(BIN)/python benchmarks/to_disk.py
+	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/emulators.py
 	$(BIN)/python benchmarks/loading.py
+	$(BIN)/python benchmarks/labels.py
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/cluster.py
 

@@ -1,4 +1,5 @@
-"""Draw the figure of axes and signs in docs/conventions.md, the map of packages, and the picture in docs/tutorial.md.
+"""Draw the figure of axes and signs in docs/conventions.md, the map of packages, the two timings, and the picture in
+docs/tutorial.md.
 
     python docs/drawings.py             # into docs/
     python docs/drawings.py FOLDER      # elsewhere
@@ -166,6 +167,33 @@ ROOM = (1.25, 0.55)
 USES = {"training": "batches", "exchange": "other formats", "measures": "numbers", "pictures": "figures, videos"}
 
 
+def timing() -> Figure:
+    """The events of one row of pixels, at four speeds: both timings, and the truth for an upright edge."""
+    drawn = Figure(figsize=(9, 3.1), layout="constrained")
+    panels, threshold, first = drawn.subplots(1, 4), 0.3, 5
+    for ax, speed in zip(panels, (1, 2, 4, 8), strict=True):
+        start, last = 3.0, first + 6  # of the edge at t = 0, and the last pixel that is shown
+        actor = {
+            "shape": "square",
+            "translation": {"start": [start - 20, 6], "velocity": [speed, 0], "acceleration": 0, "border": "free"},
+            "scale": {"start": 40, "acceleration": 0},
+        }
+        data = {"sensor": {"width": 40, "height": 12}, "steps": 12, "upsampling": 32, "actors": [actor]}
+        data["integrator"] = {"threshold": threshold, "initial": 0, "warmup": 0}
+        for name, marker, colour, size in (("step", "s", "0.75", 6), ("exact", "o", shade(ON), 3.5)):
+            events = gerd.simulate(gerd.Config.model_validate({**data, "timing": name})).events
+            shown = events[(events["y"] == 6) & events["p"] & (events["x"] >= first) & (events["x"] <= last)]
+            ax.plot(shown["t"] / 1000, shown["x"], marker, color=colour, markersize=size, label=f"timing: {name}")
+        x = np.arange(first, last + 1)
+        for passage in range(1, int(1 / threshold) + 1):  # a pixel has `passage` thresholds when the edge is there
+            label = "truth" if passage == 1 else None
+            ax.plot((x - start + passage * threshold) / speed, x, "|", color=INK, markersize=11, label=label)
+        ax.set(title=f"{speed} px per step", xlabel="time (steps)", yticks=x)
+    panels[0].set_ylabel("pixel")
+    drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return drawn
+
+
 def room(
     ax: Axes, name: str, left: float, top: float, size: tuple[float, float] = (1.25, 0.55), fill: str = "w"
 ) -> None:
@@ -209,7 +237,7 @@ def packages() -> Figure:
     return drawn
 
 
-DRAWINGS = {"axes": axes, "map": packages, "tutorial": tutorial}
+DRAWINGS = {"axes": axes, "map": packages, "timing": timing, "tutorial": tutorial}
 
 
 def draw(name: str, folder: Path) -> Path:

@@ -32,11 +32,13 @@ EXAMPLES = {
     "steps": "200",
     "step_us": "500",
     "time_scale": "0.5",
+    "timing": "exact",
     "upsampling": "16",
+    "transform": "[{rotate: 30}, {boost: [1, 0]}, {mirror: x}]",
     "integrator": "{threshold: 0.3, warmup: 10}",
     "integrator.threshold": "0.3",
     "integrator.reset": "zero",
-    "integrator.initial": "0",
+    "integrator.initial": "stationary",
     "integrator.warmup": "20",
     "noise": "{background: 0.001}",
     "noise.background": "0.001",
@@ -78,6 +80,13 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     "PairChoice": ("actors.0.translation.velocity", "{choice: [[1, 1], [1, -1], [-1, 1], [-1, -1]]}", ""),
     "Boundary": ("actors.0.rotation.velocity", "{boundary: 0.5}", ""),
     "Factor": ("actors.0.scale.velocity", "{factor: 0.9}", ""),
+    "TimeScale": (
+        "time_scale",
+        "{factor: 4, keep: path}",
+        "With 60 steps, a warm-up of 5 and `noise.background: 0.01` this makes 15 steps, a warm-up of 1 and 0.04. A "
+        "factor that leaves no step, or makes a noise above 1, is an error. It is swept as a whole, or as "
+        "`time_scale.factor`.",
+    ),
     "Profile": (
         "actors.0.rotation.acceleration",
         "{profile: pulse, amplitude: 2, at: 10, duration: 5}",
@@ -95,6 +104,15 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
         "`wobble:push` is the function `push` of the file `wobble.py` beside the config. It is called with each whole "
         "t, and its value holds from t to t + 1. It runs only with `--trust` (`trust=True` in Python).",
     ),
+    "Translate": ("transform", "[{translate: [3.5, -2]}]", ""),
+    "Rotate": ("transform", "[{rotate: 30, about: [20, 40]}]", "Without `about` it is the middle of the frame."),
+    "Enlarge": ("transform", "[{scale: [1.5, 0.7]}]", ""),
+    "Slant": ("transform", "[{shear: 0.3}]", ""),
+    "Mirror": ("transform", "[{mirror: x}]", ""),
+    "Affine": ("transform", "[{affine: [[1, 0.5, 3], [0, 1, -2]]}]", ""),
+    "Boost": ("transform", "[{boost: [1, 0], epoch: 30}]", ""),
+    "Accelerate": ("transform", "[{accelerate: [0, 0.01]}]", ""),
+    "Quicken": ("transform", "[{time_scale: 2}]", ""),
     "Polygon": ("actors.0.shape", "{polygon: [[-0.5, 0.5], [0, -0.5], [0.5, 0.5]]}", ""),
     "Svg": ("actors.0.shape", "{svg: 'M 0 0 L 10 0 A 5 5 0 0 1 5 9 Z'}", ""),
     "Mask": ("actors.0.shape", "{mask: leaf.png}", ""),
@@ -125,10 +143,15 @@ def page() -> str:
     for path, model in sections:
         parts.append(_section(path, model))
     parts.append("## Forms of a number\n\nWhere the tables say so, a number can be written in these ways.\n")
-    numbers = [model for model in forms if "shape" not in FORMS[model.__name__][0]]
-    parts += [_form(model) for model in numbers]
+    shown = {kind: [model for model in forms if kind in FORMS[model.__name__][0]] for kind in ("shape", "transform")}
+    parts += [_form(model) for model in forms if not any(model in models for models in shown.values())]
     parts.append("## Forms of a shape\n\nBesides the names of the built-in shapes.\n")
-    parts += [_form(model) for model in forms if model not in numbers]
+    parts += [_form(model) for model in shown["shape"]]
+    parts.append(
+        "## Forms of a transformation\n\nEach changes the whole scene; "
+        "[how they act together](conventions.md#transformations-of-the-whole-scene).\n"
+    )
+    parts += [_form(model) for model in shown["transform"]]
     return "\n".join(parts)
 
 
@@ -202,6 +225,8 @@ def _described(annotation: Any, metadata: Any = ()) -> str:
         return " or ".join("`null`" if part is type(None) else _described(part) for part in parts)
     if origin is tuple and Actor in parts:
         return f"a list of up to {_bound(metadata, 'max_length')} actors"
+    if origin is tuple and Ellipsis in parts:
+        return f"a list of up to {_bound(metadata, 'max_length')} transformations"
     if origin is tuple:
         return "[" + ", ".join(_described(part) for part in parts) + "]"
     if origin is dict:

@@ -127,6 +127,20 @@ def verify(
     echo(f"{dataset}: {counted(bar.done, 'recording')}, all sound{again}")
 
 
+def convert(
+    dataset: Annotated[str, Argument(metavar="OLD", help="A dataset in an older version of the format.")],
+    out: Annotated[str, Argument(metavar="NEW", help="The folder or URL to write; continued if it was begun.")],
+) -> None:
+    """Write a dataset in the present version of the format: the same recordings, in fewer bytes."""
+    from gerd.cli.progress import Bar
+    from gerd.storage.convert import convert as write_anew
+    from gerd.storage.recordings import Recordings
+
+    with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
+        data = write_anew(dataset, out, progress=bar)
+    echo(f"{out}: {counted(len(data), 'recording')} in format {data.manifest.format_version}")
+
+
 def render(
     source: Source,
     out: Annotated[Path, Argument(metavar="OUT", help="The file: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")],
@@ -181,6 +195,12 @@ def export(
     levels: Annotated[
         tuple[int, int], Option(help="Of frames: the grey values of the background and of brightness 1.")
     ] = (0, 255),
+    causes: Annotated[
+        bool,
+        Option(
+            "--causes", help="With csv, npz, hdf5, parquet: the actor, the velocity and the echo flag of each event."
+        ),
+    ] = False,
 ) -> None:
     """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it.
 
@@ -191,7 +211,7 @@ def export(
     from gerd.storage.recordings import Recordings
 
     with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
-        count = export_dataset(dataset, out, format_, levels=levels, progress=bar)
+        count = export_dataset(dataset, out, format_, levels=levels, causes=causes, progress=bar)
     echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
 
 

@@ -15,19 +15,22 @@ from rich.console import Console
 from rich.table import Table
 
 from gerd.config.config import Config
-from gerd.config.sweep import member, member_count
+from gerd.config.sweep import lengths, member, member_count
 from gerd.errors import counted
 from gerd.events.backends import run
+from gerd.events.keys import Keys
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
-from gerd.storage.generate import BYTES_OF_TRUTH, TRIED_MEMBERS
+from gerd.storage.blocks import pack_events, pack_truth
+from gerd.storage.code import code_digest
+from gerd.storage.generate import TRIED_MEMBERS
 from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_name
 from gerd.storage.recordings import Recordings
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
 SAMPLED_PIXELS = 2**26  # fewer steps if the frame is so large that they would have more pixels than this
-BYTES_PER_EVENT = 4.125  # a 32-bit key and one bit
+BYTES_OF_ENTRY = 150  # of a recording, in the tables of its shard
 SAMPLED_MEMBERS = 8  # members of a sweep simulated for the same
 ACTORS_ABREAST = 4  # columns that fit a terminal
 MOST_ACTORS_SHOWN = 12
@@ -62,8 +65,14 @@ def _size(config: Config) -> float:
     """About how many bytes a recording takes."""
     scenes = draw(config, [0])
     steps = min(scenes.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
-    events = sum(len(part.keys) for part in run(replace(scenes, steps=steps))) * scenes.steps / steps
-    return events * BYTES_PER_EVENT + scenes.steps * len(scenes.outlines) * BYTES_OF_TRUTH
+    span = steps * Keys(scenes.height, scenes.width, scenes.ticks).per_step
+    keys, background = (
+        np.concatenate(arrays)
+        for arrays in zip(*((part.keys, part.background) for part in run(replace(scenes, steps=steps))), strict=True)
+    )
+    events = len(pack_events(keys, background, 0, span)[0])
+    truth = len(pack_truth(np.moveaxis(scenes.trajectory.parameters(np.arange(steps))[0], 0, 1)))
+    return (events + truth) * scenes.steps / steps + BYTES_OF_ENTRY
 
 
 def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
@@ -92,22 +101,32 @@ def describe(path: str | Path) -> None:
     data = Recordings(path)
     manifest, config = data.manifest, data.config
     console.print(f"dataset     {path}, {'complete' if manifest.complete else UNFINISHED}")
-    console.print(f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}")
+    console.print(
+        f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}, {_code(manifest.code_digest)}"
+    )
     console.print(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
     family = f" ({manifest.count} × {manifest.members} members of the sweep)" if config.sweep else ""
     console.print(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
     for swept, values in config.sweep.items():
         console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
     sensor, names = config.sensor, ", ".join(_shape_name(actor.shape) for actor in config.actors)
-    swept = " but for what is swept" if config.sweep else ""
-    console.print(f"frame       {sensor.width}×{sensor.height}, {config.steps} steps of {config.step_us} µs{swept}")
+    swept, of_members = " but for what is swept" if config.sweep else "", lengths(config)
+    steps = " to ".join(map(str, sorted({min(of_members), max(of_members)})))
+    console.print(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
     console.print(f"actors      {names or 'none'}")
     if manifest.complete:
-        lengths = np.concatenate([np.diff(data.shard(number).event_offsets) for number in range(data.shard_count)])
+        counts = np.concatenate([data.shard(number).lengths for number in range(data.shard_count)])
         size = sum(data.place.open(shard_name(number)).size for number in range(data.shard_count))
-        spread = f"per recording {lengths.min()} to {lengths.max()}, median {np.median(lengths):g}"
-        console.print(f"events      {lengths.sum()}; {spread}")
+        spread = f"per recording {counts.min()} to {counts.max()}, median {np.median(counts):g}"
+        console.print(f"events      {counts.sum()}; {spread}")
         console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
+
+
+def _code(digest: str) -> str:
+    """Which code made a dataset."""
+    if not digest:
+        return "code not known"
+    return f"code {digest[:12]}, {'the same as' if digest == code_digest() else 'other than'} that installed here"
 
 
 def _shape_name(shape: Any) -> str:

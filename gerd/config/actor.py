@@ -63,29 +63,34 @@ class Translation(Model):
 
 
 class Scale(Model):
-    """The side of the shape's unit box in pixels; one number, or [x, y] for a box with two different sides."""
+    """The side of the shape's unit box in pixels; one number, or [x, y] for a box with two different sides.
+
+    A negative side is a mirrored one. The default limits keep sizes positive; `limits: [null, null]` allows any, and
+    `limits: [-20, 20]` turns a shape over and back like a card.
+    """
 
     start: SizeStart = Field(20.0, description="size at step 0, pixels; uniform: 0.1 to 0.4 of the smaller frame side")
     velocity: SizeVelocity = Field(0.0, description="pixels per step, or {factor: number} per step")
     acceleration: PairAcceleration = Field(
         _brownian(0.05), description="pixels per step²; with a factor: of the size's natural logarithm per step²"
     )
-    limits: tuple[Positive, Positive | None] = Field((1.0, None), description="the size is reflected at these, pixels")
+    limits: tuple[Number | None, Number | None] = Field(
+        (1.0, None), description="the size is reflected at these, pixels; null for none"
+    )
     speed_limit: Positive | None = Field(
         None, description="largest speed, pixels per step; with a factor: of the size's logarithm per step"
     )
 
     @model_validator(mode="after")
     def _consistent(self) -> Scale:
-        high = self.limits[1]
-        if high is not None and high <= self.limits[0]:
-            raise fault("allowed: [low, high] with low below high, or [low, null]", "limits", value=self.limits)
-        limits = (self.limits[0], math.inf if high is None else high)
+        limits = _range(self.limits)
         problems = start_outside(self.start, (limits, limits), "inside the limits", ("start",))
         pairs = isinstance(self.start, tuple | PairChoice) or isinstance(self.acceleration, tuple)
         if isinstance(self.velocity, Factor) and pairs:
             message = "a factor goes with one start and one acceleration for both sides, not a pair"
             problems.append(detail(message, ("velocity",), self.velocity))
+        if isinstance(self.velocity, Factor) and limits[0] <= 0:
+            problems.append(detail("a factor goes with limits above 0", ("limits",), self.limits))
         if problems:
             raise faults(problems)
         return self
@@ -111,14 +116,19 @@ class Shear(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Shear:
-        low = -math.inf if self.limits[0] is None else self.limits[0]
-        high = math.inf if self.limits[1] is None else self.limits[1]
-        if high <= low:
-            raise fault("allowed: [low, high] with low below high; null for none", "limits", value=self.limits)
-        problems = start_outside(self.start, ((low, high),), "inside the limits", ("start",))
+        problems = start_outside(self.start, (_range(self.limits),), "inside the limits", ("start",))
         if problems:
             raise faults(problems)
         return self
+
+
+def _range(limits: tuple[float | None, float | None]) -> tuple[float, float]:
+    """Limits as numbers, if they are in order."""
+    low = -math.inf if limits[0] is None else limits[0]
+    high = math.inf if limits[1] is None else limits[1]
+    if high <= low:
+        raise fault("allowed: [low, high] with low below high; null for none", "limits", value=limits)
+    return low, high
 
 
 def start_outside(

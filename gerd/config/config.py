@@ -21,12 +21,16 @@ from pydantic_core import InitErrorDetails
 from gerd.config.actor import Actor, start_outside
 from gerd.config.base import Model, at, detail, details_of, fault, faults, plain, replaced
 from gerd.config.document import Document, dotted, dump_yaml
-from gerd.config.values import Initial, Probability
+from gerd.config.transform import Quicken, Transform
+from gerd.config.values import Initial, Probability, Speed, TimeScale
 from gerd.errors import ConfigError, shorten
 
 MOST_ACTORS = 64
+MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 NOT_SWEPT = ("seed", "sweep")  # members share their randomness
+# Fields that older datasets do not have, with the values that change nothing.
+LATER: dict[str, Any] = {"transform": [], "timing": "step"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Origin:
     trust: str | None = None  # the folder to import functions from, if the user trusts the config
     family: Config | None = None  # of a member: the config whose fields were set, sweep and all
     labels: Mapping[str, Any] = field(default_factory=dict)  # of a member: path → value of the fields that were set
+    path: Config | None = None  # of a config with `keep: path` in steps: as it was, in the path's own time
 
 
 class Sensor(Model):
@@ -63,9 +68,20 @@ class Integrator(Model):
         "subtract", description="after an event: take the threshold off, or start again at 0"
     )
     initial: Initial = Field(
-        "uniform", description="state at the start: uniform within ±0.9 thresholds, or a number of thresholds"
+        "usual",
+        description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; "
+        "usual, which is uniform in step timing and stationary in exact timing; or a number of thresholds",
     )
-    warmup: int = Field(5, strict=True, ge=0, le=100_000, description="steps run before step 0, not recorded")
+    warmup: int = Field(
+        5,
+        strict=True,
+        ge=0,
+        le=100_000,
+        description="steps run before step 0, not recorded; in exact timing units of the motion's own time",
+    )
+
+
+NOISE_PER_STEP = ("background", "shape")  # the others are per event
 
 
 class Noise(Model):
@@ -83,12 +99,17 @@ class Config(Model):
     sensor: Sensor = Sensor()
     steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="length of a recording")
     step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
-    time_scale: float = Field(
-        1.0, strict=True, gt=0, le=1000, allow_inf_nan=False, description="the same motion, this many times as fast"
+    time_scale: Speed = Field(1.0, description="the same motion, this many times as fast")
+    timing: Literal["step", "exact"] = Field(
+        "step",
+        description="step: a pixel fires at most once per step; exact: whenever it passes its threshold, at that time",
     )
     upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
     integrator: Integrator = Integrator()
     noise: Noise = Noise()
+    transform: tuple[Transform, ...] = Field(
+        (), max_length=MOST_TRANSFORMS, description="what is done to the whole scene, in this order"
+    )
     actors: Annotated[
         tuple[Actor, ...],
         Field(max_length=MOST_ACTORS, description="from the farthest to the nearest"),
@@ -115,6 +136,18 @@ class Config(Model):
         """Of a member of a sweep the config that describes the sweep, of any other the config itself."""
         return self._origin.family or self
 
+    @property
+    def ticks(self) -> int:
+        """How many different times a step's events can have."""
+        return self.step_us if self.timing == "exact" else 1
+
+    @property
+    def initial(self) -> float | str:
+        """The state of integrators at the start: uniform, stationary or a number of thresholds."""
+        if self.integrator.initial != "usual":
+            return self.integrator.initial
+        return "stationary" if self.timing == "exact" else "uniform"
+
     def trusted(self, folder: str | None) -> Config:
         """The same config, whose functions may be imported from `folder`; None: they may not run."""
         result = self.model_copy()
@@ -135,6 +168,37 @@ class Config(Model):
                 problems += start_outside(move.start, ranges, "inside the frame", (*path, "start"))
         if problems:
             raise faults(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _times_fit(self) -> Config:
+        """Keys of events have 63 bits, one of them for the background flag while they are sorted."""
+        most = 2**62 // (2 * self.sensor.width * self.sensor.height * self.ticks)
+        if self.steps > most:
+            raise fault(f"allowed with exact timing of {self.step_us} µs on this sensor: up to {most}", "steps")
+        return self
+
+    @model_validator(mode="after")
+    def _torus_stays(self) -> Config:
+        moving = any(not isinstance(part, Quicken) for part in self.transform)
+        wrapping = [i for i, actor in enumerate(self.actors) if actor.translation.border == "wrap"]
+        if moving and wrapping:
+            message = "a transformation would move the seams of the torus; allowed with transform: bounce, free"
+            raise faults([detail(message, ("actors", i, "translation", "border"), "wrap") for i in wrapping])
+        return self
+
+    @model_validator(mode="after")
+    def _path_fits(self) -> Config:
+        """A path that is kept leaves steps to record, and noises that are probabilities."""
+        place = ("time_scale", "factor")
+        try:
+            _ = self.in_steps
+        except ValidationError as error:
+            problems = (
+                detail(f"makes {dotted(part['loc'])} {shorten(part['input'])}; {part['type']}", place, self.rate)
+                for part in details_of(error)
+            )
+            raise faults(list(problems)) from None
         return self
 
     @model_validator(mode="after")
@@ -200,11 +264,44 @@ class Config(Model):
 
     def with_values(self, values: Mapping[str, Any]) -> Config:
         """A member of the family: the fields at the given paths replaced, and no sweep of its own; checked anew."""
-        data: Any = {**{name: getattr(self, name) for name in Config.model_fields}, "sweep": {}}
+        data: Any = {**self._fields, "sweep": {}}
         for path, value in values.items():
             data = replaced(data, path, value, NOT_SWEPT)
         labels = {**self._origin.labels, **values}
-        return Config.of(data, replace(self._origin, text=None, family=self.family, labels=labels))
+        return Config.of(data, replace(self._origin, text=None, family=self.family, labels=labels, path=None))
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in Config.model_fields}
+
+    @property
+    def rate(self) -> float:
+        """How many times as fast as in its own time the motion is shown, before any transformation."""
+        return self.time_scale.factor if isinstance(self.time_scale, TimeScale) else self.time_scale
+
+    @property
+    def fastest(self) -> float:
+        """The same with the transformations that change the speed."""
+        return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, Quicken))
+
+    @property
+    def in_steps(self) -> Config:
+        """The config that is run: `time_scale` is a number; length, warm-up and noise are those of the recording.
+
+        They differ from what is written only with `keep: path`. What draws, stores or shows a recording has this one.
+        """
+        if not isinstance(self.time_scale, TimeScale):
+            return self
+        data: Any = {**self._fields, "sweep": {}, "time_scale": self.rate}
+        origin = replace(self._origin, text=None, family=self.family)
+        if self.time_scale.keep == "steps":
+            return Config.of(data, origin)
+        shorter, integrator, noise = self.time_scale.intervals, dict(self.integrator), dict(self.noise)
+        data["steps"] = shorter(self.steps - 1) + 1
+        if self.timing == "step":  # exact timing counts the warm-up in own time
+            data["integrator"] = {**integrator, "warmup": shorter(self.integrator.warmup)}
+        data["noise"] = {**noise, **{name: noise[name] * self.rate for name in NOISE_PER_STEP}}
+        return Config.of(data, replace(origin, path=self))
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -218,7 +315,7 @@ class Config(Model):
         result = super().model_copy(update=update, deep=deep)
         if update:  # what was worked out or written before no longer holds
             result.__dict__.pop("digest", None)
-            result._origin = replace(self._origin, text=None, family=None, labels={})
+            result._origin = replace(self._origin, text=None, family=None, labels={}, path=None)
         return result
 
     @property
@@ -244,8 +341,19 @@ class Config(Model):
 
 def digest_of(resolved: dict[str, Any]) -> str:
     """sha256 over a resolved config; the order of the swept paths counts, because it numbers the members."""
-    ordered = {**resolved, "sweep": list(resolved["sweep"].items())}
+    ordered = {**without_later(resolved), "sweep": list(resolved["sweep"].items())}
+    scale = ordered["time_scale"]
+    if isinstance(scale, dict) and scale["keep"] == "steps":
+        ordered["time_scale"] = scale["factor"]
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
+
+
+def without_later(resolved: dict[str, Any]) -> dict[str, Any]:
+    """A resolved config without what older datasets do not have, where it changes nothing."""
+    result = {key: value for key, value in resolved.items() if key not in LATER or value != LATER[key]}
+    if "timing" not in result and "timing" not in resolved["sweep"] and resolved["integrator"]["initial"] == "usual":
+        result["integrator"] = {**resolved["integrator"], "initial": "uniform"}
+    return result
 
 
 def _few(actors: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,6 @@ from pydantic import ValidationError
 
 from gerd.config.base import Location, details_of, did_you_mean, plain
 from gerd.config.document import Document
-from gerd.config.values import FORM_KEYS
 from gerd.errors import ConfigError, Problem, shorten
 
 MOST_PROBLEMS = 50  # that are listed
@@ -36,7 +36,7 @@ def _problem(document: Document, path: Location, kind: str, message: str, checke
     if kind == "missing":
         return document.problem(path, "is required")
     if kind == "form" and isinstance(checked, Mapping):
-        message = did_you_mean(checked, [name for name in FORM_KEYS if f"{{{name}:" in message]) + message
+        message = did_you_mean(checked, re.findall(r"\{(\w+):", message)) + message
     written = _written(document.data, path)
     value = checked if written is _NOTHING else written
     return document.problem(path, message, None if value is None and written is _NOTHING else shorten(plain(value)))

@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
 from gerd.config.document import Document
 from gerd.config.problems import explain
@@ -28,15 +27,15 @@ def member(family: Config, number: int) -> Config:
     return with_values(family, labels(family, number))
 
 
-@lru_cache(maxsize=KEPT_MEMBERS)
-def without_motion(config: Config) -> Config:
-    """The same without accelerations: drawing it runs no code that the config names."""
-    paths = (f"actors.{i}.{name}.acceleration" for i in range(len(config.actors)) for name in TRANSFORMATIONS)
-    return with_values(config, dict.fromkeys(paths, 0.0))
-
-
 def member_count(config: Config) -> int:
     return math.prod(len(values) for values in config.sweep.values())
+
+
+def lengths(family: Config) -> list[int]:
+    """How many steps the recordings of each member have."""
+    if any(path.split(".")[0] in ("steps", "time_scale") for path in family.sweep):
+        return [member(family, number).steps for number in range(member_count(family))]
+    return [family.in_steps.steps] * member_count(family)
 
 
 def labels(config: Config, number: int) -> dict[str, Any]:
@@ -49,11 +48,11 @@ def labels(config: Config, number: int) -> dict[str, Any]:
 
 
 def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep") -> Config:
-    """`config` with the fields at the given paths replaced and no sweep of its own; checked anew."""
+    """`config` with the fields at the given paths replaced, in steps and with no sweep of its own; checked anew."""
     if not values and not config.sweep:
-        return config
+        return config.in_steps
     try:
-        return config.with_values(values)
+        return config.with_values(values).in_steps
     except ValidationError as error:
         raise explain(error, Document(None, source)) from None
 

@@ -6,6 +6,7 @@ The models dump to the text they were read from, so a resolved config is written
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union
@@ -25,6 +26,7 @@ from gerd.config.base import Model, fault, tag
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e9, le=1e9)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
+TimeFactor = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1000)]
 Period = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e9)]  # as many turns as sincos can tell
 Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
 
@@ -73,7 +75,7 @@ def _form(value: Any) -> str | None:
     if isinstance(value, int | float):
         return tag("number")
     if isinstance(value, str):
-        return tag(value) if value in ("uniform", "centre") else None
+        return tag(value) if value in ("uniform", "centre", "usual", "stationary") else None
     if isinstance(value, list | tuple):
         return tag("pair")
     keys = list(
@@ -121,6 +123,22 @@ class Factor(Model):
         if (number := outside(value, *FACTORS)) is not None:
             raise fault(f"{number:g} is not a factor; allowed: from {FACTORS[0]:g} to {FACTORS[1]:g}", value=value)
         return value
+
+
+class TimeScale(Model):
+    """The same motion, `factor` times as fast, and what stays: the number of steps, or the path.
+
+    With `keep: path` every factor shows the same part of the path: the time from the first step to the last and the
+    warm-up are divided by the factor, rounded up to whole steps, and the noises per step are multiplied by it.
+    `keep: steps` is what a plain number means.
+    """
+
+    factor: TimeFactor
+    keep: Literal["steps", "path"] = "steps"
+
+    def intervals(self, count: int) -> int:
+        """How many steps of time are left of `count`, rounded up unless the quotient is rounding itself."""
+        return math.ceil(count / self.factor * (1 - 1e-12))
 
 
 def numbers(value: Any, axis: int = 0) -> tuple[float, ...]:
@@ -219,8 +237,17 @@ SizeStart = Annotated[
     forms(f"uniform (the natural range), [x, y], {_DRAWN}"),
 ]
 Initial = Annotated[
-    Union[Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1, le=1), Tag(tag("number"))], _Natural],
-    forms("uniform, or a number from -1 to 1"),
+    Union[
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1, le=1), Tag(tag("number"))],
+        Annotated[Literal["usual"], Tag(tag("usual"))],
+        _Natural,
+        Annotated[Literal["stationary"], Tag(tag("stationary"))],
+    ],
+    forms("usual, uniform, stationary, or a number from -1 to 1"),
+]
+Speed = Annotated[
+    Union[Annotated[TimeFactor, Tag(tag("number"))], Annotated[TimeScale, Tag(tag("{factor}"))]],
+    forms("a number above 0 up to 1000, {factor: number, keep: steps or path}"),
 ]
 Velocity = Annotated[
     Union[_Number, _Uniform, _Normal, _Choice, _Boundary],

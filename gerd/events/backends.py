@@ -9,12 +9,13 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gerd.errors import GerdError
-from gerd.events.keys import Keys
+from gerd.events.keys import Keys, add_events
 from gerd.events.shared import Events
 from gerd.scene.scenes import Scenes
 
@@ -52,18 +53,19 @@ def run(
     raise GerdError(f"backend {backend!r} on device {device!r}: {allowed}")
 
 
-def frames(scenes: Scenes, device: str = "cpu") -> Tensor:
-    """The events of scenes as boolean frames (recordings, steps, 2, height, width) on the device."""
+def frames(scenes: Scenes, device: str = "cpu", counts: bool = False) -> Tensor:
+    """The events of scenes as frames (recordings, steps, 2, height, width) on the device, boolean or uint8 counts."""
     import torch
 
     if makes_frames(device):
         from gerd.events import cuda
 
-        return cuda.frames(scenes, device)
-    codec = Keys(scenes.height, scenes.width)
-    result = np.zeros((len(scenes), scenes.steps, 2, scenes.height, scenes.width), np.bool_)
+        return cuda.frames(scenes, device, counts)
+    codec = Keys(scenes.height, scenes.width, scenes.ticks)
+    shape = (len(scenes), scenes.steps, 2, scenes.height, scenes.width)
+    result: NDArray[Any] = np.zeros(shape, np.uint8 if counts else np.bool_)
     for part in run(scenes, device=device):
-        result[part.row].reshape(-1)[codec.places(part.keys)] = True
+        add_events(result[part.row].reshape(-1), codec.places(part.keys))
     return torch.from_numpy(result).to(device)
 
 

@@ -28,17 +28,18 @@ LARGEST = 2**28  # bytes of a file
 DIGEST = hashlib.sha256().digest_size
 
 
-def keep(function: Any, module: ModuleType) -> None:
-    """Have numba keep the machine code of a function of this module between runs, for this user."""
+def keep(function: Any, *modules: ModuleType) -> None:
+    """Have numba keep the machine code of a function, which these modules decide, between runs, for this user."""
     import llvmlite
     import numba
 
     named = os.environ.get("NUMBA_CACHE_DIR")  # and not what a file of settings in the current folder says
     home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gerd"
-    source = Path(str(module.__file__)).resolve()
+    sources = [Path(str(module.__file__)).resolve() for module in modules]
     settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
-    made_by = f"{sys.version} {numba.__version__} {llvmlite.__version__} {settings} {source} "
-    function._cache = Cache(home.absolute(), made_by.encode() + source.read_bytes())
+    versions = f"{sys.version} {numba.__version__} {llvmlite.__version__} {settings}"
+    made_by = f"{versions} {function.__name__} {sources[-1]} "
+    function._cache = Cache(home.absolute(), made_by.encode() + b"".join(map(Path.read_bytes, sources)))
 
 
 class Cache:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import compiled, known, noise, rasterise
+from gerd.events import compiled, exact, known, noise, rasterise
 from gerd.events.shared import Events, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
@@ -30,12 +31,23 @@ _LOADING = Lock()
 
 def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
-    return _run(_kernels(), scenes, chunk)
+    loaded = kernels()
+    if scenes.exact:
+        _check_exact()
+    return _run(loaded, scenes, chunk)
 
 
-def _run(kernels: Any, scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
-    numbers = _numbers(scenes)
-    chunk = chunk or max(1, min(CHUNK, CHUNK_VALUES // numbers))
+def _run(loaded: Any, scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
+    numbers = numbers_of(scenes)
+    fitting = max(1, CHUNK_VALUES // numbers)
+    chunk = chunk or min(CHUNK, fitting)
+    if scenes.exact:
+        camera = _Camera(loaded)
+        for row in range(len(scenes)):
+            camera.begin(scenes, row)
+            for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
+                yield part._replace(row=row)
+        return
     first = -scenes.warmup - 1
     whole = max(-first, scenes.steps) <= chunk
     together = max(1, CHUNK_VALUES // (numbers * (scenes.steps - first))) if whole else 1
@@ -48,7 +60,7 @@ def _run(kernels: Any, scenes: Scenes, chunk: int | None = None) -> Iterator[Eve
             if row % together == 0:
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
-            state = state or _State(kernels, scenes, borders)
+            state = state or _State(loaded, scenes, borders)
             if piece.start == first:
                 state.begin(row)
             keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
@@ -63,27 +75,23 @@ class _State:
     def __init__(self, kernels: Any, scenes: Scenes, borders: rasterise.Borders):
         height, width, f = scenes.height, scenes.width, scenes.upsampling
         area = height * width
-        sizes = np.where(borders.convex, 2, np.diff(borders.first) // 2 * 2)
-        slots = np.concatenate([[0], np.cumsum(sizes)])
+        slots = slots_of(borders)
+        sizes = np.diff(slots)
         self._kernels, self._scenes, self._actor = kernels, scenes, borders.actor
         self._sensor = (width, height, f)
         self._pieces = kernels.Pieces(borders.first, borders.is_ellipse, borders.convex, slots, None)
-        largest = noise.largest_initial(scenes.threshold) if scenes.initial is None else 0
-        self._model = (scenes.threshold, scenes.reset_to_zero, scenes.initial or 0, largest)
+        largest = noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0
+        initial = 0 if isinstance(scenes.initial, str) else scenes.initial
+        stationary = scenes.initial == "stationary"
+        self._model = (scenes.threshold, scenes.reset_to_zero, initial, largest, stationary, len(scenes.outlines))
         shape, background = (noise.block_tables(p, width) for p in (scenes.shape_noise, scenes.background))
         dropped = noise.drop_bound(scenes.event_noise)
         self._noise = (shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0)
-        self._frames = [
-            kernels.Crossings(
-                np.empty((slots[-1], f, height), np.int32),
-                *(np.zeros(len(sizes), np.int64) for _ in range(4)),
-                *(np.zeros(len(sizes), np.int32) for _ in range(2)),
-            )
-            for _ in range(2)
-        ]
+        self._frames = [kernels.Crossings(*crossings_room(slots, f, height)) for _ in range(2)]
         blocks = height * -(-width // kernels.TOGETHER)
         lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
-        self._pixels = kernels.Pixels(_blank(height, width), None, np.zeros(3, np.int64), *lists)
+        counted = (height, width) if scenes.exact and scenes.event_noise > 0 else (1, 1)
+        self._pixels = kernels.Pixels(_blank(height, width), None, np.zeros(3, np.int64), *lists, _blank(*counted))
         changes = kernels.Changes(
             _blank(height, width),
             np.zeros((height, -(-width // kernels.WORD_BITS)), np.uint64),
@@ -112,7 +120,8 @@ class _State:
         scenes = self._scenes
         pieces = self._pieces._replace(intensity=scenes.intensity[row][self._actor])
         source = (np.uint64(scenes.seed), scenes.indices[row])
-        self._scene = (self._sensor, tuple(pieces), self._model, self._noise, source)
+        model = (*self._model, int(scenes.dark[row]))
+        self._scene = (self._sensor, tuple(pieces), model, self._noise, source)
         seen = (scenes.height, scenes.width) if scenes.shape_noise > 0 else (1, 1)
         self._pixels = self._pixels._replace(activation=_blank(*seen))
         for frame in self._frames:
@@ -136,6 +145,71 @@ class _State:
                 self._frames.reverse()
         return (keys[0], background[0]) if len(keys) == 1 else (np.concatenate(keys), np.concatenate(background))
 
+    def run_instants(self, coefficients: Any, instants: exact.Instants, fresh: bool) -> NDArray[np.int64]:
+        """What fires between the instants of one recording, as `exact.packed`."""
+        own, steps = instants.own[0], instants.steps[0]
+        clock = (self._scenes.step_us, instants.us_per_unit)
+        parts, begin, done = [], 0, 0
+        while done < len(own):  # again where there are more events than the room holds
+            begin, resumed = max(done - 1, 0), done > 0
+            done, swaps, made = self._kernels.simulate_instants(
+                coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
+                *map(tuple, self._frames), tuple(self._pixels), *self._rooms,
+            )  # fmt: skip
+            done += begin
+            parts.append(self._room.keys[:made].copy())
+            if swaps % 2:
+                self._frames.reverse()
+        return np.concatenate(parts)
+
+    def run_noise(self, steps: range) -> NDArray[np.int64]:
+        """The background noise of some steps in exact timing, likewise."""
+        parts, step, (_, draws, _, room) = [], steps.start, self._rooms
+        sensor, _, _, noise, source = self._scene
+        while step < steps.stop:
+            step, made = self._kernels.simulate_noise(
+                step, steps.stop, self._scenes.step_us, sensor, noise, source, draws, room
+            )
+            parts.append(self._room.keys[:made].copy())
+        return np.concatenate(parts)
+
+
+class _Camera:
+    """Exact timing of one recording after the other, each as a batch of one."""
+
+    def __init__(self, kernels: Any):
+        self._kernels = kernels
+        self._state: _State | None = None
+
+    def begin(self, scenes: Scenes, row: int) -> None:
+        """Go on with another recording."""
+        self._batch, self._row, self._fresh = scenes, row, True
+
+    def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
+        borders = rasterise.borders(scenes, instants.own)
+        self._state = self._state or _State(self._kernels, self._batch, borders)
+        if self._fresh:
+            self._state.begin(self._row)
+        fresh, self._fresh = self._fresh, False
+        return [self._state.run_instants(borders.coefficients[0], instants, fresh)]
+
+    def background(self, _scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
+        assert self._state is not None
+        return [self._state.run_noise(steps)]
+
+
+def slots_of(borders: rasterise.Borders) -> NDArray[np.int64]:
+    """(pieces + 1,): where the crossings of each piece lie among those of a sub-row."""
+    return np.concatenate([[0], np.cumsum(np.where(borders.convex, 2, np.diff(borders.first) // 2 * 2))])
+
+
+def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> tuple[NDArray[Any], ...]:
+    """Room for the crossings of a frame, as in `Crossings` of the kernels."""
+    pieces = len(slots) - 1
+    rows = (np.zeros(pieces, np.int64) for _ in range(4))
+    columns = (np.zeros(pieces, np.int32) for _ in range(2))
+    return np.empty((slots[-1], f, height), np.int32), *rows, *columns
+
 
 def _plain(group: tuple[Any, ...]) -> tuple[Any, ...]:
     """A named tuple, and those in it, without the names."""
@@ -150,35 +224,48 @@ def _blank(height: int, width: int) -> NDArray[np.int32]:
     return np.frombuffer(private, np.int32).reshape(height, width)
 
 
-def _kernels() -> Any:
-    """The kernels, compiled unless their machine code was kept, and seen to give the right events."""
+def kernels(name: str = "cpu_kernels") -> Any:
+    """A module of kernels, compiled unless their machine code was kept; events of known recordings come out right."""
     with _LOADING:  # by one thread
-        return _loaded()
+        return _loaded(name)
 
 
 @cache
-def _loaded() -> Any:
+def _loaded(name: str) -> Any:
     from gerd.events import cpu_kernels
 
-    compiled.keep(cpu_kernels.simulate_steps, cpu_kernels)
+    module = import_module(f"gerd.events.{name}")
+    for entry in module.ENTRIES:
+        compiled.keep(entry, cpu_kernels, module)
+    if module is cpu_kernels:
+        _check_constants()
+        known.check(lambda scenes: _run(module, scenes), "the backend cpu")
+    return module
+
+
+@cache
+def _check_exact() -> None:
+    """The kernels of exact timing are seen to give the right events, too, when they are first needed."""
+    known.check(lambda scenes: _run(kernels(), scenes), "the backend cpu", "exact")
+
+
+def _check_constants() -> None:
+    """What the kernels repeat from other modules is the same there."""
+    from gerd.events import cpu_kernels
+
     repeated = {
         "MULTIPLIER_A": philox.MULTIPLIERS[0],
         "MULTIPLIER_B": philox.MULTIPLIERS[1],
         "KEY_STEP_A": philox.KEY_STEPS[0],
         "KEY_STEP_B": philox.KEY_STEPS[1],
-        **{name: getattr(philox, name) for name in ("ROUNDS", "INITIAL", "SHAPE", "EVENT", "BACKGROUND")},
+        **{name: getattr(philox, name) for name in ("ROUNDS", "INITIAL", "SHAPE", "EVENT", "BACKGROUND", "TIME")},
         **{name: getattr(noise, name) for name in ("BLOCK", "GROUP", "ROUND")},
     }
     for name, value in repeated.items():
         if int(getattr(cpu_kernels, name)) != value:
             raise AssertionError(f"{name} in cpu_kernels.py is not {value}, as in the module it is repeated from")
-    known.check(lambda scenes: _run(cpu_kernels, scenes), "the backend cpu")
-    return cpu_kernels
 
 
-def _numbers(scenes: Scenes) -> int:
+def numbers_of(scenes: Scenes) -> int:
     """In the outlines of one recording at one step, and a few more, so that it is never 0."""
-    sides = 1
-    for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True):
-        sides += (len(rasterise.COPIES) if wraps else 1) * (1 if outline.is_circle else len(outline.segments))
-    return 5 * sides
+    return 5 * (rasterise.entry_count(scenes) + 1)

@@ -1,10 +1,10 @@
 """The compiled part of the `cpu` backend: one recording, step by step, at a cost that follows what changes.
 
-The rules come first, `words` to `dropped`, as in `definition.py`. The rest is the walk. It finds the crossings of every
-sub-row, compares them with those of the step before, and adds up the difference in the pixels between old and new
-crossings. No other pixel is looked at, except those that still hold more than a threshold from an earlier step. That
-changes no bit: counts are integers, whose sum does not depend on its order, and an integrator whose count stays as it
-is, within the threshold, does not fire.
+The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk. It finds the crossings of
+every sub-row, compares them with those of the step before, and adds up the difference in the pixels between old and
+new crossings. No other pixel is looked at, except those that still hold more than a threshold from an earlier step.
+That changes no bit: counts are integers, whose sum does not depend on its order, and an integrator whose count stays
+as it is, within the threshold, does not fire. Exact timing walks likewise from instant to instant.
 
 Compiled by `cpu.py`. What an edit of another file could change comes in as an argument, or is checked there,
 because numba's cache looks at one file only.
@@ -25,7 +25,7 @@ SHIFT = np.uint64(32)
 MULTIPLIER_A, MULTIPLIER_B = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 KEY_STEP_A, KEY_STEP_B = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 ROUNDS = 10
-INITIAL, SHAPE, EVENT, BACKGROUND = np.int64(2), np.int64(3), np.int64(4), np.int64(5)  # purposes
+INITIAL, SHAPE, EVENT, BACKGROUND, TIME = np.int64(2), np.int64(3), np.int64(4), np.int64(5), np.int64(8)  # purposes
 BLOCK, GROUP, ROUND = 32, 4, 256
 END = np.int64(2**63 - 1)  # beyond every column and every key
 ABSENT = np.int32(2**30)  # in place of a crossing that is not there
@@ -48,15 +48,19 @@ Sensor = namedtuple("Sensor", "width height f")  # pixels, and the upsampling
 Pieces = namedtuple(
     "Pieces", "first is_ellipse convex slot intensity"
 )  # `rasterise.Borders`; slots in `Crossings.cols`
-Model = namedtuple("Model", "threshold to_zero initial largest")  # largest: of an initial state that is drawn, else 0
+# largest: of an initial state that is uniform, else 0. The last three are for a stationary one: how many actors there
+# are, and how many of them are darker than the background.
+Model = namedtuple("Model", "threshold to_zero initial largest stationary actors dark")
+Clock = namedtuple("Clock", "step_us us_per_unit")  # of exact timing
 Noise = namedtuple("Noise", "shape has_shape drop_below background has_background")  # tables and a bound: `noise.py`
 Source = namedtuple("Source", "seed index")  # of random words
 Scene = namedtuple("Scene", "sensor pieces model noise source")  # what stays as it is over a recording
 Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left right")  # see `find_crossings`
 # What a recording carries from step to step: integrators (height, width), counts before shape noise, and lists of
 # pixels: those that still hold more than a threshold, those that shape noise takes out of the last frame, with their
-# counts, and the first pixels of blocks of v that have their initial state. `numbers` is how long the lists are.
-Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts begun")
+# counts, and the first pixels of blocks of v that have their initial state. `numbers` is how long the lists are. In
+# exact timing with event noise, `fired` counts the events of each pixel.
+Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts begun fired")
 # Since the step before: by how much (height, width), bits for the pixels (height, words), and the pixel of each column.
 Changes = namedtuple("Changes", "change touched pixel_of")
 Sums = namedtuple("Sums", "here next least most")  # room for one number in each pixel row
@@ -65,7 +69,7 @@ Scratch = namedtuple("Scratch", "nearer seen_before seen_after lists sums")
 # Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; of the blocks where
 # something is picked, words (4, blocks), number, word for the count, first pixel and size; keys of the picked pixels.
 Draws = namedtuple("Draws", "counting largest choosing block word pixel size picked")
-Room = namedtuple("Room", "keys background")  # for events
+Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
 Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end
 
 # The kernels allocate nothing, so that they need no counts of references; and only the last one can be called from
@@ -118,6 +122,13 @@ def initial_state(word, largest):
 
 
 @inlined
+def stationary_state(word, threshold, upward):
+    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
+    state = np.int64((word * np.uint64(threshold)) >> SHIFT)
+    return state if upward else -state
+
+
+@inlined
 def how_many(word, table):
     """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
     count = 0
@@ -149,9 +160,23 @@ def dropped(word, bound):
 
 
 @inlined
-def key(step, pixel, p, sensor):
+def passages(state, change, threshold):
+    """How often an integrator passes its threshold while its count changes, and what is left."""
+    along, size = -state if change < 0 else state, abs(change)
+    number = max((along + size) // threshold, 0) if size > 0 else 0
+    return number, state + change - threshold * (-number if change < 0 else number)
+
+
+@inlined
+def passage_us(begin, length, missing, size, us_per_unit):
+    """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
+    return np.int64(np.ceil((begin + length * (float(missing) / float(size))) * us_per_unit))
+
+
+@inlined
+def key(tick, pixel, p, sensor):
     """The key of an event, as in `keys.py`."""
-    return (step * sensor.height * sensor.width + pixel) * 2 + p
+    return (tick * sensor.height * sensor.width + pixel) * 2 + p
 
 
 @inlined
@@ -724,7 +749,7 @@ def hide(step, scene, frame, pixels, changes, draws):
 def find_changes(step, reference, scene, old, new, pixels, changes, draws, scratch):
     """Add up what differs between two frames, shape noise included; where it may. A reference is compared with none."""
     area = Area(scene.sensor.height, ZERO, ZERO, ZERO)
-    if scene.noise.has_shape or not reference:
+    if scene.noise.has_shape or scene.model.stationary or not reference:
         area = compare(scene, old, new, changes, scratch)
     if scene.noise.has_shape:
         show(area, scene.sensor.width, pixels, changes)
@@ -763,11 +788,33 @@ def begin_block(y, x, model, source, pixels):
     width, block = pixels.v.shape[1], x // TOGETHER * TOGETHER
     pixel, v = y * width + block, pixels.v[y, block:]
     for i in unsigned_range(ZERO, min(TOGETHER, width - block)):
-        word = words(source.seed, np.uint64(pixel) + i, 0, source.index, INITIAL)[0]
-        drawn = initial_state(word, model.largest)
-        v[i] = np.int32((drawn if model.largest > 0 else model.initial) + BIAS)
+        word, other, _, _ = words(source.seed, np.uint64(pixel) + i, 0, source.index, INITIAL)
+        drawn = initial_state(word, model.largest) if model.largest > 0 else model.initial
+        if model.stationary:
+            left_by_dark = np.int64((other * np.uint64(model.actors)) >> SHIFT) < model.dark
+            drawn = stationary_state(word, model.threshold, left_by_dark)
+        v[i] = np.int32(drawn + BIAS)
     pixels.begun[pixels.numbers[BEGUN]] = pixel
     pixels.numbers[BEGUN] += 1
+
+
+@compiled
+def begin_covered(area, scene, pixels, changes):
+    """The stationary state of the integrators that a shape covers in the first picture, which is in `changes`."""
+    model, source = scene.model, scene.source
+    for y in range(area.top, area.bottom):
+        for word in range(area.left, area.right):
+            rest = changes.touched[y, word]
+            while rest:
+                bit = rest & (~rest + ONE)
+                rest ^= bit
+                x = word * WORD_BITS + bit_number(bit)
+                if changes.change[y, x] != 0:
+                    if pixels.v[y, x] == 0:
+                        begin_block(y, x, model, source, pixels)
+                    drawn = words(source.seed, y * scene.sensor.width + x, 0, source.index, INITIAL)[0]
+                    state = stationary_state(drawn, model.threshold, changes.change[y, x] > 0)
+                    pixels.v[y, x] = np.int32(state + BIAS)
 
 
 @compiled
@@ -778,6 +825,8 @@ def forget(pixels):
         y, block = pixels.begun[i] // width, pixels.begun[i] % width
         for x in range(block, min(block + TOGETHER, width)):
             pixels.v[y, x] = 0
+            if len(pixels.fired) > 1:
+                pixels.fired[y, x] = 0
     pixels.numbers[PENDING] = pixels.numbers[HIDDEN] = pixels.numbers[BEGUN] = 0
 
 
@@ -839,6 +888,92 @@ def fire(step, area, scene, pixels, changes, picked, number, room, made):
     return put_noise(picked, i, number, END, room, made)[1]
 
 
+@compiled
+def begin_recording(area, scene, pixels, changes):
+    """The first picture is compared with nothing and fires nothing; stationary integrators look at it."""
+    if scene.model.stationary:
+        begin_covered(area, scene, pixels, changes)
+    discard(area, changes)
+
+
+@inlined
+def fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made):
+    """Put what one integrator fires between two instants into the room; how many events are there."""
+    model, source, pixel, bound = scene.model, scene.source, y * scene.sensor.width + x, scene.noise.drop_below
+    change = np.int64(changes.change[y, x])
+    state = np.int64(pixels.v[y, x]) - BIAS
+    along, p = (-state, 0) if change < 0 else (state, 1)
+    for nth in range(number):
+        missing = (nth + 1) * model.threshold - along
+        tick = passage_us(begin, length, missing, abs(change), clock.us_per_unit) + (clock.step_us - 1)
+        if tick < clock.step_us:  # before t = 0
+            continue
+        if bound > 0 and dropped(words(source.seed, pixel, pixels.fired[y, x] + nth, source.index, EVENT)[0], bound):
+            continue
+        room.keys[made] = key(tick, pixel, p, scene.sensor) * 2
+        made += 1
+    if bound > 0:
+        pixels.fired[y, x] += number
+    return made
+
+
+@compiled
+def fire_between(begin, length, clock, area, scene, pixels, changes, room, made):
+    """Let the touched pixels of an area pass their thresholds between two instants, while there is room.
+
+    The events so far, and whether all pixels are done; those that are not stay touched.
+    """
+    model = scene.model
+    for y in range(area.top, area.bottom):
+        for word in range(area.left, area.right):
+            while changes.touched[y, word]:
+                rest = changes.touched[y, word]
+                bit = rest & (~rest + ONE)
+                x = word * WORD_BITS + bit_number(bit)
+                if pixels.v[y, x] == 0:
+                    begin_block(y, x, model, scene.source, pixels)
+                state, change = np.int64(pixels.v[y, x]) - BIAS, np.int64(changes.change[y, x])
+                number, left = passages(state, change, model.threshold)
+                if number > 0:
+                    if made + number > len(room.keys):
+                        return made, False
+                    made = fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made)
+                changes.touched[y, word] = rest ^ bit
+                changes.change[y, x] = 0
+                pixels.v[y, x] = np.int32(left + BIAS)
+    return made, True
+
+
+@inlined
+def run_instants(
+    coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
+):  # fmt: skip
+    """Run one recording in exact timing over the frames at `own`, as long as there is room for the events.
+
+    How many of them were done, how many times old and new crossings were exchanged, how many events there are. With
+    `fresh`, frame 0 is the first of all. `begun` says that frame 1 was begun before, and has pixels left that are to
+    fire.
+    """
+    made, swaps = ZERO, 0
+    everywhere = Area(ZERO, scene.sensor.height, ZERO, np.int64(changes.touched.shape[1]))
+    if fresh:
+        forget(pixels)
+    for i in range(0 if fresh else 1, len(own)):
+        area = everywhere
+        if not (begun and i == 1):
+            find_crossings(scene.pieces, coefficients[i], scene.sensor, new)
+            area = find_changes(steps[i], i == 0, scene, old, new, pixels, changes, draws, scratch)
+            old, new, swaps = new, old, swaps + 1
+        if i == 0:
+            begin_recording(area, scene, pixels, changes)
+            continue
+        length = own[i] - own[i - 1]
+        made, done = fire_between(own[i - 1], length, clock, area, scene, pixels, changes, room, made)
+        if not done:
+            return i, swaps, made
+    return len(own), swaps, made
+
+
 @inlined
 def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """Run one recording over the frames at `steps`, as long as there is room for what one more step could bring.
@@ -860,7 +995,7 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
         area = find_changes(step, reference, scene, old, new, pixels, changes, draws, scratch)
         old, new = new, old
         if reference:
-            discard(area, changes)
+            begin_recording(area, scene, pixels, changes)
             continue
         area = touch_pending(area, pixels, changes)
         number = 0
@@ -869,6 +1004,38 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
             number = scattered(scene.source, step, BACKGROUND, table, sensor, ZERO, every, draws)
         made = fire(step, area, scene, pixels, changes, draws.picked, number, room, made)
     return len(steps), made
+
+
+@njit(**OPTIONS)
+def simulate_noise(step, stop, step_us, sensor, noise, source, draws, room):
+    """Background noise of exact timing from `step` up to `stop`, while there is room: the next step, the events."""
+    sensor, noise, source, draws, room = Sensor(*sensor), Noise(*noise), Source(*source), Draws(*draws), Room(*room)
+    area, made = sensor.height * sensor.width, 0
+    groups = sensor.height * ((sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK))
+    while step < stop and made + area <= len(room.keys):
+        for i in range(scattered(source, step, BACKGROUND, noise.background, sensor, ZERO, groups, draws)):
+            pixel, p = draws.picked[i] // 2 - step * area, draws.picked[i] % 2
+            word = words(source.seed, pixel, step, source.index, TIME)[0]
+            tick = step * step_us + np.int64((word * np.uint64(step_us)) >> SHIFT)
+            room.keys[made] = key(tick, pixel, p, sensor) * 2 + 1
+            made += 1
+        step += 1
+    return step, made
+
+
+@njit(**OPTIONS)
+def simulate_instants(
+    coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
+):  # fmt: skip
+    """`run_instants` of plain tuples."""
+    sensor, pieces, model, noise, source = scene
+    nearer, seen_before, seen_after, lists, sums = scratch
+    return run_instants(
+        coefficients, own, steps, Clock(*clock), fresh, begun,
+        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
+        Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
+        Scratch(nearer, seen_before, seen_after, lists, Sums(*sums)), Room(*room),
+    )  # fmt: skip
 
 
 @njit(**OPTIONS)
@@ -882,3 +1049,6 @@ def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes,
         Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
         Scratch(nearer, seen_before, seen_after, lists, Sums(*sums)), Room(*room),
     )  # fmt: skip
+
+
+ENTRIES = (simulate_steps, simulate_instants, simulate_noise)  # what can be called from Python

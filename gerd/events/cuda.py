@@ -1,12 +1,13 @@
 """The `cuda` backend: scenes in, events out, or whole batches as frames that never leave the device.
 
 A call makes a zeroed output, writes the signal into it, and then background noise where there is none, so that a byte
-says what fired: 1 noise, 2 signal. Batches are cut to a memory budget.
+says what fired: 1 noise, 2 signal. Batches are cut to a memory budget. In exact timing events are listed, or counted
+in frames.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.errors import GerdError
-from gerd.events import noise, rasterise
+from gerd.events import exact, noise, rasterise
 from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
+from gerd.scene import philox
 from gerd.scene.scenes import BLOCK, Scenes
 
 TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
@@ -33,6 +35,10 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
     chunk = chunk or fitting
     for begin in range(0, len(scenes), rows):
         batch = scenes[begin : begin + rows]
+        if scenes.exact:
+            for events in exact.run(batch, _Camera(batch, device), chunk, _instants(batch, device, budget)):
+                yield events._replace(row=begin + events.row)
+            continue
         for steps, frames in _chunks(batch, device, chunk, NOISE, SIGNAL):
             row, step, p, pixel = (
                 part.to(torch.int64) for part in frames.view(len(batch), len(steps), 2, size).nonzero(as_tuple=True)
@@ -46,22 +52,32 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
                 yield Events(begin + i, steps, codec.moved(host[part], -i * scenes.steps), background[part])
 
 
-def frames(scenes: Scenes, device: str) -> Tensor:
-    """The frames of all scenes as one boolean tensor (recordings, steps, 2, height, width) on the device."""
+def frames(scenes: Scenes, device: str, counts: bool = False) -> Tensor:
+    """The frames of all scenes (recordings, steps, 2, height, width) on the device, boolean or uint8 counts."""
+    if scenes.exact:
+        return _exact_frames(scenes, device, counts)
     ((_, result),) = _chunks(scenes, device, max(scenes.steps, scenes.warmup), 1, 1)
-    return result.view(torch.bool)
+    return result if counts else result.view(torch.bool)
+
+
+def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
+    shape = (len(scenes), scenes.steps, 2, scenes.height, scenes.width)
+    result = torch.zeros(shape, dtype=torch.uint8, device=device)
+    _, source, _ = _randomness(scenes, device)
+    background = _Background(scenes, result, range(scenes.steps), source) if scenes.background > 0 else None
+    camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
+    for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
+        camera.into_frames(own, instants, result, counts)
+    if background is not None:
+        background.scatter(1, counts)
+        result[:, 0] = 0
+    return result if counts else result.view(torch.bool)
 
 
 def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     """How many recordings, and how many steps of them, are made at once."""
-    if budget is None:
-        budget = torch.cuda.mem_get_info(device)[0] // 2 if device.startswith("cuda") else 2**30
-    size = scenes.height * scenes.width
-    fine = _fine(scenes.upsampling)
-    per_step = 2 * size  # a byte per pixel and polarity
-    for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True):
-        entries = 1 if outline.is_circle else len(outline.segments)
-        per_step += (9 if wraps else 1) * (40 * entries + 16 + 8 * (scenes.height + ROWS) * fine)
+    budget, size = budget or _budget(device), scenes.height * scenes.width
+    per_step = 2 * size + _outline_bytes(scenes)  # a byte per pixel and polarity
     per_step += per_step // 2  # the events, which are few
     fixed = 4 * size  # the integrators
     steps = scenes.steps + scenes.warmup + 1
@@ -77,6 +93,23 @@ def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     return 1, fitting
 
 
+def _budget(device: str) -> int:
+    """Bytes of device memory that may be used."""
+    return int(torch.cuda.mem_get_info(device)[0]) // 2 if device.startswith("cuda") else 2**30
+
+
+def _outline_bytes(scenes: Scenes) -> int:
+    """What the outlines of a recording need in one frame."""
+    pieces = sum(len(rasterise.COPIES) if wraps else 1 for wraps in scenes.wraps)
+    rows = (scenes.height + ROWS) * _fine(scenes.upsampling)
+    return 40 * rasterise.entry_count(scenes) + pieces * (16 + 8 * rows)
+
+
+def _instants(scenes: Scenes, device: str, budget: int | None = None) -> int:
+    """At how many instants the outlines of a batch fit into half of the budget."""
+    return max(1, (budget or _budget(device)) // (2 * len(scenes) * (_outline_bytes(scenes) + 1)))
+
+
 def _chunks(
     scenes: Scenes, device: str, chunk: int, noise_value: int, signal_value: int
 ) -> Iterator[tuple[range, Tensor]]:
@@ -86,18 +119,7 @@ def _chunks(
     height, width, f = scenes.height, scenes.width, scenes.upsampling
     whole = chunk >= max(scenes.steps, scenes.warmup)
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
-    indices = torch.from_numpy(scenes.indices).to(device)
-    seed = torch.from_numpy(np.array([scenes.seed], np.uint64).view(np.int64)).to(device)
-    shape_source, background_source = (
-        cuda_kernels.Source(seed, indices, torch.from_numpy(noise.block_tables(probability, width)).to(device))
-        for probability in (scenes.shape_noise, scenes.background)
-    )
-    model = cuda_kernels.Model(
-        scenes.threshold,
-        scenes.initial or 0,
-        noise.largest_initial(scenes.threshold) if scenes.initial is None else 0,
-        noise.drop_bound(scenes.event_noise),
-    )
+    shape_source, background_source, model = _randomness(scenes, device)
     for piece in chunks(-scenes.warmup, scenes.steps, chunk):
         begin, recorded = piece.start, piece[max(0, -piece.start) :]
         out = torch.zeros((len(scenes), len(recorded), 2, height, width), dtype=torch.uint8, device=device)
@@ -109,8 +131,9 @@ def _chunks(
         cuda_kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
             cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
-            F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, HAS_SHAPE=scenes.shape_noise > 0,
-            HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, VALUE=signal_value, num_warps=1, enable_fp_fusion=False,
+            F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, STATIONARY=scenes.initial == "stationary",
+            HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, VALUE=signal_value,
+            num_warps=1, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
             background.scatter(noise_value)
@@ -118,18 +141,109 @@ def _chunks(
             yield recorded, out
 
 
+def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
+    """Where shape noise and background noise come from, and the model of the integrators."""
+    from gerd.events import cuda_kernels
+
+    indices, dark = (torch.from_numpy(part).to(device) for part in (scenes.indices, scenes.dark))
+    seed = torch.from_numpy(np.array([scenes.seed], np.uint64).view(np.int64)).to(device)
+    shape, background = (
+        cuda_kernels.Source(seed, indices, torch.from_numpy(noise.block_tables(probability, scenes.width)).to(device))
+        for probability in (scenes.shape_noise, scenes.background)
+    )
+    model = cuda_kernels.Model(
+        scenes.threshold,
+        0 if isinstance(scenes.initial, str) else scenes.initial,
+        noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0,
+        noise.drop_bound(scenes.event_noise),
+        len(scenes.outlines),
+        dark,
+    )
+    return shape, background, model
+
+
+class _Camera:
+    """Exact timing of a batch: what it carries from call to call."""
+
+    def __init__(self, scenes: Scenes, device: str):
+        self._device, self._fresh = device, True
+        self._shape, self._background, self._model = _randomness(scenes, device)
+        pixels = (len(scenes), scenes.height, scenes.width)
+        counted = pixels if scenes.event_noise > 0 else (1,)
+        self._carried = [torch.empty(s, dtype=torch.int32, device=device) for s in (pixels, pixels, counted, counted)]
+        self._room = 2**12
+
+    def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
+        """What the integrators fire between the instants, as `exact.packed`."""
+        launch = self._prepared(scenes, instants, 0)
+        while True:
+            out = torch.empty((len(scenes), self._room), dtype=torch.int64, device=self._device)
+            filled = torch.zeros(len(scenes), dtype=torch.int32, device=self._device)
+            launch(out, self._room, filled, LISTED=True, COUNTED=False)
+            counts = filled.cpu().numpy()
+            if counts.max() <= self._room:
+                break
+            self._room = 2 * int(counts.max())
+        self._go_on()
+        host = out[:, : counts.max()].cpu().numpy()
+        return [row[:count] for row, count in zip(host, counts, strict=True)]
+
+    def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool) -> None:
+        """Likewise, straight into frames of all steps."""
+        launch = self._prepared(scenes, instants, frames.shape[1])
+        launch(frames, 0, self._model.dark, LISTED=False, COUNTED=counted)
+        self._go_on()
+
+    def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: int) -> Callable[..., None]:
+        """Everything for a launch of the kernel but where events go."""
+        from gerd.events import cuda_kernels
+
+        outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
+        lengths = (np.diff(instants.own, axis=1) > 0).sum(axis=1) + 1
+        tensors = (instants.own, instants.steps, lengths, np.array([instants.us_per_unit]))
+        own, steps, counts, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
+        moments = cuda_kernels.Moments(own, steps, counts, us_per_unit, scenes.step_us, recorded, int(self._fresh))
+        carried = cuda_kernels.Carried(*self._carried)
+
+        def launch(out: Tensor, room: int, filled: Tensor, **options: bool) -> None:
+            cuda_kernels.between[(marks.shape[1], len(scenes))](
+                out, room, filled, carried, marks, outlines, sizes, moments, self._model, self._shape,
+                F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.initial == "stationary",
+                HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=True, **options,
+                num_warps=1, enable_fp_fusion=False,
+            )  # fmt: skip
+
+        return launch
+
+    def _go_on(self) -> None:
+        state, next_state, fired, next_fired = self._carried
+        self._carried, self._fresh = [next_state, state, next_fired, fired], False
+
+    def background(self, scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
+        """Background noise at some steps, as `exact.packed`."""
+        shape = (len(scenes), len(steps), 2, scenes.height, scenes.width)
+        out = torch.zeros(shape, dtype=torch.uint8, device=self._device)
+        _Background(scenes, out, steps, self._background).scatter(1)
+        row, at, p, y, x = out.nonzero().cpu().numpy().T
+        step, pixel = at + steps.start, y * scenes.width + x
+        word = philox.words(scenes.seed, pixel, step, scenes.indices[row], philox.TIME)[0].astype(np.int64)
+        codec = Keys(scenes.height, scenes.width, scenes.ticks)
+        events = exact.packed(codec, exact.noise_us(word, step, scenes.step_us), y, x, p, 1)
+        return np.split(events, np.searchsorted(row, np.arange(1, len(scenes))))
+
+
 def _fine(f: int) -> int:
     """The upsampling rounded up to a power of two."""
     return 1 << (f - 1).bit_length()
 
 
-def _outlines(scenes: Scenes, shown: NDArray[np.int64], device: str) -> tuple[Any, Any, Tensor]:
+def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, Any, Tensor]:
     """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
     from gerd.events import cuda_kernels
 
     height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
     borders = rasterise.borders(scenes, shown, device)
-    frames, pieces, coefficients = len(shown), len(borders.actor), borders.coefficients.contiguous()
+    frames, pieces, coefficients = shown.shape[-1], len(borders.actor), borders.coefficients.contiguous()
     inside_changes = scenes.shape_noise > 0  # of a convex piece, too
     first, is_ellipse, convex, marked_whole = (
         torch.from_numpy(part.astype(np.int32)).to(device)
@@ -174,8 +288,8 @@ class _Background:
             AT_ONCE=AT_ONCE, num_warps=1,
         )  # fmt: skip
 
-    def scatter(self, value: int) -> None:
-        """Write `value` where noise fires and the signal does not."""
+    def scatter(self, value: int, counted: bool = False) -> None:
+        """Write `value` where noise fires and the signal does not, or add 1 to counts."""
         from gerd.events import cuda_kernels
 
         if int(self._filled) > len(self._listed):
@@ -183,7 +297,7 @@ class _Background:
         _, _, _, height, width = self._out.shape
         cuda_kernels.scatter[(-(-len(self._listed) // AT_ONCE),)](
             self._out, self._listed, self._filled, self._source, self._steps, self._first, width, height,
-            AT_ONCE=AT_ONCE, VALUE=value, num_warps=AT_ONCE // 32,
+            AT_ONCE=AT_ONCE, VALUE=value, COUNTED=counted, num_warps=AT_ONCE // 32,
         )  # fmt: skip
 
 

@@ -1,10 +1,11 @@
 """The kernels of the `cuda` backend, in Triton.
 
-The rules come first, `words` to `dropped`, as in `definition.py`. The rest is the walk:
+The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk:
 
     spans       where each sub-row enters and leaves each piece
     mark        which tiles of the frame a moving outline can touch at each step, as bits
     signal      one program per recording and tile: integrators stay in registers while it visits the marked steps
+    between     the same from instant to instant, in exact timing; events go into frames, or into a list
     count       background noise: how many pixels of each block fire
     scatter     and which
 
@@ -35,7 +36,14 @@ LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: eac
 Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
 Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
 Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that are recorded, whether it is the first
-Model = namedtuple("Model", "threshold initial largest drop_below")  # largest: of an initial state that is drawn, or 0
+# largest: of an initial state that is uniform, or 0; dark: how many of the actors are darker than the background
+Model = namedtuple("Model", "threshold initial largest drop_below actors dark")
+# Of exact timing: own times and steps of the frames (recordings, frames), how many of them each recording has, a tensor
+# with the microseconds in a unit of own time, the length of a step, and how many are recorded.
+Moments = namedtuple("Moments", "own steps lengths us_per_unit step_us recorded fresh")
+# What exact timing carries from call to call, read and written apart so that a call can be repeated: integrators, and
+# the events that each pixel has fired.
+Carried = namedtuple("Carried", "state next_state fired next_fired")
 Source = namedtuple("Source", "seed indices tables")  # of random words and scattered noise
 
 
@@ -81,6 +89,13 @@ def initial_state(word, largest):
 
 
 @triton.jit
+def stationary_state(word, threshold, upward):
+    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
+    state = tl.umulhi(word, (word * 0 + threshold).to(tl.uint32)).to(tl.int32)
+    return tl.where(upward, state, -state)
+
+
+@triton.jit
 def how_many(word, table):
     """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
     count, value = tl.zeros(word.shape, tl.int32), word.to(tl.int64)
@@ -113,6 +128,21 @@ def integrate_and_fire(state, change, threshold, to_zero: tl.constexpr):
 def dropped(word, bound):
     """Whether event noise drops an event."""
     return word.to(tl.int64) < bound
+
+
+@triton.jit
+def passages(state, change, threshold):
+    """How often an integrator passes its threshold while its count changes, and what is left."""
+    along, size = tl.where(change < 0, -state, state), tl.abs(change)
+    number = tl.where(size > 0, tl.maximum((along + size) // threshold, 0), 0)
+    return number, state + change - threshold * tl.where(change < 0, -number, number)
+
+
+@triton.jit
+def passage_us(begin, length, missing, size, us_per_unit):
+    """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
+    share = missing.to(tl.float64) / size.to(tl.float64)
+    return tl.ceil((begin + length * share) * us_per_unit).to(tl.int64)
 
 
 @triton.jit
@@ -387,9 +417,143 @@ def beyond(v, threshold, inside):
 
 
 @triton.jit
+def after_shapes(visible, seed, pixel, index, model, recording):
+    """The stationary states of integrators that see `visible` at first."""
+    four = words(seed, pixel, 0, index, INITIAL)
+    chosen = tl.umulhi(four[1], (four[1] * 0 + model.actors).to(tl.uint32)).to(tl.int64)
+    left_by_dark = chosen < tl.load(model.dark + recording)
+    return stationary_state(four[0], model.threshold, (visible > 0) | ((visible == 0) & left_by_dark))
+
+
+@triton.jit
+def without_missing(visible, seed, step, index, tables, y, x, x0, width):
+    """What is seen after shape noise."""
+    masks = missing_pixels(seed, step, index, tables, y, x0 // BLOCK, width)
+    gone = (masks[None, :] >> (x % BLOCK).to(tl.uint32)) & 1
+    return tl.where(gone != 0, 0, visible)
+
+
+@triton.jit
+def tile_at(sizes):
+    """Where a program's tile is; of its pixels y (LANES,) and x (EACH, LANES), their numbers, and which exist."""
+    across = (sizes.width + TILE - 1) // TILE
+    x0, y0 = tl.program_id(0) % across * TILE, tl.program_id(0) // across * ROWS
+    lane = tl.arange(0, LANES)
+    y = y0 + lane // (TILE // EACH)
+    x = x0 + (lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]
+    inside = (y < sizes.height)[None, :] & (x < sizes.width)
+    return x0, y0, y, x, y[None, :] * sizes.width + x, inside
+
+
+@triton.jit
+def put_in_list(packed, kept, out, room, filled):
+    """Add events to a recording's list; `filled` counts on where there is no room."""
+    hits = kept.to(tl.int32)
+    of_lane = tl.sum(hits, axis=0)
+    begin = tl.atomic_add(filled, tl.sum(of_lane))
+    place = begin + (tl.cumsum(of_lane, axis=0) - of_lane)[None, :] + tl.cumsum(hits, axis=0) - hits
+    tl.store(out + place, packed, mask=kept & (place < room))
+
+
+@triton.jit
+def put_in_frames(tick, p, kept, out, moments, area, pixel, COUNTED: tl.constexpr):
+    """Write events into a recording's frames of steps: 1, or COUNTED one more than there is, up to 255."""
+    step = tick // moments.step_us
+    kept = kept & (step < moments.recorded)
+    at = out + (step * 2 + p) * area + pixel
+    value = tl.full(tick.shape, 1, tl.uint8)
+    if COUNTED:
+        value = tl.minimum(tl.load(at, mask=kept, other=0).to(tl.int32) + 1, 255).to(tl.uint8)
+    tl.store(at, value, mask=kept)
+
+
+@triton.jit
+def between(
+    out, room, filled, carried, marks, outlines, sizes, moments, model, source,
+    F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
+    CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr,
+):  # fmt: skip
+    """Exact timing: one tile of one recording passes its thresholds between frames 0, 1, ….
+
+    With LISTED, `out` has room for `room` packed events of each recording, of which `filled` says how many there are;
+    otherwise it has frames.
+    """
+    recording = tl.program_id(1).to(tl.int64)
+    marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
+    any_mark = 0
+    for k in range(sizes.words_per_tile):
+        any_mark |= tl.load(marks + k)
+    if (any_mark == 0) & (CARRY == 0):
+        return
+    seed, index, us_per_unit = tl.load(source.seed), tl.load(source.indices + recording), tl.load(moments.us_per_unit)
+    x0, y0, y, x, pixel, inside = tile_at(sizes)
+    area = sizes.height * sizes.width
+    at = recording * area + pixel
+
+    v = tl.zeros((EACH, LANES), tl.int32) + model.initial
+    fired = tl.zeros((EACH, LANES), tl.int32)
+    if moments.fresh:
+        if model.largest > 0:
+            v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
+        if STATIONARY & CARRY:  # a tile that nothing moves in does not look at the picture later
+            seen = activation(outlines, sizes, recording, recording * sizes.frames, y, x0, y0, x * F, F, FINE)
+            v = after_shapes(seen, seed, pixel, index, model, recording)
+    else:
+        v = tl.load(carried.state + at, mask=inside, other=0)
+        if HAS_EVENT:
+            fired = tl.load(carried.fired + at, mask=inside, other=0)
+    shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
+
+    length = tl.load(moments.lengths + recording)
+    i = moments.fresh * 0
+    while i < length:
+        if ((i > 0) | (begun == 0)) & (marked(marks, i + (1 - begun), sizes.words_per_tile) != 0):
+            frame = recording * sizes.frames + i
+            visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
+            if HAS_SHAPE:
+                step = tl.load(moments.steps + frame)
+                visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
+            if begun == 0:
+                if STATIONARY & (moments.fresh != 0):
+                    v = after_shapes(visible, seed, pixel, index, model, recording)
+            else:
+                begin = tl.load(moments.own + frame - 1)
+                duration = tl.load(moments.own + frame) - begin
+                change = visible - shown
+                number, left = passages(v, change, model.threshold)
+                number = tl.where(inside, number, 0)
+                along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
+                p = (change > 0).to(tl.int64)
+                most = tl.max(number)
+                nth = 0
+                while nth < most:
+                    missing = (nth + 1) * model.threshold - along
+                    tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
+                    kept = (nth < number) & (tick >= moments.step_us)  # after t = 0
+                    if HAS_EVENT:
+                        kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
+                    if LISTED:
+                        packed = ((tick * area + pixel) * 2 + p) * 2
+                        put_in_list(packed, kept, out + recording * room, room, filled + recording)
+                    else:
+                        planes = out + recording * moments.recorded * 2 * area
+                        put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
+                    nth += 1
+                v = left
+                fired += number
+            shown = visible
+            begun = 1
+        i += 1
+    if CARRY:
+        tl.store(carried.next_state + at, v, mask=inside)
+        if HAS_EVENT:
+            tl.store(carried.next_fired + at, fired, mask=inside)
+
+
+@triton.jit
 def signal(
     out, state, marks, outlines, sizes, part, model, source,
-    F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, HAS_SHAPE: tl.constexpr,
+    F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr,
     HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, VALUE: tl.constexpr,
 ):  # fmt: skip
     """Integrate and fire: one tile of one recording over frames 1 …; frame 0 is the one before them.
@@ -397,8 +561,6 @@ def signal(
     FINE is F rounded up to a power of two.
     """
     recording = tl.program_id(1).to(tl.int64)
-    across = (sizes.width + TILE - 1) // TILE
-    x0, y0 = tl.program_id(0) % across * TILE, tl.program_id(0) // across * ROWS
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
     any_mark = 0
     for k in range(sizes.words_per_tile):
@@ -406,12 +568,7 @@ def signal(
     if (any_mark == 0) & (part.fresh != 0) & (CARRY == 0):
         return
     seed, index = tl.load(source.seed), tl.load(source.indices + recording)
-
-    lane = tl.arange(0, LANES)
-    y = y0 + lane // (TILE // EACH)
-    x = x0 + (lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]
-    pixel = y[None, :] * sizes.width + x
-    inside = (y < sizes.height)[None, :] & (x < sizes.width)
+    x0, y0, y, x, pixel, inside = tile_at(sizes)
 
     carried = state + recording * sizes.height * sizes.width + pixel
     v = tl.zeros((EACH, LANES), tl.int32) + model.initial
@@ -419,6 +576,9 @@ def signal(
     if part.fresh:
         if model.largest > 0:
             v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
+        if STATIONARY & CARRY:  # a tile that nothing moves in does not look at the picture later
+            seen = activation(outlines, sizes, recording, recording * sizes.frames, y, x0, y0, x * F, F, FINE)
+            v = after_shapes(seen, seed, pixel, index, model, recording)
     else:
         v = tl.load(carried, mask=inside, other=0)
         pending = beyond(v, model.threshold, inside)
@@ -433,10 +593,11 @@ def signal(
                 frame = recording * sizes.frames + i
                 visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
                 if HAS_SHAPE:
-                    masks = missing_pixels(seed, step, index, source.tables, y, x0 // BLOCK, sizes.width)
-                    gone = (masks[None, :] >> (x % BLOCK).to(tl.uint32)) & 1
-                    visible = tl.where(gone != 0, 0, visible)
-                if begun != 0:
+                    visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
+                if begun == 0:
+                    if STATIONARY & (part.fresh != 0):
+                        v = after_shapes(visible, seed, pixel, index, model, recording)
+                else:
                     _, off, on, v = integrate_and_fire(v, visible - shown, model.threshold, TO_ZERO)
                     if not TO_ZERO:
                         pending = beyond(v, model.threshold, inside)
@@ -491,8 +652,14 @@ def count(listed, room, filled, source, steps, start, width, lanes, AT_ONCE: tl.
 
 
 @triton.jit
-def scatter(out, listed, filled, source, steps, start, width, height, AT_ONCE: tl.constexpr, VALUE: tl.constexpr):
-    """Choose the pixels of the listed blocks, one lane for each block, and write those in which nothing fired."""
+def scatter(
+    out, listed, filled, source, steps, start, width, height,
+    AT_ONCE: tl.constexpr, VALUE: tl.constexpr, COUNTED: tl.constexpr,
+):  # fmt: skip
+    """Choose the pixels of the listed blocks, one lane for each block, and write those in which nothing fired.
+
+    COUNTED frames have one more event in each chosen pixel, up to 255.
+    """
     seed = tl.load(source.seed)
     item = tl.program_id(0).to(tl.int64) * AT_ONCE + tl.arange(0, AT_ONCE)
     some = item < tl.load(filled)
@@ -516,6 +683,9 @@ def scatter(out, listed, filled, source, steps, start, width, height, AT_ONCE: t
         pixel, chosen = add_pick(any_of(four, i % 4), size, number, i, chosen)
         p = ((polarities >> pixel.to(tl.uint32)) & 1).to(tl.int64)
         at = (frame * 2 + p) * height * width + y * width + block * BLOCK + pixel
-        free = (i <= number) & (tl.load(out + at, mask=i <= number, other=1) == 0)
-        tl.store(out + at, VALUE, mask=free)
+        there = tl.load(out + at, mask=i <= number, other=1)
+        if COUNTED:
+            tl.store(out + at, tl.minimum(there.to(tl.int32) + 1, 255).to(tl.uint8), mask=i <= number)
+        else:
+            tl.store(out + at, VALUE, mask=(i <= number) & (there == 0))
         i += 1

@@ -2,13 +2,15 @@
 
 Scenes in; for each chunk of steps, the events of a batch out. Everything after the crossings is integer arithmetic.
 
-The rules come first, `words` to `dropped`: the other backends have them by the same names, in the same order and with
-the same arguments, each in its language. The rest is the walk, which here skips nothing: every pixel, every step.
+The rules come first, `words` to `passage_us`: the other backends have them by the same names, in the same order and
+with the same arguments, each in its language. The rest is the walk, which here skips nothing: every pixel, every step
+or, in exact timing, every instant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gerd.events import noise, rasterise
+from gerd.events import exact, noise, rasterise
 from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
 from gerd.events.stages import Stages
@@ -64,6 +66,12 @@ def initial_state(word: Tensor, largest: int) -> Tensor:
     return ((word * (2 * largest + 1)) >> 32) - largest
 
 
+def stationary_state(word: Tensor, threshold: int, upward: Tensor) -> Tensor:
+    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
+    state = (word * threshold) >> 32
+    return torch.where(upward, state, -state)
+
+
 def how_many(word: Tensor, table: Tensor) -> Tensor:
     """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
     return (word[..., None] >= table).sum(-1)
@@ -88,8 +96,24 @@ def dropped(word: Tensor, bound: int) -> Tensor:
     return word < bound
 
 
+def passages(state: Tensor, change: Tensor, threshold: int) -> tuple[Tensor, Tensor]:
+    """How often an integrator passes its threshold while its count changes, and what is left."""
+    along, size = torch.where(change < 0, -state, state), change.abs()
+    number = torch.where(size > 0, ((along + size) // threshold).clamp(min=0), 0)
+    return number, state + change - threshold * torch.where(change < 0, -number, number)
+
+
+def passage_us(begin: Tensor, length: Tensor, missing: Tensor, size: Tensor, us_per_unit: float) -> Tensor:
+    """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
+    return torch.ceil((begin + length * (missing.double() / size.double())) * us_per_unit).long()
+
+
 def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, `chunk` steps at a time; the state of the pixels is carried from chunk to chunk."""
+    if scenes.exact:
+        fitting = _chunk(scenes)
+        yield from exact.run(scenes, _Camera(device), chunk or fitting, fitting)
+        return
     codec = Keys(scenes.height, scenes.width)
     for done in stages(scenes, device, chunk):
         first = int(done.steps[0])
@@ -105,14 +129,14 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
 def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Stages]:
     """Every stage from the picture to the events of a batch, `chunk` steps at a time."""
     chunk = chunk or _chunk(scenes)
-    state = _initial_states(scenes, device)
     before = np.array([-scenes.warmup - 1])
-    previous = _seen(scenes, activation(scenes, before, device), before)
+    previous = what_is_seen(scenes, activation(scenes, before, device), before)
+    state = _initial_states(scenes, previous[:, 0])
     for piece in chain(chunks(-scenes.warmup, 0, chunk), chunks(0, scenes.steps, chunk)):
         steps = np.array(piece)
         scenes = scenes.resumed(steps)
         coverage = activation(scenes, steps, device)
-        seen = _seen(scenes, coverage, steps)
+        seen = what_is_seen(scenes, coverage, steps)
         difference = seen.diff(dim=1, prepend=previous)
         previous = seen[:, -1:]
         integrator = torch.empty_like(difference)
@@ -124,6 +148,73 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
         if piece.start >= 0:  # before that, the warm-up
             arrays: Any = (coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps))
             yield Stages(scenes, steps, *arrays)
+
+
+def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
+    """(steps, height, width): the integrators of a batch of one in exact timing when steps end that see `seen_then`."""
+    quiet = replace(scene, event_noise=0.0)
+    own, camera, rate = quiet.in_own_time(), _Camera("cpu"), scene.trajectory.rate
+    begin = exact.instants(np.ones((1, 1), np.int64), -scene.warmup, rate, scene.step_us)
+    first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
+    result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
+    for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
+        packed = camera.passages(resumed, instants)[0]
+        step, y, x, p = Keys(scene.height, scene.width, scene.ticks).decoded(packed >> 1)
+        for i, end in enumerate(steps):
+            np.subtract.at(result[i], (y[step <= end], x[step <= end]), scene.threshold * (2 * p[step <= end] - 1))
+    return result
+
+
+class _Camera:
+    """Exact timing: the integrators of a batch, and how many events each pixel has fired."""
+
+    def __init__(self, device: str):
+        self._device = device
+        self._state: Any = None
+        self._fired: Any = None
+
+    def passages(self, scenes: Scenes, instants: exact.Instants) -> list[np.ndarray]:
+        """What the integrators fire between the instants, as `exact.packed`."""
+        seen = what_is_seen(scenes, activation(scenes, instants.own, self._device), instants.steps)
+        if self._state is None:
+            self._state = _initial_states(scenes, seen[:, 0])
+            self._fired = torch.zeros_like(self._state, dtype=torch.int64)
+        own = torch.from_numpy(instants.own).to(self._device)
+        fired = []
+        for i in range(1, seen.shape[1]):
+            change = seen[:, i] - seen[:, i - 1]
+            number, left = passages(self._state, change, scenes.threshold)
+            fired.append(self._events(scenes, own[:, i - 1 : i + 1], change, number, instants.us_per_unit))
+            self._state, self._fired = left, self._fired + number
+        row, events = (torch.cat(part) for part in zip(*fired, strict=True))
+        return [events[row == i].cpu().numpy() for i in range(len(scenes))]
+
+    def _events(
+        self, scenes: Scenes, own: Tensor, change: Tensor, number: Tensor, us_per_unit: float
+    ) -> tuple[Tensor, Tensor]:
+        """Row and packed event of each of the `number` passages of each pixel between two instants."""
+        begin, end = own.unbind(1)
+        times = number[number > 0]
+        row, y, x = (part.repeat_interleave(times) for part in number.nonzero(as_tuple=True))
+        nth = torch.arange(len(row), device=self._device) - (times.cumsum(0) - times).repeat_interleave(times)
+        move, state = change[row, y, x].long(), self._state[row, y, x].long()
+        missing = (nth + 1) * scenes.threshold - torch.where(move < 0, -state, state)
+        us = passage_us(begin[row], (end - begin)[row], missing, move.abs(), us_per_unit)
+        index = torch.from_numpy(scenes.indices).to(self._device)[row]
+        word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
+        kept = ~dropped(word, noise.drop_bound(scenes.event_noise))
+        events = exact.packed(Keys(scenes.height, scenes.width, scenes.ticks), us, y, x, (move > 0).long(), 0)
+        return row[kept], events[kept]
+
+    def background(self, scenes: Scenes, steps: range) -> list[np.ndarray]:
+        """Background noise at some steps, likewise."""
+        picked, polarity = _scattered(scenes, np.array(steps), scenes.background, philox.BACKGROUND, self._device)
+        row, at, y, x = picked.nonzero(as_tuple=True)
+        step, index = at + steps.start, torch.from_numpy(scenes.indices).to(self._device)[row]
+        word = words(scenes.seed, y * scenes.width + x, step, index, philox.TIME)[0]
+        us, codec = exact.noise_us(word, step, scenes.step_us), Keys(scenes.height, scenes.width, scenes.ticks)
+        events = exact.packed(codec, us, y, x, polarity[row, at, y, x].long(), 1)
+        return [events[row == i].cpu().numpy() for i in range(len(scenes))]
 
 
 def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
@@ -146,7 +237,7 @@ def visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Ten
     """(recordings, steps, sub-rows, slots): columns where the picture changes along a sub-row, and by how much."""
     borders = rasterise.borders(scenes, steps)
     runs = [_crossings(scenes, borders, piece, device) for piece in range(len(borders.actor))]
-    shape = (len(scenes), len(steps), scenes.height * scenes.upsampling, 0)
+    shape = (len(scenes), steps.shape[-1], scenes.height * scenes.upsampling, 0)
     intensity = torch.from_numpy(scenes.intensity).to(device)
     ends = torch.cat([torch.zeros(shape, dtype=torch.int32, device=device), *runs], dim=-1).sort(dim=-1).values
     before, after = torch.zeros_like(ends), torch.zeros_like(ends)  # the picture's value left and right of each end
@@ -175,23 +266,31 @@ def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int, device: s
     return columns[..., :most].contiguous()
 
 
-def _initial_states(scenes: Scenes, device: str) -> Tensor:
-    """(recordings, height, width) int32: the integrators before the first warm-up step."""
-    shape = (len(scenes), scenes.height, scenes.width)
-    if scenes.initial is not None:
-        return torch.full(shape, scenes.initial, dtype=torch.int32, device=device)
-    pixel = torch.arange(scenes.height * scenes.width, device=device)
-    index = torch.from_numpy(scenes.indices).to(device)[:, None]
-    word = words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)[0]
-    return initial_state(word, noise.largest_initial(scenes.threshold)).int().reshape(shape)
+def _initial_states(scenes: Scenes, seen: Tensor) -> Tensor:
+    """(recordings, height, width) int32: the integrators before the first warm-up step, which sees `seen`."""
+    if not isinstance(scenes.initial, str):
+        return torch.full_like(seen, scenes.initial)
+    pixel = torch.arange(scenes.height * scenes.width, device=seen.device)
+    index = torch.from_numpy(scenes.indices).to(seen.device)[:, None]
+    word, other, *_ = words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)
+    if scenes.initial == "uniform":
+        return initial_state(word, noise.largest_initial(scenes.threshold)).int().reshape(seen.shape)
+    dark = torch.from_numpy(scenes.dark).to(seen.device)[:, None]
+    left_by_dark = (other * len(scenes.outlines) >> 32 < dark).reshape(seen.shape)
+    upward = (seen > 0) | ((seen == 0) & left_by_dark)
+    return stationary_state(word.reshape(seen.shape), scenes.threshold, upward).int()
 
 
-def _seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
+def what_is_seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
     """The activations after shape noise."""
     if scenes.shape_noise == 0:
         return coverage
-    missing, _ = _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, str(coverage.device))
-    return torch.where(missing, 0, coverage)
+    return torch.where(missing(scenes, steps, str(coverage.device)), 0, coverage)
+
+
+def missing(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
+    """(recordings, steps, height, width): the pixels that shape noise takes out."""
+    return _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, device)[0]
 
 
 def _noisy(scenes: Scenes, fired: Tensor, steps: np.ndarray) -> tuple[Tensor, Tensor]:
@@ -216,7 +315,7 @@ def _scattered(
     groups = -(-blocks // noise.GROUP)
     y = torch.arange(scenes.height, device=device)[:, None]
     block = torch.arange(blocks, device=device)
-    step = torch.from_numpy(steps).to(device)[:, None, None]
+    step = torch.from_numpy(steps).to(device)[..., None, None]
     index = torch.from_numpy(scenes.indices).to(device)[:, None, None, None]
     four = words(scenes.seed, y * groups + torch.arange(groups, device=device), step, index, purpose)
     word = torch.stack(four, dim=-1).flatten(-2)[..., :blocks]
@@ -241,6 +340,6 @@ def _scattered(
 
 def _chunk(scenes: Scenes) -> int:
     """Steps per chunk that keep the largest intermediate tensor near `CHUNK_VALUES` numbers."""
-    slots = sum(2 if outline.is_circle else len(outline.segments) for outline in scenes.outlines) + 1
+    slots = 2 * rasterise.entry_count(scenes) + 1
     per_step = scenes.height * (2 * scenes.width + scenes.upsampling * slots * 4)
     return max(1, CHUNK_VALUES // (per_step * max(1, len(scenes))))

@@ -1,8 +1,9 @@
-"""The codec of event keys: an event is the number ((step · height + y) · width + x) · 2 + p.
+"""The codec of event keys: an event is the number ((tick · height + y) · width + x) · 2 + p.
 
-Keys of a recording ascend, so events are sorted by (step, y, x, p). All methods work on integers,
-numpy arrays and PyTorch tensors alike. No other module takes a key apart; only the compiled CPU kernels write keys
-themselves, in `key`.
+A step has `ticks` ticks: one in step timing, one for each microsecond in exact timing, of which the last is the step
+itself. Keys of a recording ascend, so events are sorted by (time, y, x, p); in exact timing a key may come twice. All
+methods work on integers, numpy arrays and PyTorch tensors alike. No other module takes a key apart; only the kernels
+write keys themselves, in `key`.
 """
 
 from __future__ import annotations
@@ -20,22 +21,28 @@ class Keys:
 
     height: int  # pixels
     width: int
+    ticks: int = 1  # per step
 
     @property
     def per_step(self) -> int:
         """How many different keys a step has."""
-        return 2 * self.height * self.width
+        return 2 * self.height * self.width * self.ticks
 
-    def encoded(self, step: Any, y: Any, x: Any, p: Any) -> Any:
+    def encoded(self, tick: Any, y: Any, x: Any, p: Any) -> Any:
         """The key of each event."""
-        return ((step * self.height + y) * self.width + x) * 2 + p
+        return ((tick * self.height + y) * self.width + x) * 2 + p
 
     def decoded(self, keys: Any) -> tuple[Any, Any, Any, Any]:
         """step, y, x and p of each event."""
         pixel = keys >> 1
         row = pixel // self.width
-        step = row // self.height
-        return step, row - step * self.height, pixel - row * self.width, keys & 1
+        tick = row // self.height
+        return tick // self.ticks, row - tick * self.height, pixel - row * self.width, keys & 1
+
+    def times(self, keys: Any, step_us: int, first: int = 0) -> Any:
+        """Of each event, in microseconds; step 0 of the keys is step `first` of the recording."""
+        tick = keys // (2 * self.height * self.width) + first * self.ticks
+        return (tick + (1 - self.ticks)) * (step_us // self.ticks)
 
     def steps(self, keys: Any) -> Any:
         """The step of each event."""
@@ -52,7 +59,8 @@ class Keys:
     def places(self, keys: Any) -> Any:
         """Where each event lies in frames (steps, 2, height, width) that are laid out flat."""
         pixel, area = keys >> 1, self.height * self.width
-        return (pixel // area + (keys & 1)) * area + pixel
+        tick = pixel // area
+        return (tick // self.ticks * 2 + (keys & 1) - tick) * area + pixel
 
     def fit_int32(self, steps: int) -> bool:
         """Whether every key of a recording of so many steps fits into 32 bits."""
@@ -64,6 +72,16 @@ def polarities(keys: Any) -> Any:
     return keys & 1
 
 
-def in_both_polarities(keys: NDArray[Any]) -> bool:
+def in_both_polarities(codec: Keys, keys: NDArray[Any]) -> bool:
     """Whether some pixel has an ON and an OFF event in the same step."""
-    return bool((np.diff(keys >> 1) == 0).any())
+    on, places = polarities(keys) == 1, codec.places(keys)
+    return bool(np.isin(places[on] - codec.height * codec.width, places[~on]).any())
+
+
+def add_events(frames: NDArray[Any], places: NDArray[np.int64]) -> None:
+    """Count events at `places` of flat frames: boolean ones say whether there is one, others stop at 255."""
+    if frames.dtype == np.bool_:
+        frames[places] = True
+    else:
+        places, counts = np.unique(places, return_counts=True)
+        frames[places] = np.minimum(counts, 255)

@@ -12,8 +12,14 @@ row y at a step the words are, in the notation of `philox.py`:
 Floyd's sample of `count` out of n pixels: for j from n - count to n - 1, take a random t in 0 … j, as
 (word · (j + 1)) >> 32, or j itself if t is taken already.
 
-A dropped event costs one word: word 0 of element y · width + x; it is dropped if the word is below p · 2³².
-The initial integrator state is word 0 of element y · width + x at step 0, scaled to -m … m.
+A dropped event costs one word: word 0 of element y · width + x; it is dropped if the word is below p · 2³². In exact
+timing the place of the step is taken by the number of events that the pixel has fired before, warm-up included. There,
+a background event is (word 0 of element y · width + x) · step_us >> 32 microseconds after the first of its step.
+
+The initial integrator state is word 0 of element y · width + x at step 0, scaled to -m … m. A stationary one is the
+word scaled to 0 … θ - 1, in a pixel that is brighter than the background, and its negative in a darker one, where θ is
+the threshold. On the background it is as after a shape has left, one of the actors: of a dark one if
+(word 1 · actors) >> 32 is below the number of dark actors; then it is not negative, and otherwise not positive.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from gerd.scene.scenes import Scenes
 Array = NDArray[np.float64]
 
 COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))  # of an actor on a torus, in frames
+ROUNDING = 1e-9  # by which a shape that just fits a torus may be larger
 TOP, BOTTOM, X_TOP, SLOPE = range(4)  # coefficients of a side: crosses rows with TOP <= y < BOTTOM
 CENTRE_Y, REACH, CENTRE_X, TILT, WIDTH = range(5)  # of an ellipse: crosses rows with (y - CENTRE_Y)² < REACH
 LARGEST = 1e100  # of the numbers in T: what is made of them, where a row crosses an outline, is finite
@@ -48,28 +49,34 @@ class Borders:
     actor: NDArray[np.int32]  # (pieces,); pieces lie from the farthest to the nearest
 
 
-def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None) -> Borders:
-    """The outlines of `scenes` at the given steps; with `device`, their coefficients as a PyTorch tensor there."""
+def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> Borders:
+    """The outlines of `scenes` at the given steps, or at times (recordings, times) of each recording.
+
+    With `device`, their coefficients are a PyTorch tensor there.
+    """
+    count = times.shape[-1]
     xp: Any = np
     if device is not None:
         import torch as xp
     with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused
-        entries = scenes.trajectory.entries(steps, device)  # of T, each (recordings, actors, steps)
-    _check(xp, entries, scenes, steps)
+        entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)  # (…, actors, times)
+    _check(xp, entries, scenes, times)
     parts = []
     sizes, is_ellipse, convex, owner = [0], [], [], []
     for actor, outline in enumerate(scenes.outlines):
         a, b, x, c, d, y = (entry[:, actor, :, None] for entry in entries)
         f = scenes.upsampling
+        if scenes.wraps[actor]:
+            _check_fits(scenes, actor, (a, b, c, d), times)
         for down, right in COPIES if scenes.wraps[actor] else ((0, 0),):
             placed = (a * f, b * f, (x + right * scenes.width) * f, c * f, d * f, (y + down * scenes.height) * f)
             part = _ellipse(xp, placed) if outline.is_circle else _sides(xp, placed, outline.segments)
-            parts.append(xp.broadcast_to(part, (len(scenes), len(steps), *part.shape[2:])))
+            parts.append(xp.broadcast_to(part, (len(scenes), count, *part.shape[2:])))
             sizes.append(part.shape[2])
             is_ellipse.append(outline.is_circle)
             convex.append(outline.is_convex)
             owner.append(actor)
-    nothing = xp.zeros((len(scenes), len(steps), 0, 5), dtype=xp.float64)
+    nothing = xp.zeros((len(scenes), count, 0, 5), dtype=xp.float64)
     coefficients = xp.concatenate(parts, 2) if parts else nothing
     return Borders(
         np.ascontiguousarray(coefficients) if xp is np else coefficients,  # of one layout: kernels are compiled for it
@@ -80,16 +87,44 @@ def borders(scenes: Scenes, steps: NDArray[np.int64], device: str | None = None)
     )
 
 
-def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, steps: NDArray[np.int64]) -> None:
+def entry_count(scenes: Scenes) -> int:
+    """How many entries the outlines of a scene have."""
+    return sum(
+        (len(COPIES) if wraps else 1) * (1 if outline.is_circle else len(outline.segments))
+        for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True)
+    )
+
+
+def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDArray[Any]) -> None:
+    """A shape on a torus is drawn once in each of nine frames: an error if it is larger than one."""
+    a, b, c, d = (np.asarray(entry if isinstance(entry, np.ndarray) else entry.cpu())[..., 0] for entry in linear)
+    form = np.stack([np.stack(np.broadcast_arrays(*row), -1) for row in ((a, b), (c, d))], -2)  # (rows, steps, 2, 2)
+    frame, outline = np.array([scenes.width, scenes.height]), scenes.outlines[actor]
+    if (2 * outline.reach * np.sqrt((form * form).sum(axis=-1)) <= frame).all():
+        return  # however it is turned
+    for of_recording, time in zip(form, np.broadcast_to(times, (len(form), times.shape[-1])), strict=True):
+        low, high = outline.extent(of_recording)
+        size = np.maximum(high - low, np.maximum(-low, high))  # of one that lies beside its own centre: its reach
+        large = np.flatnonzero((size > frame * (1 + ROUNDING)).any(axis=-1))
+        if len(large):
+            (x, y), step = size[large[0]], time[large[0]]
+            raise GerdError(
+                f"actors.{actor}.translation.border: got 'wrap': the shape is {x:.4g}×{y:.4g} pixels at time {step:g}, "
+                f"larger than the torus of {scenes.width}×{scenes.height}; allowed: a smaller shape, bounce, free"
+            )
+
+
+def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any]) -> None:
     """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
     if not scenes.outlines or float(xp.stack([xp.abs(entry).max() for entry in entries]).max()) <= LARGEST:
         return
-    shape = (len(scenes), len(scenes.outlines), len(steps))
+    shape = (len(scenes), len(scenes.outlines), times.shape[-1])
     T = np.stack([np.broadcast_to(entry if xp is np else entry.cpu().numpy(), shape) for entry in entries])
     wrong = ~(np.abs(T) <= LARGEST)
     step, row, actor, entry = np.argwhere(np.moveaxis(wrong, (3, 1, 2, 0), (0, 1, 2, 3)))[0]  # the earliest
+    time = np.broadcast_to(times, shape[::2])[row, step]
     raise GerdError(
-        f"recording {scenes.indices[row]}: actor {actor} cannot be drawn at step {steps[step]}: its T has the number "
+        f"recording {scenes.indices[row]}: actor {actor} cannot be drawn at time {time:g}: its T has the number "
         f"{T[entry, row, actor, step]:g}; allowed: within ±{LARGEST:g}, and fewer turns than a number has digits for"
     )
 

@@ -6,6 +6,9 @@ The arrays are those of the definition, `events/definition.py`, and all of them 
     picture ──sum over the pixel──▶ coverage ──shape noise──▶ seen ──minus the step before──▶ difference
             ──added to what the reset left──▶ integrator ──beyond ±θ──▶ fired ──event noise──▶ kept
             ──background noise──▶ events
+
+In exact timing all this happens from instant to instant. The stages are then those of the moment at which a step ends:
+`difference` since the end of the step before, `integrator` after its resets, and the events of the step as frames.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.events.keys import Keys, add_events
 from gerd.scene.scenes import Scenes
 
 Counts = NDArray[np.int32]
@@ -67,6 +71,8 @@ def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
     """The stages of a batch of one at the steps from `start` up to `stop`; all before them are worked out, too."""
     from gerd.events import definition
 
+    if scene.exact:
+        return _exact_stages(scene, np.arange(start, stop))
     names = [field.name for field in fields(Stages)][2:]  # the arrays
     parts: dict[str, list[Any]] = {name: [] for name in names}
     for done in definition.stages(replace(scene, steps=max(1, stop))):
@@ -74,3 +80,27 @@ def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
         for name in names:
             parts[name].append(getattr(done, name)[0, low:high].numpy())
     return Stages(scene, np.arange(start, stop), **{name: np.concatenate(parts[name]) for name in names})
+
+
+def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
+    from gerd.events import definition
+
+    shown = np.arange(steps[0] - 1, steps[-1] + 1) if len(steps) else np.array([-1])
+    coverage = definition.activation(scene, shown)
+    seen = definition.what_is_seen(scene, coverage, shown)[0].numpy()
+    short = replace(scene, steps=int(shown[-1]) + 1 or 1)
+    quiet = replace(short, background=0.0)
+    fired, kept, events = (_frames(each, steps) for each in (replace(quiet, event_noise=0.0), quiet, short))
+    integrator = definition.states_at(short, shown[1:], seen[1:])
+    differences = np.diff(seen, axis=0)
+    return Stages(scene, steps, coverage[0, 1:].numpy(), seen[1:], differences, integrator, fired, kept, events)
+
+
+def _frames(scene: Scenes, steps: NDArray[np.int64]) -> Mask:
+    """(steps, 2, height, width): where there are events."""
+    from gerd.events import definition
+
+    result = np.zeros((scene.steps, 2, scene.height, scene.width), np.bool_)
+    for part in definition.run(scene):
+        add_events(result.reshape(-1), Keys(scene.height, scene.width, scene.ticks).places(part.keys))
+    return result[steps]

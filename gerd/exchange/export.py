@@ -30,7 +30,7 @@ import numpy as np
 
 from gerd.errors import GerdError, StorageError
 from gerd.exchange import parquet, truth_lines
-from gerd.exchange.formats import FORMATS, check_installed, format_named, write_events
+from gerd.exchange.formats import FORMATS, WITH_CAUSES, check_installed, format_named, write_events
 from gerd.exchange.ledger import Ledger
 from gerd.recording.recording import Recording
 from gerd.storage.manifest import json_bytes
@@ -49,29 +49,33 @@ def export_dataset(
     format: str = "evt2",
     *,
     levels: tuple[int, int] = (0, 255),
+    causes: bool = False,
     progress: Callable[[int], None] = lambda made: None,
 ) -> int:
     """Write all recordings of `dataset` into the folder `out`, and return how many there are.
 
     `format` is one of `formats.FORMATS`, `parquet`, or `frames`, for which `levels` are the grey values of brightness 0
-    (the background) and 1. `progress` is called with the number of recordings just written.
+    (the background) and 1. `causes` writes the actor, the velocity and the echo flag of each event, too, where the
+    format has room for it. `progress` is called with the number of recordings just written.
     """
     if format != FRAMES:
         if format not in (*FORMATS, PARQUET):
             raise GerdError(f"format {format!r}: allowed are {', '.join((*FORMATS, PARQUET, FRAMES))}")
         check_installed(format)
+    if causes and format not in WITH_CAUSES:
+        raise GerdError(f"causes: {format} has no room for them; allowed with {', '.join(WITH_CAUSES)}")
     data, folder = Recordings(dataset), Path(out)
     check_complete(data)
     _names(folder)
     with Folder(folder).claimed(alone=True):
-        about, known = _begin(data, folder, format, levels)
+        about, known = _begin(data, folder, format, levels, causes)
         ledger = Ledger(folder, known)
         if format == PARQUET:
-            files = _export_shards(data, folder, ledger, progress)
+            files = _export_shards(data, folder, causes, ledger, progress)
         else:
             files = []
             for position, recording in enumerate(data):
-                files.append(_export(recording, folder, f"{position:06d}", format, levels, ledger))
+                files.append(_export(recording, folder, f"{position:06d}", format, levels, causes, ledger))
                 progress(1)
         write_whole(folder / INDEX, json_bytes({**about, "complete": True, "files": files, "sha256": ledger.digests}))
         ledger.close()
@@ -79,7 +83,7 @@ def export_dataset(
 
 
 def _begin(
-    data: Recordings, folder: Path, format: str, levels: tuple[int, int]
+    data: Recordings, folder: Path, format: str, levels: tuple[int, int], causes: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Begin or continue this export; what `export.json` says about it, and the digests that it had before."""
     wanted = {
@@ -88,6 +92,7 @@ def _begin(
         "recordings": len(data),
         "format": format,
         "levels": list(levels) if format == FRAMES else None,
+        "causes": causes or None,
     }
     names = _names(folder)
     if names and INDEX not in names:
@@ -141,10 +146,10 @@ def _read_index(file: Path) -> dict[str, Any]:
 
 
 def _export_shards(
-    data: Recordings, folder: Path, ledger: Ledger, progress: Callable[[int], None]
+    data: Recordings, folder: Path, causes: bool, ledger: Ledger, progress: Callable[[int], None]
 ) -> list[dict[str, Any]]:
     """Write the shards that are not there already; what `export.json` says about each."""
-    schema, files = parquet.schema_of(data.config), []
+    schema, files = parquet.schema_of(data.config, causes), []
     _names(folder / "data")
     for number in range(data.shard_count):
         positions, name = data.manifest.positions(number), f"data/shard-{number:06d}.parquet"
@@ -158,7 +163,7 @@ def _export_shards(
 
 
 def _export(
-    recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int], ledger: Ledger
+    recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int], causes: bool, ledger: Ledger
 ) -> dict[str, Any]:
     """Write one recording, if it is not there already; what `export.json` says about it."""
     suffix = "" if format == FRAMES else format_named(format).suffix
@@ -169,7 +174,7 @@ def _export(
         else:
             write_events(
                 main,
-                recording.events,
+                recording.events_with_causes if causes else recording.events,
                 width=recording.width,
                 height=recording.height,
                 format=format,

@@ -1,6 +1,7 @@
 """Events to one file in a format that other tools read.
 
 In: a structured array with the fields x, y, t (microseconds) and p (1 ON, 0 OFF), and the sensor's width and height.
+Formats with room for them take the causes of events, too: the fields actor, vx, vy (pixels per step) and echo.
 Out: a file that is whole and checked, or none. x counts to the right and y down in every format.
 
 Events are sorted by time, and what a format cannot hold is refused before anything is written. `prophesee.py` writes
@@ -23,10 +24,11 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError
 from gerd.exchange import prophesee
-from gerd.recording.recording import EVENT_DTYPE
+from gerd.recording.recording import CAUSE_FIELDS, EVENT_DTYPE
 from gerd.storage.whole import written_whole
 
-Events = NDArray[Any]  # structured, with the fields of EVENT_DTYPE
+Events = NDArray[Any]  # structured, with the fields of EVENT_DTYPE, and perhaps those of CAUSE_FIELDS
+CAUSES = tuple(name for name, _ in CAUSE_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Format:
     side: int = 2**15  # pixels: the largest width and height
     until: int = 2**63  # microseconds: times are below
     has_end: bool = False  # whether the file says where the recording ends
+    has_causes: bool = False  # whether it has room for the causes of events
 
 
 def write_events(
@@ -93,8 +96,11 @@ def _checked(path: Path, events: Events, width: int, height: int, name: str, cho
         raise GerdError(
             f"{path}: times of the events are {t.min()} to {t.max()} µs; {name} holds 0 to {chosen.until - 1}"
         )
-    result = np.empty(len(events), EVENT_DTYPE)
-    for field in EVENT_DTYPE.fields or ():
+    causes = [(field, kind) for field, kind in CAUSE_FIELDS if field in (events.dtype.names or ())]
+    if causes and not chosen.has_causes:
+        raise GerdError(f"{path}: {name} has no room for the causes of events; allowed: {', '.join(WITH_CAUSES)}")
+    result = np.empty(len(events), [*EVENT_DTYPE.descr, *causes])
+    for field in result.dtype.names or ():
         result[field] = events[field]
     return result if (t[1:] >= t[:-1]).all() else result[np.argsort(t, kind="stable")]
 
@@ -163,7 +169,8 @@ def _write_dsec(path: Path, events: Events, width: int, height: int, duration: i
 
 def _write_hdf5(path: Path, events: Events, width: int, height: int) -> None:
     h5py = _package("h5py")
-    plain = np.dtype([("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "u1")])
+    kinds = {"x": "<i2", "y": "<i2", "t": "<i8", "p": "u1", "actor": "<i2", "vx": "<f8", "vy": "<f8", "echo": "u1"}
+    plain = np.dtype([(field, kinds[field]) for field in events.dtype.names or ()])
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
         stored = file.create_dataset("events", data=events.astype(plain), compression="gzip")
@@ -173,8 +180,8 @@ def _write_hdf5(path: Path, events: Events, width: int, height: int) -> None:
 
 def _write_npz(path: Path, events: Events, width: int, height: int) -> None:
     with open(path, "wb") as file:
-        x, y, t, p = (events[field] for field in "xytp")
-        np.savez_compressed(file, x=x, y=y, t=t, p=p, width=np.int64(width), height=np.int64(height))
+        fields: Any = {field: events[field] for field in events.dtype.names or ()}
+        np.savez_compressed(file, **fields, width=np.int64(width), height=np.int64(height))
 
 
 def csv_lines(events: Events) -> bytes:
@@ -187,7 +194,14 @@ CSV_HEADER = b"t,x,y,p\n"
 
 
 def _write_csv(path: Path, events: Events, width: int, height: int) -> None:  # noqa: ARG001
-    path.write_bytes(CSV_HEADER + csv_lines(events))
+    causes = [field for field in CAUSES if field in (events.dtype.names or ())]
+    if not causes:
+        path.write_bytes(CSV_HEADER + csv_lines(events))
+        return
+    names = ["t", "x", "y", "p", *causes]
+    columns = [events[field].astype(int) if events[field].dtype == np.bool_ else events[field] for field in names]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    path.write_text("".join([",".join(map(str, row)) + "\n" for row in [names, *rows]]), "ascii")
 
 
 def _write_rpg(path: Path, events: Events, width: int, height: int) -> None:  # noqa: ARG001
@@ -203,8 +217,9 @@ FORMATS = {
     "dat": _prophesee(".dat", "Prophesee DAT 2", prophesee.dat, side=16384, until=2**32),
     "es": _faery(".es", "Event Stream 2", "es"),
     "hdf5-dsec": Format(".h5", "HDF5 as in DSEC", _write_dsec, "h5py", until=2**32, has_end=True),
-    "hdf5": Format(".h5", "HDF5, one table", _write_hdf5, "h5py"),
+    "hdf5": Format(".h5", "HDF5, one table", _write_hdf5, "h5py", has_causes=True),
     "rpg": Format(".txt", "text: seconds x y p", _write_rpg),
-    "csv": Format(".csv", "text: t,x,y,p with a header", _write_csv),
-    "npz": Format(".npz", "NumPy arrays x, y, t, p", _write_npz),
+    "csv": Format(".csv", "text: t,x,y,p with a header", _write_csv, has_causes=True),
+    "npz": Format(".npz", "NumPy arrays x, y, t, p", _write_npz, has_causes=True),
 }
+WITH_CAUSES = (*(name for name, chosen in FORMATS.items() if chosen.has_causes), "parquet")

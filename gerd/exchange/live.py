@@ -265,6 +265,7 @@ def windows_of(
 
     The time goes on from one round to the next.
     """
+    length = source.steps if isinstance(source, Recording) else source.in_steps.steps
     window_us = WINDOW * (speed if speed != math.inf else 1.0)
     chunk = max(1, min(LARGEST_WINDOW, round(window_us / source.step_us)))
     for number in itertools.count():
@@ -272,7 +273,7 @@ def windows_of(
             (source,) if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)
         )
         for window in once:
-            yield replace(window, first=window.first + number * source.steps)
+            yield replace(window, first=window.first + number * length)
         if not loop:
             return
 

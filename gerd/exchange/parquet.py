@@ -2,7 +2,8 @@
 
 A row says what the recording is, has its events as the lists t, x, y, p and background, and its ground truth as nested
 lists (steps, actors, …). Times are in microseconds, lengths in pixels, angles in radians, derivatives per step. Numbers
-are those of `Recording`, to the last bit. All files of a dataset have the same columns.
+are those of `Recording`, to the last bit. All files of a dataset have the same columns. The causes of events are four
+columns more: the lists actor, vx, vy and echo.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gerd.config.config import Config
 from gerd.config.sweep import member_count
 from gerd.exchange.truth_lines import shape_names
 from gerd.geometry.trajectory import PARAMETERS
-from gerd.recording.recording import Recording
+from gerd.recording.recording import CAUSE_FIELDS, Recording
 from gerd.storage.whole import written_whole
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 
 AT_ONCE = 2**20  # events and parameters in the rows that are written together
 LEVEL = 9  # of zstd; higher ones hardly gain anything
-REPEATED = [f"{name}.list.element" for name in ("t", "x", "y", "p")]  # columns that a dictionary makes smaller
+REPEATED = [f"{name}.list.element" for name in ("t", "x", "y", "p", "actor")]  # columns that a dictionary makes smaller
 SWEPT = "sweep."  # and the path: the name of a column of swept values
 
 
-def schema_of(config: Config) -> pa.Schema:
+def schema_of(config: Config, causes: bool = False) -> pa.Schema:
     """The columns for recordings of a config; times are int32 if the longest recording allows it."""
     import pyarrow as pa
 
@@ -46,6 +47,7 @@ def schema_of(config: Config) -> pa.Schema:
         **dict.fromkeys(("x", "y"), pa.list_(pa.int16())),
         "p": pa.list_(pa.int8()),
         "background": pa.list_(pa.bool_()),
+        **({name: pa.list_(pa.from_numpy_dtype(kind)) for name, kind in CAUSE_FIELDS} if causes else {}),
         **dict.fromkeys(("parameters", "parameters_velocity", "parameters_acceleration"), _nested(3)),
         **dict.fromkeys(("matrix", "matrix_velocity", "matrix_acceleration"), _nested(4)),
         "boxes": _nested(3),
@@ -97,7 +99,8 @@ def _row(schema: pa.Schema, position: int, recording: Recording) -> dict[str, An
     for name, value in labels.items():
         if schema.field(name).type == pa.string() and not isinstance(value, str):
             labels[name] = json.dumps(value)
-    events = recording.events
+    causes = [name for name, _ in CAUSE_FIELDS if name in schema.names]
+    events = recording.events_with_causes if causes else recording.events
     return {
         "recording": position,
         "index": recording.identity.index,
@@ -105,7 +108,7 @@ def _row(schema: pa.Schema, position: int, recording: Recording) -> dict[str, An
         **labels,
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "step_us", "digest")},
         "shapes": shape_names(recording.config),
-        **{name: events[name] for name in "txyp"},
+        **{name: events[name] for name in (*"txyp", *causes)},
         "background": recording.background,
         "parameters": recording.truth[:, :, 0],
         "parameters_velocity": recording.truth[:, :, 1],

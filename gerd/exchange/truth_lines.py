@@ -18,7 +18,7 @@ from gerd.recording.recording import Recording
 
 MATRICES = ("T", "T_velocity", "T_acceleration")
 MEANING = {
-    "t": "microseconds; the events of a step have this time",
+    "t": "microseconds; the events of a step have this time, or in exact timing come after that of the step before",
     "first_event, events": "the step's events: where they begin in the recording's list of events, and how many",
     "background": "those of the step's events, counted from 0, that are noise and that no moving edge has caused",
     "actors": "from the farthest to the nearest",
@@ -45,6 +45,7 @@ def header(recording: Recording, **more: Any) -> str:
         "width": recording.width,
         "height": recording.height,
         "step_us": recording.step_us,
+        "timing": recording.config.timing,
         "shapes": shape_names(recording.config),
         **more,
         "meaning": MEANING,

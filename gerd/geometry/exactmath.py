@@ -1,4 +1,4 @@
-"""sin, cos, exp and log of float64 arrays, with the same last bit on every machine.
+"""sin, cos, exp, log and angles of float64 arrays, with the same last bit on every machine.
 
 The C and vector libraries behind `numpy.sin` differ in the last bit from one processor to the next, and one
 such bit can move a shape's edge across a sub-pixel centre. These use only +, -, ×, / and exact operations
@@ -77,3 +77,20 @@ def log(x: ArrayLike) -> Array:
         series = 1.0 / k + square * series
     result = twos * _LN2_HIGH + (2.0 * ratio * series + twos * _LN2_LOW)
     return np.where(x > 0, np.where(x < np.inf, result, np.inf), np.where(x == 0, -np.inf, np.nan))
+
+
+def angle(x: ArrayLike, y: ArrayLike) -> Array:
+    """The direction of (x, y) in radians, from -2 to 2 `HALF_PI`; exact along the axes, and 0 for (0, 0)."""
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    large, small = np.maximum(np.abs(x), np.abs(y)), np.minimum(np.abs(x), np.abs(y))
+    tangent = small / np.where(large > 0, large, 1.0)
+    steep = tangent > 0.4142135623730951  # more than half of 45°
+    rest = np.where(steep, (tangent - 1.0) / (tangent + 1.0), tangent)
+    square = rest * rest
+    series = np.zeros_like(rest)
+    for k in range(45, 0, -2):
+        series = 1.0 / k - square * series
+    result = np.where(steep, HALF_PI / 2, 0.0) + rest * series
+    result = np.where(np.abs(y) > np.abs(x), HALF_PI - result, result)
+    result = np.where(x < 0, 2 * HALF_PI - result, result)
+    return np.where(y < 0, -result, result)

@@ -13,7 +13,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -52,7 +52,7 @@ class Outline:
     def is_circle(self) -> bool:
         return not self.rings
 
-    @property
+    @cached_property
     def is_convex(self) -> bool:
         """Whether every line meets the shape in one piece: one ring that always turns the same way, once around."""
         if self.is_circle:
@@ -63,7 +63,7 @@ class Outline:
         same_way = bool((turns > LEAST_TURN).all() or (turns < -LEAST_TURN).all())
         return len(self.rings) == 1 and same_way and abs(abs(float(turns.sum())) - 2 * math.pi) < 0.1
 
-    @property
+    @cached_property
     def segments(self) -> Array:
         """Every ring's sides as (sides, 2 ends, 2 coordinates)."""
         return np.concatenate([np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in self.rings])
@@ -85,6 +85,11 @@ class Outline:
             x = np.sort(ax[cut] + (y - ay[cut]) / (by[cut] - ay[cut]) * (bx[cut] - ax[cut]))
             total += (bottom - top) * float((x[1::2] - x[::2]).sum())
         return total
+
+    @property
+    def reach(self) -> float:
+        """How far the outline goes from the origin."""
+        return RADIUS if self.is_circle else float(np.linalg.norm(np.concatenate(self.rings), axis=-1).max())
 
     def extent(self, linear: Array) -> tuple[Array, Array]:
         """Smallest and largest coordinates (…, 2) of the outline under the linear maps (…, 2, 2)."""

@@ -107,6 +107,15 @@ class Trajectory:
         """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
         return replace(self, rate=self.rate * factor)
 
+    def in_own_time(self) -> Trajectory:
+        """The same path at its own speed."""
+        return replace(self, rate=1.0)
+
+    def unwrapped(self) -> Trajectory:
+        """The same motion on a plane in place of a torus: what goes round goes on."""
+        low, high = np.where(self.wrap, -np.inf, self.low), np.where(self.wrap, np.inf, self.high)
+        return replace(self, low=low, high=high)
+
     def resumed(self, begin: float, end: float) -> Trajectory:
         """The same motion with its sums at `begin` (in steps), so that times up to `end` need no restart at 0."""
         low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1
@@ -140,6 +149,7 @@ class Trajectory:
     def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
         """The entries of T that `affine` gives, each (…, times), or (…, 1) where it rests: what a picture needs.
 
+        `times` are common to all motions, or have axes that broadcast against the leading ones, and one more.
         With `device` they are PyTorch tensors, with the same bits, and mostly worked out on the device.
         """
         t = np.asarray(times, np.float64) * self.rate
@@ -171,11 +181,37 @@ class Trajectory:
     def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
         """Parameter i at own times `t`."""
         resting = not (self.velocity[..., i].any() or any(motion._pushed(i) for _, motion in pieces))
-        paths = [motion._free(i, t[part])[0] for part, motion in pieces if not resting]
+        paths = [motion._free(i, t[..., part])[0] for part, motion in pieces if not resting]
         u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
         u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
         base = self.base[..., i, None]
         return np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u
+
+    def fastest(self, reach: Array, first: int, stop: int) -> Array:
+        """(…, units), or (…, 1): on [k, k + 1) of own time, no point within `reach` (…) of a shape's origin is faster.
+
+        In pixels per unit of own time, from bounds on each parameter: |v| + reach · (|rotation'| · S + S'), where S is
+        the larger size plus |shear| · |scale y|, and S' a bound on its change. A bound on a parameter within a unit is
+        its larger value at the unit's two ends plus half its largest speed.
+        """
+        units = np.arange(first, stop + 1, dtype=np.float64)
+        pieces = list(self._pieces(units))
+        speeds, sizes = [], []
+        for i in range(PARAMETER_COUNT):
+            ends = np.abs(self.velocity[..., i, None])
+            if any(motion._pushed(i) for _, motion in pieces):
+                ends = np.abs(np.concatenate([motion._free(i, units[part])[1] for part, motion in pieces], axis=-1))
+            if i in (SCALE_X, SCALE_Y, SHEAR):
+                values = np.abs(self._value(i, units, pieces))
+                grows = self.base[..., i, None] != 0
+                ends = np.where(grows, values * ends, ends) if grows.any() else ends
+                sizes.append(_larger(values) + _larger(ends) * 0.5)
+            speeds.append(_larger(ends))
+        x, y, wide_1, high_1, turn, shear_1 = speeds
+        wide, high, shear = sizes
+        size = np.maximum(wide, high) + shear * high
+        change = np.maximum(wide_1, high_1) + (shear_1 * high + shear * high_1)
+        return np.sqrt(x * x + y * y) + reach[..., None] * (turn * size + change)
 
     def T(self, times: ArrayLike) -> Array:
         """(…, times, 3, 3): the transformation at `times`."""
@@ -183,18 +219,19 @@ class Trajectory:
 
     def _pieces(self, t: Array) -> Iterator[tuple[slice, Trajectory]]:
         """The motion with accelerations for own times `t`, part by part where that spans more than a window."""
-        if self.push is None or len(t) == 0:
+        if self.push is None or t.size == 0:
             yield slice(None), self
             return
-        whole, motion, begin = np.floor(t).astype(np.int64), self, 0
-        while begin < len(t):
-            rest = whole[begin:]
+        whole, motion, begin = np.floor(t).astype(np.int64).reshape(-1, t.shape[-1]), self, 0
+        while begin < t.shape[-1]:
+            rest = whole[:, begin:]
             low, high = int(rest.min()), int(rest.max()) + 1
             if high - low > self._window:
-                low, high = int(rest[0]), min(high, int(rest[0]) + self._window)
+                low = int(rest[:, 0].min())
+                high = min(high, max(low + self._window, int(rest[:, 0].max()) + 1))
             motion = motion._covering(low, high)
-            outside = np.flatnonzero((rest < low) | (rest >= high))
-            count = int(outside[0]) if len(outside) else len(rest)
+            outside = np.flatnonzero(((rest < low) | (rest >= high)).any(axis=0))
+            count = int(outside[0]) if len(outside) else rest.shape[1]
             yield slice(begin, begin + count), motion
             begin += count
 
@@ -265,8 +302,20 @@ class Trajectory:
             return u, np.broadcast_to(velocity, u.shape), np.zeros_like(u)
         k = np.floor(t).astype(np.int64)
         since, at = t - k, k - knots.first
-        push, speed, way = (part[..., i, :][..., at] for part in (knots.acceleration, knots.gained, knots.moved))
+        push, speed, way = (_taken(part[..., i, :], at) for part in (knots.acceleration, knots.gained, knots.moved))
         return u + (way + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
+
+
+def _larger(ends: Array) -> Array:
+    """(…, units): the larger of the values at the two ends of each unit; (…, 1) stays as it is."""
+    return ends if ends.shape[-1] == 1 else np.maximum(ends[..., :-1], ends[..., 1:])
+
+
+def _taken(values: Array, at: NDArray[np.int64]) -> Array:
+    """values[…, at] for places `at` that are common to all motions, or have axes of their own."""
+    if at.ndim == 1:
+        return values[..., at]
+    return np.take_along_axis(values, np.broadcast_to(at, (*values.shape[:-1], at.shape[-1])), -1)
 
 
 def slowed(speed: Array, limit: Array) -> Array:

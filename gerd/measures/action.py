@@ -15,7 +15,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from gerd.errors import GerdError
-from gerd.measures.transformation import Transformation
+from gerd.scene.transformation import Transformation
 
 Action = Callable[[Transformation, Tensor, tuple[int, int]], Tensor]  # g, f(x), (width, height) → ρ(g) f(x)
 
@@ -94,7 +94,7 @@ def _matrices(g: Transformation, out: Tensor, size: tuple[int, int], least: int)
 
 def _any_step(g: Transformation) -> list[float]:
     """A step at which G is what it is at every other."""
-    if any(g.velocity) or any(g.acceleration):
+    if not g.space.is_steady:
         raise GerdError(f"{g}: acts differently at each step; allowed is an output (batch, steps, …)")
     return [0.0]
 

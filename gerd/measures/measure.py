@@ -36,9 +36,9 @@ from gerd.measures.action import (
 )
 from gerd.measures.curves import Covariance, Curve, covariance_matrix
 from gerd.measures.statistics import Effect, Summary, bootstrap, effect_size, summary, wilcoxon
-from gerd.measures.transformation import Transformation
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
+from gerd.scene.transformation import Transformation
 
 Array = NDArray[np.float64]
 Model = Callable[[Tensor], Tensor]

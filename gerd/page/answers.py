@@ -4,10 +4,11 @@ The page in `web/` asks for one recording at a time, and gets it as these bytes,
 
     "GERD"                        4 bytes
     length of the head            uint32, a multiple of 4
-    head                          JSON in UTF-8, blanks at its end: width, height, steps, first, step_us, index, labels,
-                                  digest, events, actors (each with its rings, none for the circle, and wraps)
+    head                          JSON in UTF-8, blanks at its end: width, height, steps, first, step_us, timing, index,
+                                  labels, digest, events, actors (each with its rings, none for the circle, and wraps)
     offsets (steps + 1)           uint32: step i has the events offsets[i] … offsets[i + 1] - 1
     events (events)               uint32: ((y · width + x) · 2 + p) · 2 + whether it is background noise
+    times (events)                float32, in exact timing only: in steps, counted from the first
     truth (steps, actors, 3, 6)   float32: as `Recording.truth`, in pixels and radians per step
 
 `server.py` answers the page over HTTP. Only `save_page` writes, and only the file that it names.
@@ -66,6 +67,7 @@ def pack(recording: Recording, **more: Any) -> bytes:
     wraps = [actor.translation.border == "wrap" for actor in actors]
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
+        "timing": recording.config.timing,
         "index": recording.identity.index,
         "labels": recording.identity.labels,
         "events": len(recording),
@@ -76,10 +78,11 @@ def pack(recording: Recording, **more: Any) -> bytes:
     text += b" " * (-len(text) % 4)
     parts = (
         codec.bounds(recording.keys, np.arange(recording.steps + 1)).astype("<u4"),
-        (recording.keys % codec.per_step * 2 + recording.background).astype("<u4"),
+        (recording.keys % (codec.per_step // codec.ticks) * 2 + recording.background).astype("<u4"),
+        (codec.times(recording.keys, recording.step_us) / recording.step_us).astype("<f4") if codec.ticks > 1 else b"",
         recording.truth.astype("<f4"),
     )
-    return b"".join([b"GERD", len(text).to_bytes(4, "little"), text, *(part.tobytes() for part in parts)])
+    return b"".join([b"GERD", len(text).to_bytes(4, "little"), text, *map(bytes, parts)])
 
 
 def _too_large(what: str, most: int, unit: str) -> GerdError:
@@ -183,13 +186,14 @@ def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str
 
 def _check_size(config: Config) -> None:
     """An error for a config whose recording would keep the page waiting or fill the memory."""
+    config = config.in_steps
     steps = config.steps + config.integrator.warmup
     pixels = steps * config.sensor.width * config.sensor.height
     if pixels > MOST_PIXELS:
         raise _too_large(f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels", MOST_PIXELS, "pixels")
-    poses = math.ceil(steps * max(1.0, config.time_scale)) * len(config.actors)
+    poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.actors)
     if poses > MOST_POSES:
-        what = f"{len(config.actors)} actors in {steps} steps at time scale {config.time_scale:g}"
+        what = f"{len(config.actors)} actors in {steps} steps at time scale {config.fastest:g}"
         raise _too_large(what, MOST_POSES, "steps of motion")
 
 
@@ -250,7 +254,7 @@ def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
         try:
             shard = data.shard(number)
             for row in range(len(shard)):
-                events = int(shard.event_offsets[row + 1] - shard.event_offsets[row])
+                events = int(shard.lengths[row])
                 yield _Row(int(shard.index[row]), shard.labels[row], events, shard.truth(row)[0])
         except StorageError:  # the page says why when the row is clicked
             for position in data.manifest.positions(number):

@@ -108,7 +108,7 @@ def paths(recording: Recording, start: int, stop: int) -> list[NDArray[np.float6
 
 
 def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0) -> Any:
-    """The events as points in (step, x, y), on an Axes with `projection="3d"`: y down, time from left to right.
+    """The events as points in (time, x, y), on an Axes with `projection="3d"`: y down, time from left to right.
 
     `zoom` is how much of the Axes the cloud fills.
     """
@@ -117,11 +117,12 @@ def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0) -> Any:
 
         ax = pyplot.figure().add_subplot(projection="3d")
     every = -(-len(recording) // MOST_POINTS) or 1
-    step, y, x, p = recording.codec.decoded(recording.keys[::every])
-    area = float(np.clip(30_000 / max(1, len(step)), 0.6, 14))
+    keys = recording.keys[::every]
+    _, y, x, p = recording.codec.decoded(keys)
+    area = float(np.clip(30_000 / max(1, len(keys)), 0.6, 14))
     colours = np.array([shade(OFF), shade(ON)])[p]
-    step += recording.first
-    ax.scatter(step, x + 0.5, y + 0.5, c=colours, s=area, marker="s", linewidths=0, depthshade=False, rasterized=True)
+    time = recording.codec.times(keys, recording.step_us, recording.first) / recording.step_us
+    ax.scatter(time, x + 0.5, y + 0.5, c=colours, s=area, marker="s", linewidths=0, depthshade=False, rasterized=True)
     first, last = recording.first, recording.first + recording.steps - 1
     ax.set(xlim=(first - 0.5, last + 0.5), ylim=(0, recording.width), zlim=(recording.height, 0))
     ax.set(xlabel=_steps_label(recording), ylabel="x (px)", zlabel="y (px)")
@@ -211,7 +212,7 @@ def polarity_handles(*recordings: Recording) -> list[Artist]:
     from matplotlib.lines import Line2D
 
     named = [("ON (brighter)", ON), ("OFF (darker)", OFF)]
-    if any(in_both_polarities(recording.keys) for recording in recordings):
+    if any(in_both_polarities(recording.codec, recording.keys) for recording in recordings):
         named.append(("both", BOTH))
     return [Line2D([], [], linestyle="", marker="s", color=shade(colour), label=name) for name, colour in named]
 

@@ -1,21 +1,24 @@
 """What follows from a recording's ground truth: boxes, outlines, pictures, visibility, flow.
 
 A recording and steps in; arrays out, in pixels and pixels per step. Pictures are rendered from the stored ground truth,
-which runs no code that the config names.
+which runs no code that the config names; only where the step before the recording's first is needed (`edges`), its
+motion is worked out anew.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.events import coverage as seen
 from gerd.events.rasterise import COPIES
-from gerd.geometry import shapes
+from gerd.geometry import exactmath, shapes
 from gerd.geometry.trajectory import Trajectory
-from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.scenes import Scenes
 
 if TYPE_CHECKING:
     from gerd.recording.recording import Recording
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Steps = NDArray[np.int64]
 
-VISIBLE = 0.5  # share of a pixel from which on an actor is what is seen there
 CIRCLE_POINTS = 128  # of a circle's outline
 PIXELS_AT_ONCE = 2**20  # rendered together, so that memory does not grow with the number of steps
+STILL = np.zeros(1, np.int64)  # the only instant of a scene that does not move
 
 
 def boxes(recording: Recording) -> Array:
@@ -42,19 +45,15 @@ def outlines(recording: Recording, step: int) -> list[list[Array]]:
     """For each actor, the closed rings (points, 2) of its outline."""
     turn = np.linspace(0, 2 * np.pi, CIRCLE_POINTS, endpoint=False)
     circle = shapes.RADIUS * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    shifts = np.array([(right * recording.width, down * recording.height) for down, right in COPIES])
     result = []
     for T, outline, wraps in zip(recording.T[step], recording.shown.outlines, recording.shown.wraps, strict=True):
         rings = [ring @ T[:2, :2].T + T[:2, 2] for ring in outline.rings or (circle,)]
         if wraps:
-            copies = [ring + shift for shift in _shifts(recording) for ring in rings]
+            copies = [ring + shift for shift in shifts for ring in rings]
             rings = [ring for ring in copies if _reaches_in(recording, ring)]
         result.append(rings)
     return result
-
-
-def _shifts(recording: Recording) -> NDArray[np.int64]:
-    """(copies, 2): how far right and down the copies of an actor on a torus lie."""
-    return np.array([(right * recording.width, down * recording.height) for down, right in COPIES])
 
 
 def _reaches_in(recording: Recording, points: Array) -> bool:
@@ -63,77 +62,109 @@ def _reaches_in(recording: Recording, points: Array) -> bool:
     return bool((points.max(axis=0) > 0).all() and (points.min(axis=0) < frame).all())
 
 
-def images(recording: Recording, steps: Steps, only: int | None = None) -> NDArray[np.float32]:
-    """(steps, height, width): the brightness of each pixel; with `only`, of one actor, which has brightness 1."""
+def _parts(recording: Recording, steps: Steps) -> Iterator[slice]:
+    """Steps that are rendered together."""
+    at_once = max(1, PIXELS_AT_ONCE // (recording.height * recording.width * max(1, recording.actors)))
+    return (slice(begin, begin + at_once) for begin in range(0, len(steps), at_once))
+
+
+def _resting(recording: Recording, truth: Array) -> Scenes:
+    """A scene that does not move for each row of truth (rows, actors, 3, 6)."""
+    return replace(
+        recording.shown,
+        indices=np.zeros(len(truth), np.int64),
+        intensity=np.repeat(recording.shown.intensity, len(truth), axis=0),
+        trajectory=Trajectory.at_rest(truth[:, :, 0]),
+    )
+
+
+def _counts(recording: Recording, steps: Steps) -> NDArray[np.int32]:
+    """(steps, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
+    return seen.counts(_resting(recording, recording.truth[steps]), STILL)
+
+
+def images(recording: Recording, steps: Steps) -> NDArray[np.float32]:
+    """(steps, height, width): the brightness of each pixel."""
     result = np.empty((len(steps), recording.height, recording.width), np.float32)
-    at_once = max(1, PIXELS_AT_ONCE // (recording.height * recording.width))
-    for begin in range(0, len(steps), at_once):
-        part = steps[begin : begin + at_once]
-        intensity = np.repeat(recording.shown.intensity, len(part), axis=0)
-        if only is not None:
-            intensity[:] = 0
-            intensity[:, only] = INTENSITY_ONE
-        result[begin : begin + at_once] = _rendered(
-            replace(
-                recording.shown,
-                indices=np.zeros(len(part), np.int64),
-                intensity=intensity,
-                trajectory=Trajectory.at_rest(recording.truth[part, :, 0]),
-            )
-        )
+    for part in _parts(recording, steps):
+        activation = np.einsum("tahw,a->thw", _counts(recording, steps[part]), recording.shown.intensity[0])
+        result[part] = activation / recording.shown.full_count
     return result
-
-
-def _rendered(resting: Scenes) -> NDArray[np.float64]:
-    """(scenes, height, width): the brightness of scenes that do not move."""
-    from gerd.events import definition
-
-    return definition.activation(resting, np.zeros(1, np.int64))[:, 0].numpy() / resting.full_count
 
 
 def coverage(recording: Recording, steps: Steps) -> NDArray[np.float32]:
     """(steps, actors, height, width): the share of each pixel in which each actor is visible."""
     result = np.empty((len(steps), recording.actors, recording.height, recording.width), np.float32)
-    for actor in range(recording.actors):
-        result[:, actor] = images(recording, steps, actor)
+    for part in _parts(recording, steps):
+        result[part] = _counts(recording, steps[part]) / recording.shown.upsampling**2
     return result
 
 
 def visibility(recording: Recording) -> Array:
     """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
-    each = (coverage(recording, np.array([step]))[0] for step in range(recording.steps))
-    seen = np.stack([actors.sum(axis=(1, 2), dtype=np.float64) for actors in each])
+    steps, full = np.arange(recording.steps), recording.shown.upsampling**2
+    counted = [_counts(recording, steps[part]).sum(axis=(2, 3)) / full for part in _parts(recording, steps)]
     areas = np.array([outline.area for outline in recording.shown.outlines])
     size = areas * np.abs(np.linalg.det(recording.T[:, :, :2, :2]))
-    return np.clip(seen / np.where(size > 0, size, 1.0), 0.0, 1.0)
-
-
-def flow(recording: Recording, steps: Steps) -> NDArray[np.float32]:
-    """(steps, 2, height, width): velocity of what is visible in each pixel, 0 elsewhere."""
-    masks = coverage(recording, steps) >= VISIBLE
-    x, y = np.meshgrid(np.arange(recording.width) + 0.5, np.arange(recording.height) + 0.5)
-    result = np.zeros((len(steps), 2, recording.height, recording.width), np.float32)
-    for i, step in enumerate(steps):
-        for actor in range(recording.actors):
-            generator = recording.T_velocity[step, actor] @ np.linalg.inv(recording.T[step, actor])
-            right, down = _copy_shown(recording, step, actor) if recording.shown.wraps[actor] else (0, 0)
-            along_x, along_y, drift = generator[:2, :, None, None].swapaxes(0, 1)
-            velocity = along_x * (x - right) + along_y * (y - down) + drift
-            result[i] = np.where(masks[i, actor], velocity, result[i])
-    return result
-
-
-def _copy_shown(recording: Recording, step: int, actor: int) -> NDArray[np.int64]:
-    """(2, height, width): how far right and down the copy on the torus lies that covers most of each pixel."""
-    shifts = _shifts(recording)
-    start = np.repeat(recording.truth[step, actor, :1][None], len(shifts), axis=0)
-    start[:, 0, :2] += shifts
-    copies = replace(
-        recording.shown,
-        indices=np.zeros(len(shifts), np.int64),
-        outlines=recording.shown.outlines[actor : actor + 1],
-        wraps=(False,),
-        intensity=np.full((len(shifts), 1), INTENSITY_ONE, np.int32),
-        trajectory=Trajectory.at_rest(start),
+    return np.clip(
+        np.concatenate([*counted, np.empty((0, recording.actors))]) / np.where(size > 0, size, 1.0), 0.0, 1.0
     )
-    return np.moveaxis(shifts[_rendered(copies).argmax(axis=0)], -1, 0)
+
+
+def masks(recording: Recording, steps: Steps, edges: bool) -> NDArray[np.bool_]:
+    """(steps, actors, height, width): see `Recording.masks`."""
+    if not edges or len(steps) == 0:
+        return seen.masks(_resting(recording, recording.truth[steps]), STILL)
+    return seen.masks(_resting(recording, _with_step_before(recording, steps)), STILL, edges=True)
+
+
+def flow(recording: Recording, steps: Steps, edges: bool) -> NDArray[np.float32]:
+    """(steps, 2, height, width): see `Recording.flow`."""
+    truth = recording.truth[steps]
+    actor, shift = seen.pieces(recording.shown)
+    linear, velocity, centre = (part[:, actor] for part in motion(truth))
+    parts = [linear.reshape(*velocity.shape[:2], 4), velocity]
+    now = np.concatenate([*parts, centre + shift], axis=2)
+    if not edges or len(steps) == 0:
+        return seen.flow(_resting(recording, truth), STILL, now)
+    rounds = np.diff(laps(recording, recording.first + np.arange(steps[0] - 1, steps[-1] + 1)), axis=0)
+    before = np.concatenate([*parts, centre + rounds[:, actor] * (recording.width, recording.height) + shift], axis=2)
+    return seen.flow(_resting(recording, _with_step_before(recording, steps)), STILL, now, before)
+
+
+def motion(truth: Array) -> tuple[Array, Array, Array]:
+    """L (…, 2, 2), velocity and centre (…, 2) from parameters (…, 3, 6): L · (q - centre) + velocity is T'·T⁻¹ · q.
+
+    With T = Translate · R · U, U being Shear · Scale, L = R'·R⁻¹ + R · (U'·U⁻¹) · R⁻¹. NaN where U has no inverse.
+    """
+    (_, _, a, b, angle, k), (_, _, a1, b1, spin, k1) = np.moveaxis(truth[..., :2, :], (-2, -1), (0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        along, down = a1 / a, b1 / b
+    across = k1 + k * (down - along)  # U'·U⁻¹ = ((along, across), (0, down))
+    sine, cosine = exactmath.sincos(angle)
+    mixed, half = across * sine * cosine, (along - down) * sine * cosine
+    entries = (
+        along * cosine * cosine + down * sine * sine - mixed,
+        half + across * cosine * cosine - spin,
+        half - across * sine * sine + spin,
+        along * sine * sine + down * cosine * cosine + mixed,
+    )
+    linear = np.stack(entries, axis=-1).reshape(*a.shape, 2, 2)
+    return np.where(np.isfinite(linear), linear, np.nan), truth[..., 1, :2], truth[..., 0, :2]
+
+
+def _with_step_before(recording: Recording, steps: Steps) -> Array:
+    """The truth of consecutive steps, and of the one before."""
+    if steps[0] > 0:
+        return recording.truth[steps[0] - 1 : steps[-1] + 1]
+    before = recording.scene.trajectory.parameters([recording.first - 1])[0]
+    return np.concatenate([np.moveaxis(before, 1, 0), recording.truth[steps]])
+
+
+def laps(recording: Recording, times: NDArray[Any]) -> NDArray[np.int64]:
+    """(times, actors, 2): how often each actor has gone round the torus, along x and y, at times in steps."""
+    if not any(recording.shown.wraps):
+        return np.zeros((len(times), recording.actors, 2), np.int64)
+    path, size = recording.scene.trajectory, (recording.width, recording.height)
+    far, near = (each.parameters(times)[0, :, :, 0, :2] for each in (path.unwrapped(), path))
+    return np.moveaxis(np.rint((far - near) / size).astype(np.int64), 1, 0)

@@ -2,8 +2,9 @@
 
 A config, an index, keys of events and the parameters of the actors in; views of them out.
 
-Events are sorted by (step, y, x, p) and held as the keys of `events.keys`. Frames are
-(steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON. Ground truth is per step and actor, float64,
+Events are sorted by (time, y, x, p) and held as the keys of `events.keys`. Frames are
+(steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON; in exact timing step i has the events after the
+time of step i - 1, up to its own. Ground truth is per step and actor, float64,
 lengths in pixels, angles in radians, derivatives per step.
 """
 
@@ -18,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import without_motion
-from gerd.errors import counted
-from gerd.events.keys import Keys, polarities
+from gerd.errors import GerdError, counted, shorten
+from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry import trajectory
 from gerd.recording import derived
-from gerd.scene.draw import draw
+from gerd.recording.causes import Causes, causes_of
+from gerd.scene.draw import appearance, draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.transformation import Transformation, configured
 from gerd.version import __version__
 
 if TYPE_CHECKING:
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FORMAT_VERSION = 1  # of recordings on disk
+FORMAT_VERSION = 2  # of recordings on disk
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
+CAUSE_FIELDS = (("actor", np.int16), ("vx", np.float64), ("vy", np.float64), ("echo", np.bool_))
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class Recording:
     @property
     def codec(self) -> Keys:
         """What the keys mean."""
-        return Keys(self.height, self.width)
+        return Keys(self.height, self.width, self.config.ticks)
 
     @property
     def coordinates(self) -> NDArray[np.int64]:
@@ -138,9 +141,42 @@ class Recording:
     @property
     def events(self) -> NDArray[Any]:
         """Structured array with the fields x, y, t (microseconds of the whole recording) and p (ON), sorted by t."""
-        step, y, x, p = self.coordinates.T
+        _, y, x, p = self.coordinates.T
         result = np.empty(len(self), EVENT_DTYPE)
-        result["x"], result["y"], result["t"], result["p"] = x, y, (step + self.first) * self.step_us, p
+        result["x"], result["y"], result["p"] = x, y, p
+        result["t"] = self.codec.times(self.keys, self.step_us, self.first)
+        return result
+
+    @cached_property
+    def _causes(self) -> Causes:
+        return causes_of(self)
+
+    @property
+    def actor(self) -> NDArray[np.int64]:
+        """(events,): the actor whose edge caused each event, -1 for background noise."""
+        return self._causes.actor
+
+    @property
+    def event_flow(self) -> Array:
+        """(events, 2): vx and vy of that actor at the event's pixel centre and time, in pixels per step.
+
+        NaN where it is unknown: for background noise, and where T cannot be inverted.
+        """
+        return self._causes.flow
+
+    @property
+    def echo(self) -> NDArray[np.bool_]:
+        """(events,): whether the pixel's count did not change in the event's step, but earlier."""
+        return self._causes.echo
+
+    @property
+    def events_with_causes(self) -> NDArray[Any]:
+        """`events` with the fields actor, vx, vy and echo besides."""
+        result = np.empty(len(self), [*EVENT_DTYPE.descr, *CAUSE_FIELDS])
+        for name in EVENT_DTYPE.names or ():
+            result[name] = self.events[name]
+        result["actor"], result["echo"] = self.actor, self.echo
+        result["vx"], result["vy"] = self.event_flow.T
         return result
 
     def window(self, start: int = 0, stop: int | None = None) -> Recording:
@@ -162,28 +198,53 @@ class Recording:
         """Where each event is in the flattened frames."""
         return self.codec.places(self.keys)
 
-    def frames(self, start: int = 0, stop: int | None = None) -> torch.Tensor:
-        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice."""
+    def frames(
+        self, start: int = 0, stop: int | None = None, *, counts: bool = False, bin_us: int | None = None
+    ) -> torch.Tensor:
+        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice.
+
+        With `counts`, how many events there are, as uint8, 255 standing for any more. With `bin_us`, a frame for every
+        so many microseconds instead of every step, from the beginning of the first step on.
+        """
         import torch
 
         part = self.window(start, stop)
-        result = np.zeros((part.steps, 2, self.height, self.width), np.bool_)
-        result.reshape(-1)[part.places] = True
+        frames, places = part.steps, part.places
+        if bin_us is not None:
+            frames, places = part._binned(bin_us)
+        result: NDArray[Any] = np.zeros((frames, 2, self.height, self.width), np.uint8 if counts else np.bool_)
+        add_events(result.reshape(-1), places)
         return torch.from_numpy(result)
 
+    def _binned(self, bin_us: int) -> tuple[int, NDArray[np.int64]]:
+        """How many bins of so many microseconds there are, and where each event is in flattened frames of them."""
+        if isinstance(bin_us, bool) or not isinstance(bin_us, int | np.integer) or bin_us < 1:
+            raise GerdError(f"bin_us {shorten(bin_us)}: allowed is a whole number of microseconds, 1 or more")
+        _, y, x, p = self.codec.decoded(self.keys)
+        elapsed = self.codec.times(self.keys, self.step_us) + (self.step_us - 1)
+        places = (((elapsed // bin_us) * 2 + p) * self.height + y) * self.width + x
+        return -(-self.steps * self.step_us // bin_us), places
+
     def sparse(self) -> torch.Tensor:
-        """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event."""
+        """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event (or several at once)."""
         import torch
 
         shape = (self.steps, 2, self.height, self.width)
-        indices = torch.from_numpy(np.stack(np.unravel_index(np.sort(self.places), shape)))
-        values = torch.ones(len(self), dtype=torch.bool)
+        places = np.unique(self.places)
+        indices = torch.from_numpy(np.stack(np.unravel_index(places, shape)))
+        values = torch.ones(len(places), dtype=torch.bool)
         return torch.sparse_coo_tensor(indices, values, shape, check_invariants=False, is_coalesced=True)
 
     @cached_property
     def digest(self) -> str:
-        """sha256 over the events as rows of four little-endian int32 (step, y, x, p)."""
-        return hashlib.sha256(self._coordinates(np.dtype("<i4")).data).hexdigest()
+        """sha256 over the events as rows of four little-endian int32 (step, y, x, p).
+
+        In exact timing over rows of four little-endian int64 (t, y, x, p), with t in microseconds since the first step.
+        """
+        rows = self._coordinates(np.dtype("<i4" if self.config.timing == "step" else "<i8"))
+        if self.config.timing == "exact":
+            rows[:, 0] = self.codec.times(self.keys, self.step_us)
+        return hashlib.sha256(rows.data).hexdigest()
 
     @cached_property
     def T(self) -> Array:
@@ -236,12 +297,17 @@ class Recording:
     @cached_property
     def shown(self) -> Scenes:
         """Outlines and intensities; runs no code that the config names."""
-        return draw(without_motion(self.config), [self.identity.index])
+        return appearance(self.config, [self.identity.index])
 
     @property
     def intensities(self) -> Array:
         """(actors,): the brightness of each actor; the background has 0."""
         return self.shown.intensity[0] / INTENSITY_ONE
+
+    @property
+    def transform(self) -> Transformation:
+        """What was done to the whole scene, by the config's `transform`; T and the rest are those after it."""
+        return configured(self.config)
 
     def boxes(self) -> Array:
         """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""
@@ -262,25 +328,34 @@ class Recording:
         """(steps, actors, height, width): the share of each pixel in which each actor is visible."""
         return derived.coverage(self, np.arange(self.steps)[start:stop])
 
-    def masks(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
-        """(steps, actors, height, width): whether an actor is visible in at least half of the pixel."""
-        return self.coverage(start, stop) >= derived.VISIBLE
+    def masks(self, start: int = 0, stop: int | None = None, *, edges: bool = False) -> NDArray[np.bool_]:
+        """(steps, actors, height, width): whether an actor is visible in at least half of the pixel.
+
+        edges: whether it is visible in any part of the pixel, or was one step ago; so a pixel that its edge has just
+        left is in the mask, too.
+        """
+        return derived.masks(self, np.arange(self.steps)[start:stop], edges)
 
     def visibility(self) -> Array:
         """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
         return derived.visibility(self)
 
-    def flow(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
+    def flow(self, start: int = 0, stop: int | None = None, *, edges: bool = False) -> NDArray[np.float32]:
         """(steps, 2, height, width): velocity (x, y) in pixels per step of what is visible in each pixel, 0 elsewhere.
 
-        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that covers at least half of the pixel. On a
-        torus it is the copy of the actor that covers most of the pixel.
+        Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that is visible in at least half of the
+        pixel. On a torus it is the copy of the actor that is visible in most of the pixel.
+
+        edges: where no actor takes up half of the pixel, the velocity of the one that takes up most of it in this step
+        and the one before together, the nearest of equals; NaN where there is none. So the flow is known at each event
+        that is no echo and no background noise, and 0 means rest.
         """
-        return derived.flow(self, np.arange(self.steps)[start:stop])
+        return derived.flow(self, np.arange(self.steps)[start:stop], edges)
 
     def stages(self, start: int = 0, stop: int | None = None) -> Stages:
         """What led to the events of some steps: picture, coverage, difference, integrator state and so on.
 
+        In exact timing they are looked at when a step ends, events in its frame, and integrators after their resets.
         They are worked out anew from the config, by the backend that is the definition, from the first step on.
         """
         from gerd.events.stages import stages_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ Array = NDArray[np.float64]
 
 CHUNK = 256  # steps of a window, by default
 MOST_STEPS = 2**32 - 1  # the random counter has 32 bits for the step
+LARGEST_KEY = 2**62  # while keys are sorted they hold one bit more
 
 
 def simulate(
@@ -75,12 +77,13 @@ def simulate_chunks(
     """The recording of `simulate`, window by window of `chunk` steps, in memory that does not grow with its length.
 
     The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
-    its configured steps, up to step 2³² - 1.
+    its configured steps, up to step 2³² - 1, or in exact timing to the last whose events have keys of 62 bits.
     """
     config = with_values(config, values, "values")
     scenes = draw(config, [index])
     if endless:
-        scenes = replace(scenes, steps=MOST_STEPS)
+        codec = Keys(scenes.height, scenes.width, scenes.ticks)
+        scenes = replace(scenes, steps=min(MOST_STEPS, LARGEST_KEY // codec.per_step), path_end=sys.maxsize)
     return _windows(config, index, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
 
 
@@ -95,6 +98,6 @@ def _recording(config: Config, index: int, scenes: Scenes, parts: list[Events], 
     """From the events of consecutive steps, and the parameters (actors, steps, 3, 6) at these steps."""
     first = parts[0].steps.start
     keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
-    keys = Keys(scenes.height, scenes.width).moved(keys, -first)
+    keys = Keys(scenes.height, scenes.width, scenes.ticks).moved(keys, -first)
     background = np.concatenate([part.background for part in parts])
     return Recording.of(config, index, np.moveaxis(truth, 0, 1), keys, background, first=first)

@@ -86,7 +86,7 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
 
 def _check_warmup(config: Config) -> None:
     """The motion before t = 0 is held whole, unlike that of the recording."""
-    steps = math.ceil((config.integrator.warmup + 1) * config.time_scale) * len(config.actors)
+    steps = math.ceil((config.integrator.warmup + 1) * config.fastest) * len(config.actors)
     if steps > MOST_BEFORE:
         message = f"times the time scale and the actors, makes {steps} accelerated steps; allowed: {MOST_BEFORE}"
         raise config.error("integrator.warmup", message, config.integrator.warmup)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry import exactmath
 
-SCENE, ACCELERATION, INITIAL, SHAPE, EVENT, BACKGROUND, SPLIT, WINDOW = range(8)  # purposes
+SCENE, ACCELERATION, INITIAL, SHAPE, EVENT, BACKGROUND, SPLIT, WINDOW, TIME = range(9)  # purposes
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)

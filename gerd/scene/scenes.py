@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,11 +25,12 @@ class Scenes:
     height: int
     steps: int
     step_us: int
-    warmup: int  # steps
+    exact: bool  # whether events have times inside their step
+    warmup: int  # steps; in exact timing units of own time
     upsampling: int
     threshold: int  # in units of sub-pixels · INTENSITY_ONE
     reset_to_zero: bool
-    initial: int | None  # integrator state in the threshold's unit; None: drawn within ±0.9 thresholds
+    initial: int | str  # integrator state in the threshold's unit; "uniform" or "stationary": drawn, see `noise.py`
     background: float  # probabilities
     shape_noise: float
     event_noise: float
@@ -36,6 +38,7 @@ class Scenes:
     wraps: tuple[bool, ...]  # whether the actor is drawn on a torus
     intensity: NDArray[np.int32]  # (recordings, actors) in units of 1 / INTENSITY_ONE
     trajectory: Trajectory  # leading axes (recordings, actors)
+    path_end: int = sys.maxsize  # own time up to which exact timing records events
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -49,6 +52,20 @@ class Scenes:
     def resumed(self, steps: NDArray[np.int64]) -> Scenes:
         """The same scenes, their motion carried on to `steps`: each chunk of a long recording goes on from the last."""
         return replace(self, trajectory=self.trajectory.resumed(int(steps[0]), int(steps[-1])))
+
+    def in_own_time(self) -> Scenes:
+        """The same scenes, whose motion is asked for its own time instead of steps."""
+        return replace(self, trajectory=self.trajectory.in_own_time())
+
+    @property
+    def ticks(self) -> int:
+        """How many different times a step's events can have."""
+        return self.step_us if self.exact else 1
+
+    @property
+    def dark(self) -> NDArray[np.int64]:
+        """(recordings,): how many actors are darker than the background."""
+        return (self.intensity < 0).sum(axis=1)
 
     @property
     def full_count(self) -> int:

@@ -24,12 +24,13 @@ from pydantic import ValidationError
 
 from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
-from gerd.config.sweep import member, member_count
+from gerd.config.sweep import lengths, member, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.events.backends import check_device
 from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
 from gerd.scene.draw import draw
+from gerd.storage.code import other_code
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import (
     MANIFEST,
@@ -54,6 +55,7 @@ BYTES_OF_TRUTH = ORDERS * PARAMETER_COUNT * 8  # of an actor at one step
 MOST_BYTES = 2**35  # of a shard's ground truth
 TRIED_MEMBERS = 100  # drawn once before anything is written
 WHOLE = (1, 1)  # the part that is all of it
+IDENTITY = ("config_digest", "count", "format_version", "gerd_version", "code_digest")  # of a dataset
 _PART = re.compile(r"\.part-\d+-of-\d+\.json")
 
 
@@ -131,7 +133,7 @@ def _check(
         raise GerdError(f"engine {engine!r}: allowed are local and ray")
     if address is not None and engine != "ray":
         raise GerdError(f"address {address}: goes with the engine ray")
-    steps = max(config.sweep.get("steps", [config.steps]))
+    steps = max(lengths(config))
     actors = max(map(len, config.sweep.get("actors", [config.actors])))
     truth = SHARD_SIZE * steps * actors * BYTES_OF_TRUTH
     if truth > MOST_BYTES:
@@ -176,6 +178,8 @@ def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Confi
         for key in ("count", "gerd_version")
         if getattr(stored, key) != getattr(wanted, key)
     ]
+    if not stored.complete and stored.code_digest != wanted.code_digest:  # a complete one needs nothing from this code
+        differences.append(f"it {other_code(stored.code_digest)}")
     if stored.config_digest != wanted.config_digest:
         try:
             stored_config = json.loads(place.read(RESOLVED))
@@ -222,7 +226,7 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
     """Write the manifest that lists all shards, unless some are still to be made by others; never one with holes."""
     place = job.place
     if part != WHOLE and not manifest.complete:
-        made = Part(config_digest=job.config.digest, shards=tuple(entries.values()))
+        made = Part(config_digest=job.config.digest, code_digest=manifest.code_digest, shards=tuple(entries.values()))
         place.write(f".part-{part[0]}-of-{part[1]}.json", made.to_bytes())
     names, numbers = place.names(), range(manifest.shard_count)
     if gone := entries.keys() - names:
@@ -231,7 +235,7 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
     if not all(shard_name(number) in names for number in numbers):
         return  # whoever makes the last shard will come here, too
     now = read_manifest(place)
-    if any(getattr(now, key) != getattr(manifest, key) for key in ("config_digest", "count", "gerd_version")):
+    if any(getattr(now, key) != getattr(manifest, key) for key in IDENTITY):
         raise StorageError(f"{place}: another run has begun a different dataset here at the same time")
     if part != WHOLE:
         entries = {entry.file: entry for entry in now.shards} if now.complete else _joined(job, entries)
@@ -250,7 +254,7 @@ def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     for name in filter(_PART.fullmatch, job.place.names()):
         with suppress(StorageError, ValidationError):
             part = Part.model_validate_json(job.place.read(name))
-            if part.config_digest == job.config.digest:
+            if (part.config_digest, part.code_digest) == (job.config.digest, job.manifest.code_digest):
                 result.update((entry.file, entry) for entry in part.shards)
                 of_part.update((entry.file, name) for entry in part.shards if entry.file not in entries)
     for file, name in of_part.items():

@@ -20,10 +20,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gerd.config.config import MOST_MEMBERS, Config
+from gerd.config.config import MOST_MEMBERS, Config, without_later
 from gerd.config.sweep import member_count
 from gerd.errors import StorageError, shorten
 from gerd.recording.recording import FORMAT_VERSION
+from gerd.storage.code import code_digest
 from gerd.storage.places import File, MissingError, Place
 from gerd.version import __version__
 
@@ -52,6 +53,7 @@ class Part(_Json):
     """What one of several independent commands has made."""
 
     config_digest: str
+    code_digest: str
     shards: tuple[Entry, ...]
 
 
@@ -59,8 +61,9 @@ class Manifest(_Json):
     """What a dataset is."""
 
     format: Literal["gerd"]
-    format_version: Annotated[int, Field(ge=FORMAT_VERSION, le=FORMAT_VERSION)]
+    format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)]
     gerd_version: str
+    code_digest: str = ""  # of the sources that decide the bits; version 1 of the format did not say
     config_digest: str
     seed: int
     count: Annotated[int, Field(ge=1, le=2**32)]
@@ -89,6 +92,7 @@ def new_manifest(config: Config, count: int) -> Manifest:
         format="gerd",
         format_version=FORMAT_VERSION,
         gerd_version=__version__,
+        code_digest=code_digest(),
         config_digest=config.digest,
         seed=config.seed,
         count=count,
@@ -102,7 +106,7 @@ def new_manifest(config: Config, count: int) -> Manifest:
 
 def config_files(config: Config) -> dict[str, bytes]:
     """The two files that say what a dataset is made from."""
-    return {CONFIG: config.text.encode(), RESOLVED: json_bytes(config.resolved())}
+    return {CONFIG: config.text.encode(), RESOLVED: json_bytes(without_later(config.resolved()))}
 
 
 def read_manifest(place: Place) -> Manifest:
@@ -130,7 +134,7 @@ def _problem(error: ValidationError) -> str:
     if field in ("", "format"):
         return "is not the manifest of a GERD dataset"
     if field == "format_version" and first["type"] != "missing":
-        return f"has format version {first['input']}; this version of gerd reads {FORMAT_VERSION}"
+        return f"has format version {first['input']}; this version of gerd reads 1 to {FORMAT_VERSION}"
     return f"is damaged: it has no valid {field!r}"
 
 

@@ -38,7 +38,7 @@ class File(Protocol):
     name: str  # with its folder, for messages
     size: int
 
-    def read(self, start: int, stop: int) -> bytearray:
+    def read(self, start: int, stop: int) -> bytes:
         """The bytes from `start` up to `stop`, all of them."""
 
 
@@ -172,16 +172,17 @@ class _LocalFile:
         weakref.finalize(self, os.close, self._descriptor)
         self.size = os.fstat(self._descriptor).st_size
 
-    def read(self, start: int, stop: int) -> bytearray:
-        result = bytearray(stop - start)
-        rest = memoryview(result)
-        with _reading(self.name):
-            while rest:
-                length = os.preadv(self._descriptor, [rest], stop - len(rest))
-                if not length:
+    def read(self, start: int, stop: int) -> bytes:
+        parts: list[bytes] = []
+        try:
+            while start < stop:
+                parts.append(os.pread(self._descriptor, stop - start, start))  # 2 GiB of it, at most
+                start += len(parts[-1])
+                if not parts[-1]:
                     raise StorageError(f"{self.name}: is damaged: it ends too early")
-                rest = rest[length:]
-        return result
+        except OSError as error:
+            raise StorageError(f"{self.name}: cannot be read: {error.strerror or error}") from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @dataclass(frozen=True)
@@ -259,11 +260,11 @@ class _RemoteFile:
         self.name, self.size = bucket.at(name), size
         self._block = lru_cache(BLOCKS)(lambda block: bucket.read(name, block * BLOCK, min((block + 1) * BLOCK, size)))
 
-    def read(self, start: int, stop: int) -> bytearray:
+    def read(self, start: int, stop: int) -> bytes:
         result = bytearray()
         for block in range(start // BLOCK, -(-stop // BLOCK)):
             begin = block * BLOCK
             result += self._block(block)[max(0, start - begin) : stop - begin]
         if len(result) != stop - start:
             raise StorageError(f"{self.name}: is damaged: it ends too early")
-        return result
+        return bytes(result)

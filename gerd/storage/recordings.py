@@ -1,6 +1,6 @@
 """The recordings of a dataset as a sequence: a folder or a URL goes in, `Recording`s come out, one at a time.
 
-Only what is asked for is read, and each whole recording is compared with its checksum. Nothing is unpickled or run.
+Only what is asked for is read, and all of it is compared with its checksums. Nothing is unpickled or run.
 """
 
 from __future__ import annotations
@@ -80,10 +80,11 @@ class Recordings(Sequence[Recording]):
             shard = Shard(self.place.open(shard_name(number)))
         except MissingError as error:
             raise error if self.manifest.complete else MissingError(f"{error}: {UNFINISHED}") from None
-        if not shard.is_shard(number, self.manifest):
+        except StorageError as error:
             positions = self.manifest.positions(number)
-            wanted = f"{positions.start} to {positions.stop - 1}"
-            raise StorageError(f"{shard.path}: does not hold the recordings {wanted} of this dataset")
+            raise StorageError(f"{error} (recordings {positions.start} to {positions.stop - 1})") from None
+        if difference := shard.difference(number, self.manifest):
+            raise StorageError(f"{shard.path}: {difference}")
         self._shards[number] = shard
         if len(self._shards) > OPEN_SHARDS:
             self._shards.pop(next(iter(self._shards)), None)
@@ -100,7 +101,7 @@ class Recordings(Sequence[Recording]):
         return shard.recording(row, self.config)
 
     def window(self, position: int, start: int, stop: int) -> Recording:
-        """The steps from `start` up to `stop` of a recording; nothing else of it is read."""
+        """The steps from `start` up to `stop` of a recording; only the blocks that hold them are read."""
         shard, row = self._shard_and_row(position)
         return shard.window(row, self.config, start, stop)
 

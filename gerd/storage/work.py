@@ -16,6 +16,7 @@ from gerd.config.sweep import member
 from gerd.errors import GerdError, StorageError
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
+from gerd.storage.code import code_digest, other_code
 from gerd.storage.manifest import Entry, Manifest, file_digest, shard_name
 from gerd.storage.places import Place
 from gerd.storage.shard import Shard, shard_bytes
@@ -46,7 +47,7 @@ def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
     try:
         file = job.place.open(shard_name(number))
         shard = Shard(file)
-        if not shard.is_shard(number, job.manifest):
+        if shard.difference(number, job.manifest):
             return None
         for row, digest in enumerate(shard.digests):
             if shard.recording(row, job.config).digest != digest:
@@ -60,6 +61,8 @@ def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
 
 def make_shard(job: Job, number: int, progress: Progress) -> Entry:
     """Simulate and write one shard."""
+    if code_digest() != job.manifest.code_digest:
+        raise StorageError(f"{job.place}: {other_code(job.manifest.code_digest)}")
     positions, members = job.manifest.positions(number), job.manifest.members
     made: dict[int, Recording] = {}
     pixels = BATCH_PIXELS if job.device == "cpu" else GPU_BATCH_PIXELS
@@ -72,7 +75,7 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
             made.update(zip(batch, recordings, strict=True))
             progress(len(batch))
     recordings = [made[position] for position in positions]
-    data = shard_bytes(recordings, [position % members for position in positions])
+    data = shard_bytes(recordings, [position % members for position in positions], code_digest())
     job.place.write(shard_name(number), data)
     return Entry(
         file=shard_name(number),

@@ -14,7 +14,7 @@ from gerd.config.config import Config
 from gerd.config.load import parse
 from gerd.errors import counted
 from gerd.measures.curves import Covariance, covariance_matrix
-from gerd.measures.transformation import velocity
+from gerd.scene.transformation import velocity
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
 from gerd.studies.lab.experiment import Experiment, Network

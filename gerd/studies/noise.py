@@ -19,7 +19,7 @@ from gerd.config.load import parse
 from gerd.config.sweep import with_values
 from gerd.measures.curves import Curve
 from gerd.measures.statistics import bootstrap
-from gerd.measures.transformation import Transformation, background, density, shape_noise
+from gerd.scene.transformation import Transformation, background, density, shape_noise
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
 from gerd.studies.lab.experiment import Experiment, Network

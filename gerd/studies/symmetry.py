@@ -24,7 +24,7 @@ from gerd.errors import GerdError, shorten
 from gerd.measures.curves import Curve, Number
 from gerd.measures.measure import Model, Options, chance_error, equivariance_error, truth_error
 from gerd.measures.statistics import bootstrap, summary
-from gerd.measures.transformation import KINDS, UNITS, Transformation, acceleration, velocity
+from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration, velocity
 from gerd.studies.lab import drawing
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, SweepResult
@@ -157,7 +157,7 @@ def compute(
 ) -> Results:
     """Measure what is not yet in `out`; the results, which are also in its results.json."""
     size = order.size
-    config = config or stimuli(size.side, order.seed)
+    config = (config or stimuli(size.side, order.seed)).in_steps
     if config.steps <= size.first_step:
         raise GerdError(f"steps: got {config.steps}: allowed with this study are more than {size.first_step}")
     network: Any = None if model is None else load_model(model, checkpoint, order.device)

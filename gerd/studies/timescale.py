@@ -18,7 +18,7 @@ from gerd.config.config import Config
 from gerd.config.load import parse
 from gerd.errors import counted
 from gerd.measures.curves import Covariance, Curve, covariance_matrix
-from gerd.measures.transformation import time_scale
+from gerd.scene.transformation import time_scale
 from gerd.studies.lab import comparison, drawing
 from gerd.studies.lab.comparison import LARGE, Comparison, each_seed, surely
 from gerd.studies.lab.drawing import over_seeds, px

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gerd.errors import GerdError
 from gerd.recording.recording import Recording
-from gerd.training.items import ItemSpec
+from gerd.training.items import ItemSpec, PerEvent
 
 Window = tuple[Recording, int, int]  # a recording, its first labelled step, and how many there are
 
@@ -28,16 +28,19 @@ def collate(items: Sequence[Any], pad: bool = False) -> Any:
 
     Event arrays become a mapping of their fields x, y, t and p: one after the other with `offsets`, so that item i has
     the rows from offset i to offset i + 1; or, with `pad`, (items, longest) with zeros at the end and a `mask` of what
-    is an event. Sparse tensors become one sparse tensor with the item as its first axis.
+    is an event. Labels of events are joined or padded in the same way. Sparse tensors become one sparse tensor with the
+    item as its first axis.
     """
     if not items:
         raise GerdError("there are no items to make a batch of")
     first = items[0]
     if isinstance(first, Tensor):
         return _sparse(items) if first.layout == torch.sparse_coo else _stacked(items)
+    if isinstance(first, PerEvent):
+        return _padded(items, _mask(items)) if pad else torch.from_numpy(np.concatenate(items))
     if isinstance(first, np.ndarray):
         if first.dtype.names and first.ndim == 1:
-            return _padded(items) if pad else _concatenated(items)
+            return _padded_events(items) if pad else _concatenated(items)
         if first.dtype.names:
             return {name: collate([item[name] for item in items]) for name in first.dtype.names}
         return _stacked([torch.from_numpy(np.ascontiguousarray(item)) for item in items])
@@ -64,7 +67,8 @@ def gather(spec: ItemSpec, windows: Sequence[Window], pad: bool = False, travels
     check_shapes(shapes)
     size = math.prod(shapes[0])
     places = np.concatenate([part.places + i * size for i, part in enumerate(parts)])
-    frames = _Frames(places, (len(parts), *shapes[0]), replace(spec, label=None))
+    repeated = any(part.config.timing == "exact" for part in parts)
+    frames = _Frames(places, (len(parts), *shapes[0]), repeated, replace(spec, label=None))
     return frames if travels else frames.dense(), labels
 
 
@@ -74,13 +78,14 @@ class _Frames:
 
     places: NDArray[np.int64]
     shape: tuple[int, ...]
+    repeated: bool
     spec: ItemSpec
 
     def dense(self) -> Tensor:
-        return self.spec.frames_at(self.places, self.shape)
+        return self.spec.frames_at(self.places, self.shape, self.repeated)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ItemSpec.frames_at, (self.spec, self.places, self.shape)
+        return ItemSpec.frames_at, (self.spec, self.places, self.shape, self.repeated)
 
 
 def check_shapes(shapes: Iterable[Sequence[int]]) -> None:
@@ -113,12 +118,19 @@ def _concatenated(items: Sequence[np.ndarray]) -> dict[str, Tensor]:
     return {**fields, "offsets": lengths.cumsum(0)}
 
 
-def _padded(items: Sequence[np.ndarray]) -> dict[str, Tensor]:
+def _mask(items: Sequence[np.ndarray]) -> NDArray[np.bool_]:
+    """(items, longest): which places of padded items are rows of theirs."""
     lengths = np.array([len(item) for item in items])
-    mask = np.arange(lengths.max()) < lengths[:, None]
-    joined, result = np.concatenate(items), {}
-    for name in joined.dtype.fields or ():
-        field = np.zeros(mask.shape, joined.dtype[name])
-        field[mask] = joined[name]
-        result[name] = torch.from_numpy(field)
-    return {**result, "mask": torch.from_numpy(mask)}
+    return np.arange(lengths.max()) < lengths[:, None]
+
+
+def _padded(items: Sequence[np.ndarray], mask: NDArray[np.bool_]) -> Tensor:
+    result = np.zeros((*mask.shape, *items[0].shape[1:]), items[0].dtype)
+    result[mask] = np.concatenate(items)
+    return torch.from_numpy(result)
+
+
+def _padded_events(items: Sequence[np.ndarray]) -> dict[str, Tensor]:
+    mask = _mask(items)
+    fields = {name: _padded([item[name] for item in items], mask) for name in items[0].dtype.fields or ()}
+    return {**fields, "mask": torch.from_numpy(mask)}

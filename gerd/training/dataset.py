@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, RandomSampler, get_worker_info
 
-from gerd.config.sweep import member
+from gerd.config.sweep import lengths, member
 from gerd.errors import GerdError, shorten
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.training.batch import Window, collate, gather
@@ -71,12 +71,9 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
 
     def _fit(self) -> list[tuple[Positions, int]]:
         """For each member of the family where its labelled parts begin, and how long they are."""
-        config = self.recordings.config
-        lengths = [config.steps] * self._members
-        if "steps" in config.sweep:
-            lengths = [member(config, k).steps for k in range(self._members)]
-        known = {length: self.spec.starts(length, self.steps, self.stride, self.rest) for length in set(lengths)}
-        return [known[length] for length in lengths]
+        of_members = lengths(self.recordings.config)
+        known = {length: self.spec.starts(length, self.steps, self.stride, self.rest) for length in set(of_members)}
+        return [known[length] for length in of_members]
 
     def _serve(self, served: Positions, universe: Positions) -> None:
         """`served`: the recordings in this dataset; `universe`: those that a split shares out, before any `where`."""

@@ -1,7 +1,8 @@
 """What an item of training data is, and what its label is: the one definition behind `Dataset` and `Stream`.
 
 In come recordings, or dense frames from a device; out come tensors or event arrays, with the step as their first axis.
-Labels are float32 tensors (masks are boolean), lengths in pixels, angles in radians, derivatives per step.
+Labels are float32 tensors (masks are boolean), lengths in pixels, angles in radians, derivatives per step. Labels of
+single events are arrays with a row for each event of the item.
 
 A window has a labelled part, `steps` long, that begins at step `at` of the recording. Before it lie `warmup` steps and
 as many more as the first frame needs (`sum`, `stack`); its label lies `delay` steps later.
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.errors import GerdError, shorten
+from gerd.events.keys import add_events
 from gerd.recording.recording import Recording
 from gerd.training.memory import zeros
 
@@ -40,16 +42,27 @@ PER_STEP: dict[str, Callable[[Recording], Any]] = {  # arrays with the step as t
     "visibility": lambda r: r.visibility(),
     "masks": lambda r: r.masks(),
     "flow": lambda r: r.flow(),
+    "masks_with_edges": lambda r: r.masks(edges=True),
+    "flow_with_edges": lambda r: r.flow(edges=True),
     "images": lambda r: r.images(),
 }
 PER_RECORDING: dict[str, Callable[[Recording], Any]] = {
     "sweep": lambda r: r.identity.labels,
     "index": lambda r: r.identity.index,
 }
-LABELS = (*PER_STEP, *PER_RECORDING)
+PER_EVENT: dict[str, tuple[Callable[[Recording], Any], Any]] = {  # arrays with the event as their first axis; types
+    "actor": (lambda r: r.actor, np.int64),
+    "event_flow": (lambda r: r.event_flow, np.float32),
+    "echo": (lambda r: r.echo, np.bool_),
+}
+LABELS = (*PER_STEP, *PER_RECORDING, *PER_EVENT)
 
 Label = str | Callable[[Recording], Any] | Sequence["Label"] | Mapping[str, "Label"] | None
 Item = str | Callable[[Recording], Any]
+
+
+class PerEvent(np.ndarray[Any, Any]):
+    """An array with a row for each event of an item; `collate` joins or pads it as it does the events."""
 
 
 class ItemOptions(TypedDict, total=False):
@@ -57,12 +70,16 @@ class ItemOptions(TypedDict, total=False):
 
     The first two are parameters of their own, which need no name; the others are given by name.
 
-    item: "frames": boolean (steps, 2, height, width). "counts": the same as uint8. "sparse": the frames as a sparse COO
-        tensor. "events": an array with the fields x, y, t, p, with t in microseconds from the window's beginning, and p
-        1 for ON and 0 for OFF, as int8. Or a function of the recording that is the window. Default "frames".
+    item: "frames": boolean (steps, 2, height, width). "counts": how many events there are, as uint8 (255: or more); in
+        step timing that is 0 or 1 for each step. "sparse": the frames as a sparse COO tensor. "events": an array with
+        the fields x, y, t, p, with t in microseconds from the time of the window's first step (in exact timing the
+        events of that step come before it), and p 1 for ON and 0 for OFF, as int8. Or a function of the recording that
+        is the window. Default "frames".
     label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
-        "parameters_acceleration", "boxes", "visibility", "masks", "flow", "images", "sweep", "index"; a function of the
-        recording that is the labelled part; a tuple or a mapping of these; None. Default "positions".
+        "parameters_acceleration", "boxes", "visibility", "masks", "flow", "masks_with_edges", "flow_with_edges",
+        "images", "sweep", "index"; of each event of the item, its warm-up included and whatever the delay: "actor",
+        "event_flow", "echo"; a function of the recording that is the labelled part; a tuple or a mapping of these;
+        None. Default "positions".
     warmup: steps before the labelled part, which are in the item and not in the label. Default 0.
     delay: the label of step t is the truth at step t + delay. May be negative. Default 0.
     sum: each frame is the sum of this many steps, up to its own (of boolean frames: whether any has an event).
@@ -100,6 +117,8 @@ class ItemSpec:
             if not (callable(leaf) or (isinstance(leaf, str) and leaf in LABELS)):
                 allowed = f"{', '.join(LABELS)}, a function of the recording, or several of these"
                 raise GerdError(f"label {shorten(leaf)}: allowed: {allowed}")
+            if not callable(leaf) and leaf in PER_EVENT and self.item in (*DENSE, "sparse"):
+                raise GerdError(f"label {leaf}: is one of each event, and goes with the item events, not {self.item}")
         for name, least in (("warmup", 0), ("sum", 1), ("every", 1), ("stack", 1), ("delay", None)):
             check_whole(name, getattr(self, name), least)
         if not isinstance(self.dtype, torch.dtype | None):
@@ -162,7 +181,7 @@ class ItemSpec:
         """The item alone."""
         part = self.part(recording, at, steps)
         if self.is_dense:
-            return self.frames_at(part.places, (part.steps, 2, part.height, part.width))
+            return self.frames_at(part.places, (part.steps, 2, part.height, part.width), part.config.timing == "exact")
         if callable(self.item):
             return self.item(part)
         if self.item == "sparse":
@@ -171,46 +190,61 @@ class ItemSpec:
         events["t"] -= part.first * part.step_us
         return events
 
-    def frames_at(self, places: NDArray[np.int64], shape: tuple[int, ...]) -> Tensor:
-        """Dense frames from the places of the events in them; `shape` is that of the boolean frames, (…, steps, …)."""
+    def frames_at(self, places: NDArray[np.int64], shape: tuple[int, ...], repeated: bool) -> Tensor:
+        """Dense frames from the places of the events in them; `shape` is that of the boolean frames, (…, steps, …).
+
+        `repeated` says that a place can have several events, as in exact timing.
+        """
         dtype = self.dtype or (torch.uint8 if self.item == "counts" else torch.bool)
         straight = self.sum == self.every == self.stack == 1 and dtype in _NUMPY  # spares a pass through the memory
-        frames = zeros(shape, _NUMPY[dtype] if straight else np.bool_)
-        frames.reshape(-1)[places] = 1
+        counted = repeated and self.item == "counts"
+        frames = zeros(shape, _NUMPY[dtype] if straight else np.uint8 if counted else np.bool_)
+        if counted:
+            add_events(frames.reshape(-1), places)
+        else:
+            frames.reshape(-1)[places] = 1
         return torch.from_numpy(frames) if straight else self.combined(torch.from_numpy(frames))
 
     def combined(self, frames: Tensor) -> Tensor:
-        """Boolean frames (…, steps, 2, height, width), summed, thinned out and stacked."""
+        """Frames (…, steps, 2, height, width), boolean or counts as uint8, summed, thinned out and stacked."""
         kept = (frames.shape[-4] - self.sum) // self.every + 1
         ends = kept * self.every
         result, *others = (frames[..., i : i + ends : self.every, :, :, :] for i in range(self.sum))
         if self.item == "counts":
-            result = result.to(torch.uint8 if self.sum < 256 else torch.int32)
+            small = self.sum < 256 if frames.dtype == torch.bool else self.sum == 1
+            result = result.to(torch.uint8 if small else torch.int32)
         for other in others:
             result = result.add_(other) if self.item == "counts" else result | other
         if self.stack > 1:
             count = kept - self.stack + 1
             result = torch.cat([result[..., i : i + count, :, :, :] for i in range(self.stack)], dim=-3)
+        if frames.dtype == torch.uint8 and self.sum < 256:
+            result = result.clamp_(max=255).to(torch.uint8)
         return result if self.dtype is None else result.to(self.dtype)
 
     def label_of(self, recording: Recording, at: int, steps: int) -> Any:
         """The label alone."""
         begin = at + self.delay - recording.first
-        return self._labelled(recording.window(begin, begin + steps), self.label)
+        return self._labelled(recording.window(begin, begin + steps), self.part(recording, at, steps), self.label)
 
-    def _labelled(self, part: Recording, label: Label) -> Any:
+    def _labelled(self, part: Recording, seen: Recording, label: Label) -> Any:
+        """A label of the labelled part; those of events are of what is `seen` in the item."""
         if label is None:
             return ()
         if isinstance(label, Mapping):
-            return {name: self._labelled(part, below) for name, below in label.items()}
+            return {name: self._labelled(part, seen, below) for name, below in label.items()}
         if callable(label):
             return label(part)
         if not isinstance(label, str):
-            return tuple(self._labelled(part, below) for below in label)
+            return tuple(self._labelled(part, seen, below) for below in label)
         if label in PER_RECORDING:
             return PER_RECORDING[label](part)
+        if label in PER_EVENT:
+            values, kind = PER_EVENT[label]
+            return np.array(values(seen), kind).view(PerEvent)
         array = np.asarray(PER_STEP[label](part))[self.every - 1 :: self.every]
-        return torch.from_numpy(np.array(array, array.dtype if array.dtype == np.bool_ else np.float32))
+        kind = array.dtype if array.dtype == np.bool_ else np.float32
+        return torch.from_numpy(np.require(array, kind, ["C", "W"]))
 
 
 def check_whole(name: str, value: Any, least: int | None) -> None:

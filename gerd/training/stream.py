@@ -284,7 +284,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             scenes = draw(member(self.config, number), indices)
             at, steps = self._window(scenes.steps)
             try:
-                whole = backends.frames(scenes, self.device)
+                whole = backends.frames(scenes, self.device, counts=scenes.exact and self.spec.item == "counts")
                 frames.append(self.spec.combined(whole[:, at - self.spec.lead : at + steps]))
             except torch.OutOfMemoryError:
                 raise GerdError(

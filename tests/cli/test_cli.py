@@ -21,7 +21,11 @@ from gerd.cli.app import app, main
 from gerd.config.sweep import labels
 from gerd.pictures.render import render
 
-CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+CONFIGS = [
+    file
+    for folder in ("", "families")
+    for file in sorted((Path(__file__).parents[2] / "configs" / folder).glob("*.yaml"))
+]
 SMALL = "seed: 4\nsensor: {width: 30, height: 20}\nsteps: 7\nnoise: {background: 0.01}\nactors: [{shape: circle}]\n"
 
 
@@ -208,6 +212,9 @@ def test_the_schema_accepts_the_examples_and_no_nonsense(run: Any) -> None:
         {"actors": [{"shape": "hexagon"}]},
         {"actors": [{"shape": "circle", "rotation": {"velocity": {"unifrom": [0, 1]}}}]},
         {"actors": [{"shape": "circle", "translation": {"border": "brick"}}]},
+        {"actors": [], "transform": [{"rotat": 3}]},
+        {"actors": [], "transform": [{"rotate": 3, "boost": [1, 0]}]},
+        {"actors": [], "time_scale": {"factor": 2, "keep": "it"}},
     ):
         assert not accepts(schema, nonsense, schema), nonsense
 

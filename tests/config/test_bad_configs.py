@@ -128,7 +128,63 @@ FIELDS = [
     Bad("fraction", top("sensor: {width: 128.5}"), 1, "sensor.width", "allowed: a whole number", "128.5"),
     Bad("quoted_number", top("steps: '60'"), 1, "steps", "allowed: a whole number", "'60'"),
     Bad("boolean_for_integer", top("steps: true"), 1, "steps", "allowed: a whole number", "True"),
+    Bad(
+        "unknown_transform",
+        top("transform: [{rotat: 3}]"),
+        1,
+        "transform.0",
+        "did you mean rotate? allowed: {",
+    ),
+    Bad("no_transform", top("transform: [3]"), 1, "transform.0", "{affine: [[a, b, x], [c, d, y]]}", "3"),
+    Bad("no_list_of_transforms", top("transform: {rotate: 3}"), 1, "transform", "allowed: a list"),
+    Bad("transform_amount", top("transform: [{rotate: x}]"), 1, "transform.0.rotate", "allowed: a number", "'x'"),
+    Bad("transform_key", top("transform: [{rotate: 3, abut: [1, 2]}]"), 1, "transform.0.abut", "did you mean about?"),
+    Bad("transform_about", top("transform: [{rotate: 3, about: 3}]"), 1, "transform.0.about", "centre, [x, y]", "3"),
+    Bad("transform_two", top("transform: [{rotate: 3, boost: [1, 2]}]"), 1, "transform.0.boost", "unknown key"),
+    Bad("transform_flat", top("transform: [{scale: [1, 0]}]"), 1, "transform.0.scale.1", "other than 0", "0"),
+    Bad("transform_mirror", top("transform: [{mirror: z}]"), 1, "transform.0.mirror", "'x', 'y' or 'none'", "'z'"),
+    Bad(
+        "transform_rows",
+        top("transform: [{affine: [[1, 2], [3, 4]]}]"),
+        1,
+        "transform.0.affine",
+        "[[a, b, x], [c, d, y]]",
+    ),
+    Bad("transform_singular", top("transform: [{affine: [[1, 2, 0], [2, 4, 0]]}]"), 1, "transform.0.affine", "than 0"),
+    Bad("transform_still", top("transform: [{time_scale: 0}]"), 1, "transform.0.time_scale", "greater than 0", "0"),
+    Bad(
+        "transformed_torus",
+        actor("translation: {border: wrap}") + "transform: [{translate: [1, 0]}]\n",
+        3,
+        "translation.border",
+        "would move the seams of the torus; allowed with transform: bounce, free",
+        "'wrap'",
+    ),
+    Bad(
+        "factor_and_sign",
+        actor("scale: {velocity: {factor: 2}, limits: [-5, 30]}"),
+        3,
+        "scale.limits",
+        "limits above 0",
+    ),
+    Bad("mirrored_beyond_limits", actor("scale: {start: -5}"), 3, "scale.start", "allowed: from 1 to inf", "-5"),
     Bad("boolean_for_number", top("time_scale: true"), 1, "time_scale", "allowed: a number", "True"),
+    Bad(
+        "time_scale_no_factor",
+        top("time_scale: {keep: path}"),
+        1,
+        "time_scale",
+        "{factor: number, keep: steps or path}",
+    ),
+    Bad("time_scale_keep", top("time_scale: {factor: 2, keep: it}"), 1, "time_scale.keep", "'steps' or 'path'", "'it'"),
+    Bad(
+        "too_noisy_for_the_path",
+        top("noise: {background: 0.3}\ntime_scale: {factor: 4, keep: path}"),
+        2,
+        "time_scale.factor",
+        "makes noise.background 1.2; allowed: less than or equal to 1",
+        "4",
+    ),
     Bad("boolean_for_value", actor("intensity: true"), 3, "actors.0.intensity", "allowed: a number, {uniform", "True"),
     Bad("null_for_number", top("steps:"), 1, "steps", "allowed: a whole number", "None"),
     Bad("negative_width", top("sensor: {width: -1}"), 1, "sensor.width", "greater than or equal to 1", "-1"),
@@ -144,7 +200,9 @@ FIELDS = [
     Bad("threshold_0", top("integrator: {threshold: 0}"), 1, "integrator.threshold", "equal to 0.001", "0"),
     Bad("threshold_nan", top("integrator: {threshold: .nan}"), 1, "integrator.threshold", "finite number", "nan"),
     Bad("reset", top("integrator: {reset: none}"), 1, "integrator.reset", "'subtract' or 'zero'", "'none'"),
-    Bad("initial_word", top("integrator: {initial: normal}"), 1, "integrator.initial", "uniform, or a number from -1"),
+    Bad(
+        "initial_word", top("integrator: {initial: normal}"), 1, "integrator.initial", "stationary, or a number from -1"
+    ),
     Bad("initial_2", top("integrator: {initial: 2}"), 1, "integrator.initial", "less than or equal to 1", "2"),
     Bad("warmup", top("integrator: {warmup: -1}"), 1, "integrator.warmup", "greater than or equal to 0", "-1"),
     Bad("probability_above_1", top("noise: {event: 1.5}"), 1, "noise.event", "less than or equal to 1", "1.5"),
@@ -448,7 +506,7 @@ def test_all_problems_are_listed_and_not_only_the_first(tmp_path: Path, gerd: Ca
     file = tmp_path / "bad.yaml"
     file.write_text(
         "steps: -1\nsensor:\n  widht: 3\n  height: 0\nactors:\n  - {shape: square, intensity: 9}\n"
-        "  - {shape: circle, color: red, scale: {start: x, limits: [0, 1]}}\n"
+        "  - {shape: circle, color: red, scale: {start: x, limits: [a, 1]}}\n"
     )
     places = [line.split(": ")[1:3] for line in gerd("check", file)]
     expected = [

@@ -16,7 +16,7 @@ from PIL import Image
 import gerd
 from gerd.config.config import Config
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+EXAMPLES = sorted((Path(__file__).parents[2] / "configs").rglob("*.yaml"))
 RING = [[-0.5, -0.5], [0.5, -0.5], [0.0, 0.5]]
 HOLE = [[-0.1, -0.2], [0.1, -0.2], [0.0, 0.1]]
 
@@ -61,7 +61,9 @@ FORMS = [  # actor, path in it, value there when resolved
     ),
     ("shape: square, translation: {start: [-5, 99], border: free}", "translation.start", [-5.0, 99.0]),
     ("shape: square, translation: {start: [-5, 5], margin: -6}", "translation.margin", -6.0),
-    ("shape: square, translation: {border: wrap}", "translation.border", "wrap"),
+    ("shape: square, translation: {border: wrap}, scale: {start: 5}", "translation.border", "wrap"),
+    ("shape: square, scale: {start: [-5, 4], limits: [null, null]}", "scale.start", [-5.0, 4.0]),
+    ("shape: square, scale: {limits: [-30, 30]}", "scale.limits", [-30.0, 30.0]),
     ("shape: square, translation: {velocity: [1, {choice: [-1, 1]}]}", "translation.velocity.1.choice", [-1.0, 1.0]),
     ("shape: square, translation: {velocity: {choice: [[0, 1]]}}", "translation.velocity.choice", [[0.0, 1.0]]),
     ("shape: square, translation: {acceleration: [0.1, 0]}", "translation.acceleration", [0.1, 0.0]),
@@ -132,9 +134,11 @@ def test_defaults() -> None:
         "steps": 60,
         "step_us": 1000,
         "time_scale": 1.0,
+        "timing": "step",
         "upsampling": 8,
-        "integrator": {"threshold": 0.5, "reset": "subtract", "initial": "uniform", "warmup": 5},
+        "integrator": {"threshold": 0.5, "reset": "subtract", "initial": "usual", "warmup": 5},
         "noise": {"background": 0.0, "shape": 0.0, "event": 0.0},
+        "transform": [],
         "actors": [
             {
                 "shape": "square",

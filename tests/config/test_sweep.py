@@ -247,6 +247,76 @@ class TestTheConfigOfARecordingIsItsMembers:
         assert len(checks) == 1  # the scene without its motion
 
 
+class TestAPathIsKept:
+    """`time_scale: {factor: …, keep: path}`: the same path in more or fewer steps."""
+
+    KEPT = (
+        "steps: 30\nsensor: {width: 24, height: 20}\ntime_scale: {factor: 1, keep: path}\nintegrator: {warmup: 5}\n"
+        "noise: {background: 0.01, shape: 0.02, event: 0.4}\n"
+        "actors: [{shape: square, translation: {start: [4, 8], velocity: [0.5, 0.2]}, scale: {start: 6}}]\n"
+    )
+    FACTORS = (0.25, 0.7, 1, 2.8, 4)
+
+    def members(self, rest: str = "") -> list[Any]:
+        config = gerd.parse(f"{self.KEPT}{rest}sweep: {{time_scale.factor: [{', '.join(map(str, self.FACTORS))}]}}\n")
+        return [gerd.simulate(config, 3, **labels(config, k)) for k in range(len(self.FACTORS))]
+
+    def test_length_and_warmup_are_divided_and_noise_per_step_is_multiplied(self) -> None:
+        members = self.members()
+        assert [recording.steps for recording in members] == [120, 43, 30, 11, 8]  # 7.5 is rounded up
+        assert [recording.scene.warmup for recording in members] == [20, 7, 5, 2, 1]
+        for factor, recording in zip(self.FACTORS, members, strict=True):
+            assert recording.scene.background == pytest.approx(0.01 * factor)
+            assert recording.scene.shape_noise == pytest.approx(0.02 * factor)
+            assert recording.scene.event_noise == 0.4
+
+    def test_the_config_of_a_recording_holds_its_own_numbers(self) -> None:
+        for factor, recording in zip(self.FACTORS, self.members(), strict=True):
+            assert recording.config.steps == recording.steps == recording.scene.steps
+            assert recording.config.time_scale == recording.scene.trajectory.rate == factor
+            assert recording.config.integrator.warmup == recording.scene.warmup
+            assert recording.config.family.steps == recording.config.origin.path.steps == 30
+            assert recording.identity.labels == {"time_scale.factor": factor}
+            again = gerd.simulate(recording.config, 3)
+            assert (again.digest, again.identity) == (recording.digest, recording.identity)
+
+    def test_all_scales_see_the_same_path(self) -> None:
+        slow, _, own, _, fast = self.members()
+        assert np.array_equal(slow.T[::4], own.T)
+        assert np.array_equal(own.T[::4], fast.T)
+
+    def test_a_sweep_of_the_whole_field_gives_the_same_recordings(self) -> None:
+        whole = ", ".join(f"{{factor: {factor}, keep: path}}" for factor in self.FACTORS)
+        config = gerd.parse(f"{self.KEPT}sweep: {{time_scale: [{whole}]}}\n")
+        for k, recording in enumerate(self.members()):
+            assert gerd.simulate(config, 3, **labels(config, k)).digest == recording.digest
+
+    def test_keep_steps_is_the_plain_number(self) -> None:
+        plain, written = (
+            gerd.parse(self.KEPT.replace("{factor: 1, keep: path}", scale))
+            for scale in ("2", "{factor: 2, keep: steps}")
+        )
+        assert plain.digest == written.digest
+        assert gerd.simulate(plain).digest == gerd.simulate(written).digest
+        assert gerd.simulate(written).config.time_scale == 2
+
+    def test_datasets_and_batches_take_members_of_different_lengths(self, tmp_path: Any) -> None:
+        config = gerd.parse(f"{self.KEPT}sweep: {{time_scale.factor: [0.5, 1, 2]}}\n")
+        gerd.generate(config, tmp_path / "data", 2, workers=1)
+        stored = gerd.Recordings(tmp_path / "data")
+        assert [recording.steps for recording in stored] == [60, 30, 15] * 2
+        assert [recording.config.steps for recording in stored] == [60, 30, 15] * 2
+        assert [faults for _, faults in gerd.verify(tmp_path / "data", regenerate=True) if faults] == []
+        windows = gerd.Dataset(tmp_path / "data", steps=15)
+        assert len(windows) == 2 * (4 + 2 + 1)
+        assert {tuple(frames.shape) for frames, _ in windows} == {(15, 2, 20, 24)}
+        train, test = windows.hold_out(lambda r: r.config.time_scale != 1)
+        assert (len(train), len(test)) == (4, 10)
+        assert gerd.Stream(config, 6, steps=15).batch(0)[0].shape == (6, 15, 2, 20, 24)
+        with pytest.raises(gerd.GerdError, match="do not fit into one batch"):
+            gerd.Stream(config, 6).batch(0)
+
+
 class TestAConfigIsFrozen:
     def test_no_field_and_no_origin_can_be_set(self) -> None:
         config = family()

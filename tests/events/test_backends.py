@@ -86,7 +86,9 @@ def wider_configs(draw: Any) -> Config:
         seed=draw(st.integers(0, 2**64 - 1)),
         steps=draw(st.integers(1, 12)),
         upsampling=draw(st.sampled_from([1, 3, 8, 32])),
+        timing=draw(st.sampled_from(["step", "exact"])),
         integrator={
+            "initial": draw(st.sampled_from(["usual", "uniform", "stationary"])),
             "threshold": draw(st.sampled_from([0.05, 0.5, 1.3])),
             "reset": draw(st.sampled_from(["subtract", "zero"])),
             "warmup": draw(st.integers(0, 5)),
@@ -195,7 +197,7 @@ def test_kernels_compile_at_first_use_only(tmp_path: Path) -> None:
         "assert len(set(made)) == 1\n"
         "import numba\n"
         "assert numba.config.CACHE_DIR == ''\n"
-        "stats = b._kernels().simulate_steps.stats\n"
+        "stats = b.kernels().simulate_steps.stats\n"
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))\n"
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}

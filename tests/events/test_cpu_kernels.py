@@ -36,14 +36,16 @@ def gridded(draw: Any) -> Config:
     actors = []
     for _ in range(draw(st.integers(0, 6))):
         border = draw(st.sampled_from(["free", "bounce", "wrap"]))
-        most = side if border == "wrap" else 3 * max(width, height)
+        turn = draw(st.sampled_from([0.0, 0.0, 45.0, 90.0, 180.0]))
+        fits = max(0.5, side / 2) if turn == 45 else side
+        most = fits if border == "wrap" else 3 * max(width, height)
         actors.append(
             actor(
                 draw(st.sampled_from(sorted(SHAPES))),
                 at=draw(st.tuples(halves(0, width - 0.5), halves(0, height - 0.5))),
                 velocity=draw(st.tuples(halves(-2, 2), halves(-2, 2))),
                 size=draw(st.tuples(halves(0.5, most), halves(0.5, most)).map(lambda pair: tuple(map(float, pair)))),
-                turn=draw(st.sampled_from([0.0, 0.0, 45.0, 90.0, 180.0])),
+                turn=turn,
                 border=border,
                 intensity=draw(st.sampled_from([1.0, 0.5, -1.0])),
             )

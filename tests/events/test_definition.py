@@ -20,7 +20,7 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def listed(recording: Recording) -> list[oracle.Event]:
-    rows = recording.coordinates.tolist()
+    rows = recording.events[["t", "y", "x", "p"]].tolist()
     return [(*row, flag) for row, flag in zip(rows, recording.background.tolist(), strict=True)]
 
 
@@ -32,6 +32,7 @@ COMPARED: list[tuple[str, dict[str, Any]]] = [
     ("square", {}),
     ("timescale", {"steps": 12, "time_scale": 4.0}),
     ("timescale", {"steps": 12, "time_scale": 0.35}),
+    ("timescale", {"steps": 6, "time_scale": 0.7, "timing": "exact"}),
     ("turning", {"steps": 6}),
 ]
 

@@ -232,7 +232,75 @@ def test_twice_as_fast_shows_every_second_picture(actors: list[Any]) -> None:
     np.testing.assert_array_equal(fast.images(0, 5), slow.images()[::2])
 
 
+# Mirrored outlines
+
+
+@given(
+    st.sampled_from([name for name in SHAPES if name != "circle"]),
+    st.tuples(generic(2, 12), generic(2, 12)),
+    generic(0, 360),
+    generic(-1, 1),
+)
+def test_a_negative_size_is_a_mirrored_outline(shape: str, size: Point, turn: float, slant: float) -> None:
+    form: dict[str, Any] = {"at": (8.03, 6.07), "turn": turn, "slant": slant, "velocity": [0.7, 0.3]}
+    any_size = {"start": [-size[0], size[1]], "acceleration": 0.0, "limits": [None, None]}
+    mirrored = {"polygon": [[[-x, y] for x, y in ring.tolist()] for ring in rings(SHAPES[shape])]}
+    negative, other = simulated(actor(shape, **form, scale=any_size)), simulated(actor(mirrored, **form, size=size))
+    assert negative.digest == other.digest
+    np.testing.assert_array_equal(negative.images(), other.images())
+    assert np.linalg.det(negative.T[0, 0, :2, :2]) == pytest.approx(-size[0] * size[1])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_turns_over_like_a_card(shape: str) -> None:
+    """Its width goes from 10 to -10 and back, 1 a step; its area is width times height times that of the unit."""
+    flipping = {"start": [10, 8], "velocity": [-1, 0], "acceleration": 0.0, "limits": [-10, 10]}
+    recording = simulated(actor(shape, at=(8.03, 6.07), turn=20, scale=flipping), steps=41, upsampling=32)
+    step = np.arange(41)
+    np.testing.assert_array_equal(recording.parameters["scale_x"][:, 0], np.abs(step - 20) - 10)
+    np.testing.assert_array_equal(recording.parameters_velocity["scale_x"][:40, 0], np.where(step < 20, -1, 1)[:40])
+    r, width = math.radians(20), np.abs(step - 20) - 10
+    expected = np.zeros((41, 2, 2))
+    expected[:, :, 0] = width[:, None] * np.array([math.cos(r), math.sin(r)])
+    expected[:, :, 1] = 8 * np.array([-math.sin(r), math.cos(r)])
+    np.testing.assert_allclose(recording.T[:, 0, :2, :2], expected, atol=1e-14)
+    areas = recording.images().sum(axis=(1, 2))
+    np.testing.assert_allclose(areas, np.abs(width) * 8 * recording.shown.outlines[0].area, atol=0.8)
+    assert areas[10] == areas[30] == 0  # seen from the edge
+    assert len(recording) > 50
+    assert np.isfinite(recording.flow()).all()
+
+
 # The torus
+
+
+LARGE: dict[str, Any] = {"width": 32, "height": 32, "steps": 12}
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"size": [100, 3], "turn": 20}, r"the shape is 95×37\.02 pixels at step -1, larger than the torus of 32×32"),
+        ({"size": [4, 33]}, "is 4×33 pixels at step -1"),
+        ({"size": 26.0, "turn": 45}, r"is 36\.77×36\.77 pixels"),
+        ({"scale": {"start": 30, "velocity": 0.4, "acceleration": 0}}, r"is 32\.4×32\.4 pixels at step 6"),
+        ({"scale": {"start": 30, "velocity": {"factor": 1.02}, "acceleration": 0}}, "pixels at step 4"),
+        ({"size": 25.0, "rotation": {"velocity": 3, "acceleration": 0}}, "pixels at step 7"),
+        ({"shape": {"polygon": [[3, 3], [3.2, 3], [3, 3.2]]}, "size": 11.0}, r"is 35\.2×35\.2 pixels"),
+    ],
+)
+@pytest.mark.parametrize("backend", ["torch", "cpu"])
+def test_a_shape_larger_than_its_torus_is_refused(form: dict[str, Any], message: str, backend: str) -> None:
+    if backend == "cpu":
+        pytest.importorskip("numba")
+    with pytest.raises(gerd.GerdError, match=rf"^actors\.0\.translation\.border: got 'wrap': .*{message}"):
+        gerd.simulate(config(actor(border="wrap", **form), **LARGE), backend=backend)
+
+
+@pytest.mark.parametrize("form", [{"size": 32.0}, {"size": 32.0, "turn": 90}, {"size": 22.6, "turn": 45}])
+def test_a_shape_that_just_fits_its_torus_covers_its_area(form: dict[str, Any]) -> None:
+    images = simulated(actor(border="wrap", at=(3.3, 30.7), velocity=[1.3, 0.4], **form), **LARGE).images()
+    np.testing.assert_allclose(images.sum(axis=(1, 2)), form["size"] ** 2, rtol=0.01)
 
 
 @given(st.sampled_from(list(SHAPES)), generic(2, 7), generic(0, 360), generic(5, 7))

@@ -16,10 +16,13 @@ RULES = {
     "crossing_of_side": "y top bottom x_top slope",
     "crossings_of_ellipse": "y centre_y reach centre_x tilt width",
     "initial_state": "word largest",
+    "stationary_state": "word threshold upward",
     "how_many": "word table",
     "pick": "word last chosen",
     "integrate_and_fire": "state change threshold to_zero",
     "dropped": "word bound",
+    "passages": "state change threshold",
+    "passage_us": "begin length missing size us_per_unit",
 }
 MOST_LINES = 9
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,17 +154,20 @@ def test_every_format_has_a_reader() -> None:
     assert set(READERS) == set(FORMATS)
 
 
+@pytest.mark.parametrize("timing", ["step", "exact"])
 @pytest.mark.parametrize("format", FORMATS)
-def test_others_read_what_was_simulated(format: str, tmp_path: Path) -> None:
+def test_others_read_what_was_simulated(format: str, timing: str, tmp_path: Path) -> None:
     recording = simulated(
         actor("triangle", at=[20, 17], velocity=[1.3, 0.4], turn=20.0, size=15.0),
         width=64,
         height=48,
         steps=25,
         step_us=1700,
+        timing=timing,
         noise={"background": 0.01},
     )
     assert len(recording) > 300
+    assert (len(np.unique(recording.events["t"])) > 200) == (timing == "exact")
     path = tmp_path / f"a{FORMATS[format].suffix}"
     write_events(path, recording.events, width=64, height=48, format=format)
     assert_holds(path, format, recording.events)
@@ -526,6 +530,48 @@ def test_grey_values_that_do_not_fit_are_refused(still: Path, tmp_path: Path) ->
     with pytest.raises(gerd.GerdError, match="grey values from 100 to 300 do not fit into 8 bits; choose other levels"):
         export_dataset(still, tmp_path / "out", "frames", levels=(100, 500))
     assert not (tmp_path / "out" / "000000").exists()
+
+
+def caused(format: str, path: Path) -> dict[str, Any]:
+    """The columns of a file, read by programs that did not write it."""
+    if format == "csv":
+        table = pd.read_csv(path)
+        assert list(table.columns) == ["t", "x", "y", "p", "actor", "vx", "vy", "echo"]
+        return {name: table[name].to_numpy() for name in table.columns}
+    if format == "npz":
+        found = np.load(path, allow_pickle=False)
+        return {name: found[name] for name in found.files}
+    import h5py
+
+    with h5py.File(path) as file:
+        found = file["events"][:]
+        return {name: found[name] for name in found.dtype.names}
+
+
+@pytest.mark.parametrize("format", ["csv", "npz", "hdf5"])
+def test_the_causes_of_events_are_columns(format: str, dataset: Path, tmp_path: Path) -> None:
+    export_dataset(dataset, tmp_path / "out", format, causes=True)
+    for i, recording in enumerate(gerd.Recordings(dataset)):
+        found = caused(format, tmp_path / "out" / f"{i:06d}{FORMATS[format].suffix}")
+        for name in ("t", "x", "y", "p"):
+            np.testing.assert_array_equal(found[name], recording.events[name])
+        np.testing.assert_array_equal(found["actor"], recording.actor)
+        np.testing.assert_array_equal(found["echo"].astype(bool), recording.echo)
+        np.testing.assert_array_equal(np.stack([found["vx"], found["vy"]], axis=1), recording.event_flow)
+    with pytest.raises(gerd.StorageError, match="holds a different export: causes is True there and None here"):
+        export_dataset(dataset, tmp_path / "out", format)
+
+
+def test_a_format_without_room_for_causes_says_so(dataset: Path, tmp_path: Path) -> None:
+    message = "evt2 has no room for them; allowed with hdf5, csv, npz, parquet"
+    with pytest.raises(gerd.GerdError, match=message):
+        export_dataset(dataset, tmp_path / "out", "evt2", causes=True)
+    with pytest.raises(gerd.GerdError, match="frames has no room for them"):
+        export_dataset(dataset, tmp_path / "out", "frames", causes=True)
+    assert not (tmp_path / "out").exists()
+    table = gerd.Recordings(dataset)[0].events_with_causes
+    with pytest.raises(gerd.GerdError, match="rpg has no room for the causes of events"):
+        write_events(tmp_path / "events.txt", table, width=99, height=99, format="rpg")
 
 
 def test_the_command_lists_every_format() -> None:

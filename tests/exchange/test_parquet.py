@@ -181,6 +181,21 @@ def test_a_shard_is_written_whole_or_not_at_all(dataset: Path, tmp_path: Path) -
     assert not list(tmp_path.iterdir())
 
 
+def test_the_causes_of_events_are_columns(dataset: Path, tmp_path: Path) -> None:
+    gerd.export_dataset(dataset, tmp_path / "out", "parquet", causes=True)
+    table = pd.read_parquet(tmp_path / "out" / "data")
+    recordings = gerd.Recordings(dataset)
+    for position in (0, 7, 65):
+        row, recording = table.iloc[position], recordings[position]
+        assert_row(row, position, recording)
+        np.testing.assert_array_equal(row["actor"], recording.actor)
+        np.testing.assert_array_equal(row["echo"], recording.echo)
+        np.testing.assert_array_equal(np.stack([row["vx"], row["vy"]], axis=1), recording.event_flow)
+        assert 0 < recording.background.sum() == np.isnan(row["vx"]).sum()
+    kinds = pq.read_schema(tmp_path / "out" / "data" / "shard-000000.parquet")
+    assert kinds.field("actor").type.value_type == pa.int16()
+
+
 def test_many_events_are_written_in_pieces(
     dataset: Path, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xxhash
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -182,7 +183,12 @@ def readable(folder: Path, originals: list[Any]) -> int:
             assert everything(recording) == originals[position]
             count += 1
             recording.frames()
-            data.window(position, 0, 1).frames()
+        except gerd.StorageError:
+            pass
+        try:
+            assert data.truth(position).tobytes() == originals[position][-1]
+            first = data.window(position, 0, 1)
+            assert first.truth.tobytes() == originals[position][-1][: first.truth.nbytes]
         except gerd.StorageError:
             continue
     return count
@@ -222,9 +228,12 @@ def test_damaged_bytes(name: str, examples: int, sound: Path, originals: list[An
 
 
 def with_header(content: bytes, header: Any) -> bytes:
+    """By whoever knows the format: with a valid checksum."""
     length = int.from_bytes(content[:8], "little")
     written = json.dumps(header).encode()
-    return len(written).to_bytes(8, "little") + written + content[8 + length :]
+    start = json.loads(content[8 : 8 + length])["checksum"]["data_offsets"][0]
+    prefix = len(written).to_bytes(8, "little") + written + content[8 + length : 8 + length + start]
+    return prefix + xxhash.xxh3_64(prefix).digest()[::-1] + content[8 + length + start + 8 :]
 
 
 def accepted_by_safetensors(data: bytes) -> bool:
@@ -287,8 +296,8 @@ def test_sizes_that_only_a_bomb_has(sound: Path) -> None:
     bombs = [
         (2**40).to_bytes(8, "little") + content[8:],
         (2**63).to_bytes(8, "little") + content[8:],
-        with_header(content, {**header, "keys": {**header["keys"], "shape": [2**40]}}),
-        with_header(content, {**header, "keys": {**header["keys"], "shape": [2**40], "data_offsets": [0, 2**42]}}),
+        with_header(content, {**header, "events": {**header["events"], "shape": [2**40]}}),
+        with_header(content, {**header, "events": {**header["events"], "shape": [2**40], "data_offsets": [0, 2**42]}}),
     ]
     for data in bombs:
         assert "is damaged" in with_file(sound, shard_name(0), data, noticed)[-1]

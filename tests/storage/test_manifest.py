@@ -12,6 +12,7 @@ import pytest
 from support.datasets import TWO_SHAPES, change_manifest, content, faults, noticed
 
 import gerd
+from gerd.storage.code import code_digest
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, read_manifest, shard_name, shard_number
 from gerd.storage.places import Folder
 
@@ -23,8 +24,9 @@ def test_the_manifest_is_json_in_this_order(pristine: Path) -> None:
     recordings = [gerd.simulate(config, i, time_scale=scale).digest for i in range(70) for scale in (0.5, 2)]
     wanted = {
         "format": "gerd",
-        "format_version": 1,
+        "format_version": 2,
         "gerd_version": gerd.__version__,
+        "code_digest": code_digest(),
         "config_digest": config.digest,
         "seed": 3,
         "count": 70,
@@ -53,7 +55,7 @@ GARBAGE = {
     "binary": (bytes(range(256)), DAMAGED),
     "deep": (b"[" * 100_000, DAMAGED),
     "foreign": (b'{"name": "a package"}', FOREIGN),
-    "newer": (b'{"format": "gerd", "format_version": 2}', "has format version 2; this version of gerd reads 1"),
+    "newer": (b'{"format": "gerd", "format_version": 3}', "has format version 3; this version of gerd reads 1 to 2"),
     "bare": (b'{"format": "gerd", "format_version": 1}', "is damaged: it has no valid 'gerd_version'"),
 }
 

@@ -16,6 +16,7 @@ from support.datasets import RAGGED, TWO_SHAPES, change_manifest, faults, make, 
 
 import gerd
 from gerd.events import cpu
+from gerd.storage.code import code_digest
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 from gerd.storage.shard import shard_bytes
 
@@ -33,7 +34,7 @@ def test_verify_passes_ragged_datasets(text: str, tmp_path: Path) -> None:
     assert faults(tmp_path / "data", regenerate=True) == []
 
 
-@pytest.mark.parametrize("tensor", ["keys", "truth", "background", "digest", "index", "event_offsets", "checksum"])
+@pytest.mark.parametrize("tensor", ["events", "truth", "digest", "index", "blocks", "block_steps", "checksum"])
 def test_verify_finds_a_flipped_byte(tensor: str, dataset: Path) -> None:
     file = dataset / shard_name(2)
     content = bytearray(file.read_bytes())
@@ -44,7 +45,7 @@ def test_verify_finds_a_flipped_byte(tensor: str, dataset: Path) -> None:
     found = faults(dataset)
     assert any("sha256" in line for line in found)
     assert all(line.startswith(f"{file}: ") for line in found)
-    if tensor in ("keys", "truth", "background"):
+    if tensor in ("events", "truth"):
         assert any("recording 1" in line and "has changed" in line for line in found)
 
 
@@ -126,8 +127,9 @@ def store(folder: Path, content: bytes, digests: list[str]) -> None:
 
 def test_a_forged_digest_is_found(tmp_path: Path) -> None:
     digests = [recording.digest for recording in make(tmp_path, TWO_SHAPES, 1)]
-    content = (tmp_path / shard_name(0)).read_bytes()
-    store(tmp_path, content.replace(bytes.fromhex(digests[1]), bytes(32)), [digests[0], "00" * 32])
+    forged = list(gerd.Recordings(tmp_path))
+    forged[1].__dict__["digest"] = "00" * 32
+    store(tmp_path, shard_bytes(forged, [0, 1], code_digest()), [digests[0], "00" * 32])
     assert faults(tmp_path) == [f"{tmp_path / shard_name(0)}: recording 1: the events differ from their digest"]
 
 
@@ -136,7 +138,7 @@ def test_regenerate_finds_a_forgery_with_valid_hashes(message: str, tmp_path: Pa
     folder = tmp_path / "data"
     recordings = list(make(folder, TWO_SHAPES, 3))
     recordings[4] = dataclasses.replace(recordings[4], **FORGERIES[message](recordings[4]))
-    store(folder, shard_bytes(recordings, [0, 1] * 3), [recording.digest for recording in recordings])
+    store(folder, shard_bytes(recordings, [0, 1] * 3, code_digest()), [recording.digest for recording in recordings])
     assert not faults(folder)
     assert faults(folder, regenerate=True) == [f"{folder / shard_name(0)}: recording 4: made again, {message}"]
 
@@ -148,7 +150,7 @@ def test_a_recording_that_is_not_the_configs_is_found_and_not_read(field: str, t
     identity = dataclasses.replace(recordings[1].identity, labels={"time_scale": 3})
     change = {"labels": {"identity": identity}, "step_us": {"step_us": recordings[1].step_us + 1}}
     recordings[1] = dataclasses.replace(recordings[1], **change[field])
-    store(folder, shard_bytes(recordings, [0, 1]), [recording.digest for recording in recordings])
+    store(folder, shard_bytes(recordings, [0, 1], code_digest()), [recording.digest for recording in recordings])
     message = "is damaged: row 1, recording 0, is not a recording of the dataset's config"
     assert faults(folder) == [f"{folder / shard_name(0)}: recording 1: {message}"]
     with pytest.raises(gerd.StorageError, match="is not a recording of the dataset's config"):

@@ -7,6 +7,7 @@ is the scene (numbers), its trajectory T(t), and the constants that say how rand
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
@@ -14,13 +15,15 @@ from math import comb
 
 import numpy as np
 
+from gerd.geometry.seen import Seen
 from gerd.geometry.shapes import Outline
+from gerd.geometry.trajectory import Trajectory
 from gerd.scene.scenes import Scenes
 
-Event = tuple[int, int, int, int, bool]  # step, y, x, p, background
+Event = tuple[int, int, int, int, bool]  # microseconds, y, x, p, background
 
 BLOCK = 32
-INITIAL, SHAPE, EVENT, BACKGROUND = 2, 3, 4, 5  # purposes
+INITIAL, SHAPE, EVENT, BACKGROUND, TIME = 2, 3, 4, 5, 8  # purposes
 
 
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -50,7 +53,7 @@ def inside(outline: Outline, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     return odd
 
 
-def picture(scenes: Scenes, step: int) -> np.ndarray:
+def picture(scenes: Scenes, step: float) -> np.ndarray:
     """(height, width) integers: the activation of each pixel before any noise."""
     f, height, width = scenes.upsampling, scenes.height, scenes.width
     x, y = np.meshgrid((np.arange(width * f) + 0.5) / f, (np.arange(height * f) + 0.5) / f)
@@ -92,28 +95,40 @@ def binomial_bounds(p: float, n: int) -> list[int]:
     return [int(sum(shares[: k + 1]) * 2**32) for k in range(n)]
 
 
-def rendered(scenes: Scenes, step: int) -> np.ndarray:
-    """The picture that the integrators see: some covered pixels are missing."""
-    frame = picture(scenes, step)
+def rendered(scenes: Scenes, time: float, step: int) -> np.ndarray:
+    """The picture that the integrators see at a time, which belongs to a step: some covered pixels are missing."""
+    frame = picture(scenes, time)
     if scenes.shape_noise:
         for place in scattered(scenes, step, scenes.shape_noise, SHAPE):
             frame[place] = 0
     return frame
 
 
-def initial(scenes: Scenes) -> list[list[int]]:
-    if scenes.initial is not None:
-        return [[scenes.initial] * scenes.width for _ in range(scenes.height)]
-    m = -(-9 * scenes.threshold // 10) - 1  # the largest integer below 0.9 thresholds
-    pixels = [[y * scenes.width + x for x in range(scenes.width)] for y in range(scenes.height)]
-    return [[(words(scenes, pixel, 0, INITIAL)[0] * (2 * m + 1) >> 32) - m for pixel in row] for row in pixels]
+def initial(scenes: Scenes, first: np.ndarray) -> list[list[int]]:
+    """The integrators before anything changes; `first` is the first picture that they see."""
+    return [[initial_state(scenes, y, x, int(first[y, x])) for x in range(scenes.width)] for y in range(scenes.height)]
+
+
+def initial_state(scenes: Scenes, y: int, x: int, seen: int) -> int:
+    if not isinstance(scenes.initial, str):
+        return scenes.initial
+    word, other, *_ = words(scenes, y * scenes.width + x, 0, INITIAL)
+    if scenes.initial == "uniform":
+        m = -(-9 * scenes.threshold // 10) - 1  # the largest integer below 0.9 thresholds
+        return (word * (2 * m + 1) >> 32) - m
+    state, intensities = word * scenes.threshold >> 32, sorted(scenes.intensity[0].tolist())
+    if seen == 0 and intensities:  # as an actor that has passed has left it
+        seen = -1 if intensities[other * len(intensities) >> 32] >= 0 else 1
+    return state if seen > 0 else -state
 
 
 def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire, as (step, y, x, p), from the first step of the warm-up on."""
-    state, previous, threshold = initial(scenes), rendered(scenes, -scenes.warmup - 1), scenes.threshold
+    before = -scenes.warmup - 1
+    previous, threshold = rendered(scenes, before, before), scenes.threshold
+    state = initial(scenes, previous)
     for step in range(-scenes.warmup, scenes.steps):
-        current = rendered(scenes, step)
+        current = rendered(scenes, step, step)
         change, previous = (current - previous).tolist(), current
         for y in range(scenes.height):
             for x in range(scenes.width):
@@ -125,9 +140,68 @@ def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
                 state[y][x] = v
 
 
+def parts(scenes: Scenes, unit: int) -> int:
+    """Into how many parts exact timing cuts a unit of own time: outlines move a quarter of a pixel at most."""
+    fastest, own = 0.0, scenes.trajectory.in_own_time()
+    ends = np.abs(Trajectory.parameters(own, [unit, unit + 1])[0])  # (actors, 2, 3, 6), before any transformation
+    stretch, drift = 1.0, 0.0
+    if isinstance(own, Seen):
+        stretch = float(np.linalg.norm(np.array(own.through.linear), 2))
+        push = np.array(own.through.acceleration)
+        drift = max(float(np.linalg.norm(np.array(own.through.velocity) + push * end)) for end in (unit, unit + 1))
+    for outline, (early, late) in zip(scenes.outlines, ends, strict=True):
+        reach = max((math.hypot(*point) for ring in outline.rings for point in ring), default=0.5)
+        value, speed = np.maximum(early, late)[:2].tolist()
+        wide, high, shear = (value[i] + speed[i] / 2 for i in (2, 3, 5))
+        change = max(speed[2], speed[3]) + speed[5] * high + shear * speed[3]
+        linear = speed[4] * (max(wide, high) + shear * high) + change
+        fastest = max(fastest, stretch * (math.hypot(speed[0], speed[1]) + reach * linear) + drift)
+    return min(1024, 2 ** max(0, math.ceil(math.log2(max(fastest, 1e-9) / 0.25))))
+
+
+def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
+    """What the integrators fire in exact timing, as (microseconds, y, x, p), after event noise."""
+    rate, own = scenes.trajectory.rate, scenes.in_own_time()
+    drop, threshold = int(Fraction(scenes.event_noise) * 2**32), scenes.threshold
+    begin = float(-scenes.warmup)
+    previous = rendered(own, begin, math.ceil(begin / rate))
+    state, fired = initial(scenes, previous), np.zeros((scenes.height, scenes.width), int)
+    for unit in range(-scenes.warmup, min(math.ceil(rate * (scenes.steps - 1)) + 1, scenes.path_end)):
+        for part in range(count := parts(scenes, unit)):
+            end = unit + (part + 1) / count
+            current = rendered(own, end, math.ceil(end / rate))
+            for y, x in zip(*np.nonzero(current != previous), strict=True):
+                change, v = int(current[y, x] - previous[y, x]), state[y][x]
+                sign, way = (1, change) if change > 0 else (-1, -change)
+                while v * sign + way >= threshold:
+                    way -= threshold - v * sign
+                    v = 0
+                    share = (abs(change) - way) / abs(change)
+                    word = words(scenes, int(y * scenes.width + x), int(fired[y, x]), EVENT)[0]
+                    fired[y, x] += 1
+                    if word >= drop:
+                        yield math.ceil((begin + (end - begin) * share) * (scenes.step_us / rate)), y, x, int(sign > 0)
+                state[y][x] = v + sign * way
+            begin, previous = end, current
+
+
+def exact_events(scenes: Scenes) -> list[Event]:
+    """The events of a batch of one in exact timing, sorted by (time, y, x, p)."""
+    us, last = scenes.step_us, (scenes.steps - 1) * scenes.step_us
+    result = [(t, int(y), int(x), p, False) for t, y, x, p in passed(scenes) if 0 < t <= last]
+    if scenes.background:
+        for step in range(1, scenes.steps):
+            for (y, x), p in scattered(scenes, step, scenes.background, BACKGROUND).items():
+                late = words(scenes, y * scenes.width + x, step, TIME)[0] * us >> 32
+                result.append(((step - 1) * us + 1 + late, y, x, p, True))
+    return sorted(result)
+
+
 def events(scenes: Scenes) -> list[Event]:
-    """The events of a batch of one, sorted by (step, y, x, p)."""
+    """The events of a batch of one, sorted by (time, y, x, p)."""
     assert len(scenes) == 1
+    if scenes.exact:
+        return exact_events(scenes)
     drop = int(Fraction(scenes.event_noise) * 2**32)
     signal = {
         (step, y, x, p)
@@ -139,4 +213,4 @@ def events(scenes: Scenes) -> list[Event]:
         for step in range(scenes.steps):
             picked = scattered(scenes, step, scenes.background, BACKGROUND)
             noise |= {(step, y, x, p) for (y, x), p in picked.items()}
-    return sorted((*event, event not in signal) for event in signal | noise)
+    return sorted((step * scenes.step_us, *rest, (step, *rest) not in signal) for step, *rest in signal | noise)

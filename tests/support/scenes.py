@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import neg
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,11 @@ def moving_actors(draw: Any, width: int, height: int, steady: bool = False) -> A
     border = draw(st.sampled_from(["free", "bounce", "wrap"]))
     beyond = 1.2 if border == "free" else 0.0
     place = st.tuples(*(generic(-beyond * side, (1 + beyond) * side) for side in (width, height)))
-    side = min(width, height)
+    side = min(width, height) * (0.44 if border == "wrap" else 1.0)  # turned and sheared by 1 it still fits
     sizes = generic(0.15 * side, 0.9 * side)
     pushes = st.sampled_from([0.0, {"normal": [0.0, 0.3]}, {"profile": "sine", "amplitude": 0.4, "period": 3.7}])
     turning = generic(-1, 1) if steady else pushes
+    mirrored = draw(st.booleans())  # then it may pass through size 0, too
     return {
         "shape": draw(st.sampled_from(list(SHAPES.values()))),
         "intensity": draw(st.sampled_from([1.0, 0.37, -1.0, 2.3, 0.0])),
@@ -113,10 +115,10 @@ def moving_actors(draw: Any, width: int, height: int, steady: bool = False) -> A
             "border": border,
         },
         "scale": {
-            "start": draw(st.one_of(sizes, st.tuples(sizes, sizes))),
+            "start": draw(st.tuples(sizes.map(neg), sizes) if mirrored else st.one_of(sizes, st.tuples(sizes, sizes))),
             "velocity": draw(generic(-0.2, 0.2)),
             "acceleration": 0.0,
-            "limits": [0.1 * side, 0.95 * side],
+            "limits": [(-0.95 if mirrored else 0.1) * side, 0.95 * side],
         },
         "rotation": {"start": draw(generic(0, 360)), "velocity": draw(generic(-30, 30)), "acceleration": draw(turning)},
         "shear": {"start": draw(generic(-0.7, 0.7)), "velocity": draw(generic(-0.1, 0.1)), "acceleration": 0.0},
@@ -135,11 +137,13 @@ def small_configs(draw: Any) -> Config:
         seed=draw(st.integers(0, 2**64 - 1)),
         steps=draw(st.integers(1, 5)),
         time_scale=draw(st.sampled_from([1.0, 0.37, 2.5])),
+        timing=draw(st.sampled_from(["step", "exact"])),
+        step_us=draw(st.sampled_from([1000, 1, 7])),
         upsampling=draw(st.sampled_from([1, 2, 3, 8])),
         integrator={
             "threshold": draw(st.sampled_from([0.001, 0.2, 0.5, 0.77, 1.6])),
             "reset": draw(st.sampled_from(["subtract", "zero"])),
-            "initial": draw(st.sampled_from(["uniform", 0.0, 1.0, -0.63])),
+            "initial": draw(st.sampled_from(["usual", "uniform", "stationary", 0.0, 1.0, -0.63])),
             "warmup": draw(st.integers(0, 3)),
         },
         noise={"background": draw(noises), "shape": draw(noises), "event": draw(noises)},

@@ -42,6 +42,7 @@ def test_the_stream_gives_what_a_dataset_of_the_same_config_has(tmp_path: Path) 
         {"item": "counts", "sum": 2, "every": 2, "stack": 2, "delay": 1, "steps": 4, "dtype": torch.float32},
         {"item": "sparse", "label": "flow", "warmup": 3, "steps": 7},
         {"item": "events", "label": lambda r: (r.first, len(r)), "delay": -2},
+        {"item": "events", "label": ("actor", "echo"), "warmup": 2, "delay": 1},
     ]
     for form in forms:
         starts = {} if "steps" not in form else {"stride": 1}

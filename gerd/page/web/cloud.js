@@ -8,7 +8,7 @@ const FIRST_LOOK = { yaw: -0.95, pitch: 0.3, zoom: 1 };
 
 const VERTEX = `#version 300 es
 layout(location = 0) in uint event;
-layout(location = 1) in uint step;
+layout(location = 1) in float time; // in steps
 uniform mat4 view;
 uniform vec2 size;   // of the sensor
 uniform float steps, depth, now, dot_size;
@@ -18,10 +18,10 @@ void main() {
   uint place = event >> 2u, width = uint(size.x);
   vec2 pixel = vec2(float(place % width), float(place / width)) + 0.5;
   vec2 spot = (pixel - size / 2.0) / max(size.x, size.y);
-  gl_Position = view * vec4(spot.x, -spot.y, depth * (0.5 - (float(step) + 0.5) / steps), 1.0);
-  bool current = float(step) == now;
+  gl_Position = view * vec4(spot.x, -spot.y, depth * (0.5 - (time + 0.5) / steps), 1.0);
+  bool current = ceil(time) == now;
   colour = (event & 2u) != 0u ? on : off;
-  if (!current) colour = mix(colour, vec3(1.0), float(step) > now ? 0.72 : 0.3);
+  if (!current) colour = mix(colour, vec3(1.0), time > now ? 0.72 : 0.3);
   gl_PointSize = clamp(dot_size / gl_Position.w, 1.5, 14.0) * (current ? 1.5 : 1.0);
 }`;
 
@@ -78,7 +78,8 @@ export class Cloud {
     this.buffers.forEach((buffer, i) => {
       gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
       gl.enableVertexAttribArray(i);
-      gl.vertexAttribIPointer(i, 1, gl.UNSIGNED_INT, 0, 0);
+      if (i === 0) gl.vertexAttribIPointer(i, 1, gl.UNSIGNED_INT, 0, 0);
+      else gl.vertexAttribPointer(i, 1, gl.FLOAT, false, 0, 0);
     });
     gl.enable(gl.DEPTH_TEST);
     gl.clearColor(1, 1, 1, 1);
@@ -110,9 +111,8 @@ export class Cloud {
   }
 
   #load(recording) {
-    const gl = this.gl, steps = new Uint32Array(recording.events);
-    for (let step = 0; step < recording.steps; step++) steps.fill(step, recording.offsets[step], recording.offsets[step + 1]);
-    [recording.packed, steps].forEach((data, i) => {
+    const gl = this.gl;
+    [recording.packed, recording.times].forEach((data, i) => {
       gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[i]);
       gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
     });

@@ -199,7 +199,8 @@ export class Form {
 // The part of a number's range that its slider covers.
 function usual(path, i, sensor, [least, most], number, keys) {
   if (keys.includes("normal") && keys.at(-1) === 1) return [0, Math.max(4 * Math.abs(number), 0.1)];
-  if (keys.includes("factor")) return [0.8, 1.2];
+  if (keys.includes("factor") && path !== "time_scale") return [0.8, 1.2]; // of growth
+  if (keys.includes("rotate")) return [-180, 180];
   if (keys.includes("period") || keys.includes("duration")) return [1, Math.max(60, 2 * number)];
   if (keys.includes("phase")) return [0, 360];
   const known = USUAL.find(([end]) => end.test(path));

@@ -15,10 +15,19 @@ export function unpack(buffer) {
     ...head,
     offsets: take(Uint32Array, head.steps + 1),
     packed: take(Uint32Array, head.events),
+    times: take(Float32Array, head.timing === "exact" ? head.events : 0),
     truth: take(Float32Array, head.steps * head.actors.length * 18),
   };
+  if (head.timing === "step") recording.times = timesOfSteps(recording);
   recording.counts = counts(recording);
   return recording;
+}
+
+// In step timing, the time of each event is its step.
+function timesOfSteps({ steps, offsets, events }) {
+  const times = new Float32Array(events);
+  for (let step = 0; step < steps; step++) times.fill(step, offsets[step], offsets[step + 1]);
+  return times;
 }
 
 // ON, OFF and background events of each step.

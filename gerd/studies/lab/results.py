@@ -21,7 +21,7 @@ import numpy as np
 from gerd.errors import GerdError
 from gerd.measures.curves import Curve
 from gerd.measures.statistics import Summary
-from gerd.measures.transformation import Transformation
+from gerd.scene.transformation import Transformation
 from gerd.studies.lab.training import Size
 
 Numbers = tuple[float, ...]

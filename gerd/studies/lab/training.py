@@ -22,8 +22,8 @@ from torch import Tensor
 from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.events import backends
-from gerd.measures.transformation import Transformation
 from gerd.scene.draw import draw
+from gerd.scene.transformation import Transformation
 from gerd.storage.whole import written_whole
 from gerd.studies.models import Channels, Layers, Reading
 

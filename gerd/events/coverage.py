@@ -1,0 +1,111 @@
+"""What is seen of each actor, and why a pixel changed: scenes and instants in, arrays out.
+
+A frame is the picture of a scene at an instant, a time in steps; several scenes at several instants give a frame for
+each pair, the instant fastest. Counts are of sub-pixels, `upsampling`² in a pixel, without noise. All is worked out by
+compiled code, which finds the same crossings as that of the events, and visits the boxes of the outlines only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.events import rasterise
+from gerd.events.cpu import crossings_room, kernels, slots_of
+from gerd.scene.scenes import Scenes
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def pieces(scenes: Scenes) -> tuple[Integers, Array]:
+    """The actor of each piece of outline, and how far right and down of it the piece lies, in pixels (pieces, 2)."""
+    copies = [rasterise.COPIES if wraps else ((0, 0),) for wraps in scenes.wraps]
+    actor = np.repeat(np.arange(len(copies)), [len(each) for each in copies])
+    shifts = [(right * scenes.width, down * scenes.height) for each in copies for down, right in each]
+    return actor, np.array(shifts, np.float64).reshape(-1, 2)
+
+
+def counts(scenes: Scenes, instants: NDArray[Any]) -> NDArray[np.int32]:
+    """(frames, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
+    coefficients, room = _prepared(scenes, instants)
+    result = np.zeros((len(coefficients), len(scenes.outlines), scenes.height, scenes.width), np.int32)
+    kernels("coverage_kernels").count_frames(coefficients, *room, result)
+    return result
+
+
+def masks(scenes: Scenes, instants: NDArray[Any], edges: bool = False) -> NDArray[np.bool_]:
+    """(frames, actors, height, width): whether an actor is seen in at least half of the pixel.
+
+    With `edges`: whether it is seen in any part of the pixel, or was in the frame before. The first frame then has no
+    mask of its own.
+    """
+    coefficients, room = _prepared(scenes, instants, held=1 + edges)
+    result = np.zeros((len(coefficients) - edges, len(scenes.outlines), scenes.height, scenes.width), np.bool_)
+    kernels("coverage_kernels").mask_frames(coefficients, edges, *room, result)
+    return result
+
+
+def flow(
+    scenes: Scenes, instants: NDArray[Any], motion: Array, motion_before: Array | None = None
+) -> NDArray[np.float32]:
+    """(frames, 2, height, width): the velocity of the actor that is seen in at least half of a pixel, 0 elsewhere.
+
+    motion: (frames, pieces, 8): the four numbers of L, row by row, a velocity, and the place c of the piece's centre.
+        What is at q moves by L · (q - c) + velocity.
+    motion_before: the same for the pieces of the frame before, at the instant of the frame. Then the first frame has no
+        flow of its own. Where no actor takes up half of a pixel, it is the flow of the one that takes up most of it in
+        the two frames together, the nearest of equals, and NaN where none does.
+    """
+    edges = motion_before is not None
+    coefficients, room = _prepared(scenes, instants, held=1 + edges)
+    shape = (len(coefficients) - edges, 2, scenes.height, scenes.width)
+    result = np.full(shape, np.nan, np.float32) if edges else np.zeros(shape, np.float32)
+    best = np.empty(shape[2:] if edges else (0, 0), np.int32)
+    before = motion if motion_before is None else motion_before
+    kernels("coverage_kernels").flow_frames(coefficients, edges, before, motion, best, *room, result)
+    return result
+
+
+def causes(scenes: Scenes, instants: NDArray[Any], pixels: Integers) -> Integers:
+    """Whose edges have changed some pixels of one scene, each between an instant and the one before in the list.
+
+    pixels: (pixels, 5), sorted by the first column: the number of the later instant, y, x, the direction (1 brighter,
+    -1 darker), and whether shape noise takes the pixel out (0 no, 1 of the earlier frame, 2 of the later, 3 of both).
+
+    Returns (pixels, 4): the change of the count, in units of sub-pixels · INTENSITY_ONE; the actor whose edges did most
+    in that direction, or -1; which of the actor's pieces did most; 1 if that is one of the later frame, 0 of the
+    earlier.
+    """
+    coefficients, room = _prepared(scenes, instants, held=0)
+    labels, gains = np.empty((2, scenes.upsampling), np.int32), np.empty((2, len(pieces(scenes)[0])), np.int64)
+    result = np.empty((len(pixels), 4), np.int64)
+    kernels("coverage_kernels").explain(coefficients, pixels, *room, labels, gains, result)
+    return result
+
+
+def _prepared(scenes: Scenes, instants: NDArray[Any], held: int = 1) -> tuple[Array, tuple[Any, ...]]:
+    """The outlines of each frame (frames, entries, 5), and what the kernels call scene, scratch, before and now.
+
+    held: how many frames are held whose counts are needed; 0: crossings only.
+    """
+    borders = rasterise.borders(scenes, instants)
+    f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(borders)
+    number = len(borders.actor)
+    intensity = scenes.intensity[:1].sum(axis=0, dtype=np.int32)[borders.actor]  # there may be no scene at all
+    about = (borders.first, borders.is_ellipse, borders.convex, slots, intensity)
+    scene = (
+        (width, height, f),
+        about,
+        borders.actor,
+        np.searchsorted(borders.actor, np.arange(len(scenes.outlines) + 1)),
+        np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
+    )
+    visible = np.empty((2 << kernels("coverage_kernels").MOST_SPLIT, f, height), np.int32)
+    scratch = (np.empty(number, np.int64), visible, *np.empty((2, 2 * slots[-1] + 2), np.int32))
+    sizes = [number if view < held else 0 for view in (1, 0)]
+    views = [(crossings_room(slots, f, height), np.zeros((size, height, width + 2), np.int32)) for size in sizes]
+    coefficients = borders.coefficients.reshape(len(scenes) * len(instants), *borders.coefficients.shape[2:])
+    return np.ascontiguousarray(coefficients), (scene, scratch, *views)

@@ -1,0 +1,131 @@
+"""Exact timing: scenes in, the instants at which their picture is looked at; passages of the threshold in, events out.
+
+The integrators run in the motion's own time u. A grid cuts each unit of it into equal parts, so many that no point of
+an outline moves by more than `STRIDE` from one instant to the next; between instants a pixel's count is linear. The
+grid is a function of the path alone: neither the time scale nor the length of a step shows in it. So the events of a
+scene that runs s times as fast are the same, at times divided by s.
+
+All integrators start at own time -warmup, with the picture of that instant; what they fire is recorded from 0 on. An
+event at own time u has the time t = u / s in steps, in microseconds the next whole number at or above it. Step i holds
+the events with i - 1 < t <= i, so that step 0 has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.events.keys import Keys
+from gerd.events.shared import Events, chunks
+from gerd.scene.scenes import Scenes
+
+STRIDE = 0.25  # pixels that an outline moves between two instants, at most
+MOST_PARTS = 2**10  # of a unit of own time; outlines that are faster than this many strides take longer ones
+UNITS = 256  # of own time, whose instants are worked out together
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Consecutive instants of each recording. The first is the last of those before: what follows is compared with it.
+
+    A recording with fewer of them than another repeats its last, at which nothing changes.
+    """
+
+    own: NDArray[np.float64]  # (recordings, instants)
+    steps: NDArray[np.int64]  # the step that holds each
+    us_per_unit: float  # of own time
+
+
+class Camera(Protocol):
+    """What a backend does: it carries the state of the pixels from call to call."""
+
+    def passages(self, scenes: Scenes, instants: Instants, /) -> list[NDArray[np.int64]]:
+        """For each recording what its integrators fire, in any order, as `packed`."""
+        ...
+
+    def background(self, scenes: Scenes, steps: range, /) -> list[NDArray[np.int64]]:
+        """For each recording the background noise of some steps, likewise."""
+        ...
+
+
+def packed(codec: Keys, us: Any, y: Any, x: Any, p: Any, background: Any) -> Any:
+    """Events at times in whole microseconds as one number each: the key, and the background flag as its last bit."""
+    return codec.encoded(us + (codec.ticks - 1), y, x, p) * 2 + background
+
+
+def noise_us(word: Any, step: Any, step_us: int) -> Any:
+    """The time of background noise at a step, in microseconds."""
+    return (step - 1) * step_us + 1 + (word * step_us >> 32)
+
+
+def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Events]:
+    """The events of a batch, `chunk` steps at a time, from instants of which at most about `most` are held."""
+    codec = Keys(scenes.height, scenes.width, scenes.ticks)
+    own = scenes.in_own_time()
+    reached = -scenes.warmup
+    held: list[Any] = [np.empty(0, np.int64)] * len(scenes)
+    for steps in chunks(0, scenes.steps, chunk):
+        parts = [[events] for events in held]
+        target = max(reached, last_unit(scenes, steps.stop))
+        for resumed, moments in slabs(own, scenes.trajectory.rate, reached, target, most):
+            own = resumed
+            for part, events in zip(parts, camera.passages(own, moments), strict=True):
+                part.append(events)
+        reached = target
+        if scenes.background > 0:
+            for part, events in zip(parts, camera.background(scenes, steps), strict=True):  # at step 0, too
+                part.append(events)
+        for row, part in enumerate(parts):
+            events = np.sort(np.concatenate(part))
+            begin, end = np.searchsorted(events, np.array([max(1, steps.start), steps.stop]) * codec.per_step * 2)
+            held[row] = events[end:]
+            yield Events(row, steps, events[begin:end] >> 1, (events[begin:end] & 1).astype(np.bool_))
+
+
+def last_unit(scenes: Scenes, stop: int) -> int:
+    """Up to which own time the events of the steps below `stop` come.
+
+    One unit more than there is, because rounding may bring an event that is just beyond the last step into it; but no
+    farther than the path is recorded.
+    """
+    return min(math.floor(scenes.trajectory.rate * (stop - 1)) + 1, scenes.path_end)
+
+
+def slabs(own: Scenes, rate: float, first: int, stop: int, most: int) -> Iterator[tuple[Scenes, Instants]]:
+    """The instants of the units first … stop - 1, at most about `most` at a time, and the scenes carried on to them."""
+    while first < stop:
+        end = min(stop, first + UNITS)
+        own = own.resumed(np.array([first, end]))
+        parts = sub_steps(own, first, end)
+        fitting = np.searchsorted(np.cumsum(parts.max(axis=0)), most, side="right")
+        parts = parts[:, : max(1, fitting)]
+        yield own, instants(parts, first, rate, own.step_us)
+        first += parts.shape[1]
+
+
+def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
+    """(recordings, units): into how many parts each unit of own time is cut, a power of two."""
+    reach = np.array([outline.reach for outline in own.outlines])
+    fastest = own.trajectory.fastest(reach, first, stop).max(axis=1, initial=0.0)
+    share, power = np.frexp(np.minimum(fastest / STRIDE, MOST_PARTS))
+    parts = np.int64(1) << np.maximum(power - (share == 0.5), 0).astype(np.int64)
+    return np.broadcast_to(parts, (len(own), stop - first))
+
+
+def instants(parts: NDArray[np.int64], first: int, rate: float, step_us: int) -> Instants:
+    """The instants of units from `first` on, each cut into so many parts (recordings, units)."""
+    rows, units = parts.shape
+    own = np.full((rows, int(parts.sum(axis=1).max()) + 1), np.float64(first + units))
+    own[:, 0] = first
+    each = parts.ravel()
+    begins = np.cumsum(each) - each
+    number = np.arange(int(each.sum())) - np.repeat(begins, each) + 1  # within its unit
+    place = np.arange(len(number)) - np.repeat(begins[::units], parts.sum(axis=1)) + 1  # within its recording
+    row, unit = np.divmod(np.repeat(np.arange(rows * units), each), units)
+    own[row, place] = first + unit + number / np.repeat(each, each)
+    return Instants(own, np.ceil(own / rate).astype(np.int64), step_us / rate)

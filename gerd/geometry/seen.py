@@ -1,0 +1,198 @@
+"""Motion as another camera sees it: a trajectory T and a moving affine map G in, the trajectory G(t)·T(t) out.
+
+    G(t) p = A·p + b + v·t + a·t²/2
+
+Places p are in pixels and t in steps. Maps of this kind follow each other, also at different speeds: they are a group.
+The parameters of G·T are found without dividing by a size, so that a shape may pass through size 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gerd.geometry import exactmath
+from gerd.geometry.trajectory import SCALE_X, Trajectory, X, Y
+
+Array = NDArray[np.float64]
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """G, in plain numbers; A about the origin."""
+
+    linear: tuple[Pair, Pair] = ((1.0, 0.0), (0.0, 1.0))
+    shift: Pair = (0.0, 0.0)
+    velocity: Pair = (0.0, 0.0)
+    acceleration: Pair = (0.0, 0.0)
+
+    @property
+    def is_shift(self) -> bool:
+        return self.linear == Frame.linear
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether G is the same at all times."""
+        return not (any(self.velocity) or any(self.acceleration))
+
+    @property
+    def determinant(self) -> float:
+        (a, b), (c, d) = self.linear
+        return a * d - b * c
+
+    def applied(self, place: tuple[Any, Any]) -> tuple[Any, Any]:
+        """A·p, of a place or of arrays of x and y."""
+        (a, b), (c, d) = self.linear
+        return a * place[0] + b * place[1], c * place[0] + d * place[1]
+
+    def about(self, place: Pair) -> Frame:
+        """The same map with its origin at `place`."""
+        x, y = self.applied(place)
+        return replace(self, shift=((place[0] - x) + self.shift[0], (place[1] - y) + self.shift[1]))
+
+    def then(self, later: Frame, rate: float = 1.0) -> Frame:
+        """This map, run `rate` times as fast, and `later` after it: later.G(t) · G(rate · t)."""
+        columns = [later.applied(column) for column in zip(*self.linear, strict=True)]
+        (a, c), (b, d) = columns
+        moved = (
+            _sum(later.applied(own), more, factor)
+            for own, more, factor in (
+                (self.shift, later.shift, 1.0),
+                (self.velocity, later.velocity, rate),
+                (self.acceleration, later.acceleration, rate * rate),
+            )
+        )
+        return Frame(((a, b), (c, d)), *moved)
+
+    def inverse(self, rate: float = 1.0) -> Frame:
+        """What takes back this map and a speed of `rate`: its `then(self, rate)` changes nothing."""
+        (a, b), (c, d) = self.linear
+        size = self.determinant
+        back = Frame(((d / size, -b / size), (-c / size, a / size)))
+        factors = ((self.shift, 1.0), (self.velocity, rate), (self.acceleration, rate * rate))
+        moved = (_sum(back.applied(part), (0.0, 0.0), -1.0 / factor) for part, factor in factors)
+        return Frame(back.linear, *moved)
+
+    def moved(self, times: ArrayLike) -> Array:
+        """(…, 2) for times (…): the part of G that does not depend on the place."""
+        t = np.asarray(times, np.float64)[..., None]
+        return np.array(self.shift) + t * (np.array(self.velocity) + np.array(self.acceleration) * (t * 0.5))
+
+    def G(self, times: ArrayLike) -> Array:
+        """(times, 3, 3)."""
+        result = np.zeros((len(np.asarray(times)), 3, 3))
+        result[:, :2, :2], result[:, :2, 2], result[:, 2, 2] = self.linear, self.moved(times), 1.0
+        return result
+
+
+def _sum(own: Pair, more: Pair, factor: float) -> Pair:
+    return own[0] * factor + more[0], own[1] * factor + more[1]
+
+
+UNMOVED = Frame()
+
+
+@dataclass(frozen=True)
+class Seen(Trajectory):
+    """The motion G(t)·T(t): borders and limits are seen through G, too."""
+
+    through: Frame = UNMOVED
+
+    @classmethod
+    def of(cls, motion: Trajectory, through: Frame) -> Seen:
+        if isinstance(motion, Seen):
+            return replace(motion, through=motion.through.then(through))
+        return cls(**{field.name: getattr(motion, field.name) for field in fields(Trajectory)}, through=through)
+
+    def scaled(self, factor: float) -> Seen:
+        return replace(self, rate=self.rate * factor, through=self.through.then(UNMOVED, factor))
+
+    def in_own_time(self) -> Seen:
+        return replace(self, rate=1.0, through=self.through.then(UNMOVED, 1.0 / self.rate))
+
+    def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
+        a, b, x, c, d, y = super().entries(times, device)
+        right, down = np.ascontiguousarray(np.moveaxis(self.through.moved(times), -1, 0))
+        if device is not None:
+            import torch
+
+            right, down = torch.from_numpy(right).to(device), torch.from_numpy(down).to(device)
+        if self.through.is_shift:
+            return a, b, x + right, c, d, y + down
+        (a, c), (b, d), (x, y) = (self.through.applied(column) for column in ((a, c), (b, d), (x, y)))
+        return a, b, x + right, c, d, y + down
+
+    def fastest(self, reach: Array, first: int, stop: int) -> Array:
+        (a, b), (c, d) = self.through.linear
+        square, area = a * a + b * b + c * c + d * d, self.through.determinant
+        stretch = math.sqrt((square + math.sqrt(max(square * square - 4 * area * area, 0.0))) / 2)  # of A, at most
+        units = np.arange(first, stop + 1, dtype=np.float64)[:, None]
+        drift = np.array(self.through.velocity) + np.array(self.through.acceleration) * units
+        ends = np.sqrt(drift[:, 0] * drift[:, 0] + drift[:, 1] * drift[:, 1])
+        return stretch * super().fastest(reach, first, stop) + np.maximum(ends[:-1], ends[1:])
+
+    def parameters(self, times: ArrayLike) -> Array:
+        result = super().parameters(times)
+        t, through = np.asarray(times, np.float64)[:, None], self.through
+        speed, push = np.array(through.velocity), np.array(through.acceleration)
+        drift = np.stack([through.moved(times), speed + push * t, push + 0.0 * t], axis=-2)
+        if not through.is_shift:
+            result[..., X], result[..., Y] = through.applied((result[..., X], result[..., Y]))
+            result[..., SCALE_X:] = _form(through, result[..., SCALE_X:])
+        result[..., :SCALE_X] += drift
+        return result
+
+
+def _form(through: Frame, own: Array) -> Array:
+    """(…, 3, 4): scale x, scale y, rotation and shear of A·Rotate·Shear·Scale, and their derivatives; `own` likewise.
+
+    A = Rotate·P·M, with P symmetric and positive and M a mirror (y to -y) or nothing. M passes Rotate and Shear, whose
+    signs it changes, and ends in the scale of y. P·Rotate is again a rotation and a triangle ((α, ε), (0, β)).
+    """
+    (a, b), (c, d) = through.linear
+    sign = 1.0 if through.determinant > 0 else -1.0
+    b, d = b * sign, d * sign
+    turn = exactmath.angle(a + d, c - b)
+    sine, cosine = (float(part) for part in exactmath.sincos(turn))
+    P = Frame(((cosine * a + sine * c, cosine * b + sine * d), (cosine * c - sine * a, cosine * d - sine * b)))
+    size_x, size_y, angle, shear = own[..., 0], own[..., 1] * sign, own[..., 2] * sign, own[..., 3] * sign
+    sine, cosine = exactmath.sincos(angle[..., 0])
+    x, y = P.applied((cosine, sine))
+    x_, y_ = P.applied((-sine, cosine))  # the derivatives of x and y by the angle
+    area = P.determinant
+    α = np.sqrt(x * x + y * y)
+    ε, β = (x * x_ + y * y_) / α, area / α
+    lean, ratio = ε / α, β / α
+    excess = β * β - α * α
+    turned = turn + (angle[..., 0] + exactmath.angle(cosine * x + sine * y, cosine * y - sine * x))
+    # each with its first and second derivative by the angle
+    stretch_x = _in_time(angle, α, ε, excess / α)
+    stretch_y = _in_time(angle, β, -β * lean, β * (2 * lean * lean - excess / (α * α)))
+    rotation = _in_time(angle, turned, ratio, -2 * ratio * lean)
+    stretch = _in_time(angle, α * α / area, 2 * α * ε / area, 2 * (excess + ε * ε) / area)
+    slant = _in_time(angle, ε / β, (excess + ε * ε) / area, -4 * α * ε / area)
+    form = _times(stretch_x, size_x), _times(stretch_y, size_y), rotation, _times(stretch, shear) + slant
+    return np.stack(form, axis=-1)
+
+
+def _in_time(angle: Array, value: Array, first: Array, second: Array) -> Array:
+    """(…, 3): a function of the angle and its derivatives by time, from those by the angle: the chain rule."""
+    speed, push = angle[..., 1], angle[..., 2]
+    return np.stack([value, first * speed, second * (speed * speed) + first * push], axis=-1)
+
+
+def _times(f: Array, g: Array) -> Array:
+    """(…, 3): a product and its derivatives."""
+    return np.stack(
+        [
+            f[..., 0] * g[..., 0],
+            f[..., 1] * g[..., 0] + f[..., 0] * g[..., 1],
+            f[..., 2] * g[..., 0] + 2 * f[..., 1] * g[..., 1] + f[..., 0] * g[..., 2],
+        ],
+        axis=-1,
+    )

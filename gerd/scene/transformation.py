@@ -1,0 +1,246 @@
+"""Transformations g of a whole scene: scenes in, scenes out, drawn from the transformed geometry with the same draws.
+
+A transformation of space and time takes the motion T(t) of every actor to G(t)·T(s·t), where
+
+    G(t) p = A·p + b + v·t + a·t²/2
+
+is an affine map of the frame at step t, and s a time scale. Others change what the sensor adds: its three noises. The
+random draws stay as they are, so that x and g·x differ in g and in nothing else; the initial states of the integrators
+and the background noise belong to the sensor, and stay where they are. Lengths are in pixels, times in steps. The
+`transform` of a config and the measures of symmetry both mean what is made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from gerd.config import transform as written
+from gerd.config.config import Config
+from gerd.errors import GerdError
+from gerd.geometry import exactmath
+from gerd.geometry.seen import UNMOVED, Frame, Pair, Seen
+from gerd.scene.scenes import Scenes
+
+NOISES = ("background", "shape_noise", "event_noise")
+
+
+@dataclass(frozen=True)
+class Transformation:
+    """One g; make it with the functions below. `amount` is what a curve is drawn over."""
+
+    kind: str
+    amount: float
+    neutral: float = 0.0  # the amount that changes nothing
+    linear: tuple[Pair, Pair] = ((1.0, 0.0), (0.0, 1.0))  # A, about the middle of the frame
+    shift: Pair = (0.0, 0.0)
+    velocity: Pair = (0.0, 0.0)
+    acceleration: Pair = (0.0, 0.0)
+    epoch: float = 0.0  # the step at which velocity and acceleration have moved nothing yet
+    time_scale: float = 1.0
+    background: float | None = None  # probabilities; None: as the scene has it
+    shape_noise: float | None = None
+    event_noise: float | None = None
+    name: str = ""  # what it does, where kind and amount do not say it
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, str | None) and not np.isfinite(np.asarray(value, np.float64)).all():
+                raise GerdError(f"{self.kind} {value}: allowed are finite numbers")
+
+    def __str__(self) -> str:
+        return self.name or f"{self.kind} {self.amount:g}"
+
+    @property
+    def moves(self) -> bool:
+        """Whether it changes places in the frame."""
+        return self.space != UNMOVED
+
+    @property
+    def space(self) -> Frame:
+        """G, measured from the middle of the frame."""
+        (x, y), (vx, vy), (ax, ay), at = self.shift, self.velocity, self.acceleration, self.epoch
+        shift = (x - vx * at + ax * (at * at / 2), y - vy * at + ay * (at * at / 2))
+        return Frame(self.linear, shift, (vx - ax * at, vy - ay * at), self.acceleration)
+
+    def _in(self, space: Frame, **changes: Any) -> Transformation:
+        """The same with another G."""
+        return replace(self, **vars(space), epoch=0.0, **changes)
+
+    def frame(self, width: int, height: int) -> Frame:
+        """G, for a sensor of this size, measured from its corner."""
+        return self.space.about((width / 2, height / 2))
+
+    def then(self, later: Transformation) -> Transformation:
+        """This transformation and `later` after it, as one; it has the amount of this one."""
+        noises = {noise: getattr(self if getattr(later, noise) is None else later, noise) for noise in NOISES}
+        return self._in(
+            self.space.then(later.space, later.time_scale),
+            kind=f"{self.kind} then {later.kind}",
+            time_scale=self.time_scale * later.time_scale,
+            name=f"{self} then {later}",
+            **noises,
+        )
+
+    def inverse(self) -> Transformation:
+        """What takes this transformation back."""
+        if any(getattr(self, noise) is not None for noise in NOISES):
+            raise GerdError(f"{self}: a noise cannot be taken back")
+        space, speed = self.space.inverse(self.time_scale), 1 / self.time_scale
+        return self._in(space, kind=f"inverse {self.kind}", time_scale=speed, name=f"inverse of {self}")
+
+    def about(self, place: Pair, width: int, height: int) -> Transformation:
+        """The same with `place`, in pixels, as the point that it turns, scales, shears or mirrors about."""
+        x, y = place
+        return self._in(self.space.about((x - width / 2, y - height / 2)))
+
+    def __call__(self, scenes: Scenes) -> Scenes:
+        """g·x: the transformed scenes."""
+        trajectory = scenes.trajectory.scaled(self.time_scale) if self.time_scale != 1.0 else scenes.trajectory
+        if self.moves:
+            if any(scenes.wraps):
+                actor = scenes.wraps.index(True)
+                raise GerdError(
+                    f"actors.{actor}.translation.border: got 'wrap': {self} would move the seams of the torus; "
+                    "allowed: bounce, free"
+                )
+            trajectory = Seen.of(trajectory, self.frame(scenes.width, scenes.height))
+        noises = {noise: getattr(self, noise) for noise in NOISES}
+        changed = {noise: value for noise, value in noises.items() if value is not None}
+        return replace(scenes, trajectory=trajectory, **changed)
+
+
+def identity() -> Transformation:
+    """Everything as it is."""
+    return Transformation("identity", 0.0, name="identity")
+
+
+def composed(*parts: Transformation) -> Transformation:
+    """All of them, the first one first, as one transformation; its amount is that of the first."""
+    return reduce(Transformation.then, parts) if parts else identity()
+
+
+def translation(x: float, y: float = 0.0) -> Transformation:
+    """Everything `x` pixels farther right and `y` farther down; fractions of a pixel count."""
+    return Transformation("translation", _length(x, y), shift=(x, y))
+
+
+def rotation(degrees: float) -> Transformation:
+    """Everything turned about the middle of the frame, clockwise on the screen."""
+    sine, cosine = (float(part) for part in exactmath.sincos(exactmath.radians(degrees)))
+    return Transformation("rotation", degrees, linear=((cosine, -sine), (sine, cosine)))
+
+
+def scale(x: float, y: float | None = None) -> Transformation:
+    """Everything `x` times as large and as far from the middle of the frame; along y `y` times. Negative: mirrored."""
+    down = x if y is None else y
+    if x == 0 or down == 0:
+        raise GerdError(f"scale {x if y is None else (x, y)}: allowed are factors other than 0")
+    name = "" if x == down else f"scale ({x:g}, {down:g})"
+    return Transformation("scale", x, 1.0, linear=((x, 0.0), (0.0, down)), name=name)
+
+
+def shear(factor: float) -> Transformation:
+    """Everything moved right by `factor` times its distance below the middle of the frame."""
+    return Transformation("shear", factor, linear=((1.0, factor), (0.0, 1.0)))
+
+
+def mirror(axis: str) -> Transformation:
+    """Left and right exchanged (x) or top and bottom (y), about the middle of the frame; or nothing (none)."""
+    signs = {"none": (1.0, 1.0), "x": (-1.0, 1.0), "y": (1.0, -1.0)}
+    if axis not in signs:
+        raise GerdError(f"mirror {axis!r}: allowed: x, y, none")
+    across, down = signs[axis]
+    amount = float(axis != "none")
+    return Transformation("mirror", amount, linear=((across, 0.0), (0.0, down)), name=f"mirror {axis}")
+
+
+def affine(first: tuple[float, float, float], second: tuple[float, float, float]) -> Transformation:
+    """The map with these two rows of three numbers, from the middle of the frame: (x, y) to (a·x + b·y + c, …)."""
+    (a, b, right), (c, d, down) = first, second
+    determinant = a * d - b * c
+    if determinant == 0:
+        raise GerdError(f"affine {first}, {second}: allowed is a map that can be taken back: a·d - b·c is 0")
+    return Transformation("affine", determinant, 1.0, linear=((a, b), (c, d)), shift=(right, down))
+
+
+def velocity(x: float, y: float = 0.0, epoch: float = 0.0) -> Transformation:
+    """A Galilean boost: everything moves by (x, y) pixels per step more; at step `epoch` it is where it was."""
+    return Transformation("velocity", _length(x, y), velocity=(x, y), epoch=epoch)
+
+
+def acceleration(x: float, y: float = 0.0, epoch: float = 0.0) -> Transformation:
+    """Everything is accelerated by (x, y) pixels per step² more; at step `epoch` it is where it was, as fast."""
+    return Transformation("acceleration", _length(x, y), acceleration=(x, y), epoch=epoch)
+
+
+def time_scale(factor: float) -> Transformation:
+    """The same motion, `factor` times as fast."""
+    if not factor > 0:
+        raise GerdError(f"time_scale {factor}: allowed is a positive factor")
+    return Transformation("time_scale", factor, 1.0, time_scale=factor)
+
+
+def background(probability: float) -> Transformation:
+    """Background noise of this level."""
+    return Transformation("background", _share("background", probability), background=probability)
+
+
+def shape_noise(probability: float) -> Transformation:
+    """Shape noise of this level."""
+    return Transformation("shape_noise", _share("shape_noise", probability), shape_noise=probability)
+
+
+def density(kept: float) -> Transformation:
+    """This share of the events is kept; those of a smaller share are among those of a larger one."""
+    return Transformation("density", _share("density", kept), 1.0, event_noise=1.0 - kept)
+
+
+_MAKERS = (translation, rotation, scale, shear, velocity, acceleration, time_scale, background, shape_noise, density)
+KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}  # with one amount
+UNITS = {"translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
+
+
+def configured(config: Config) -> Transformation:
+    """What a config's `transform` does."""
+    return composed(*(_read(part, config) for part in config.transform))
+
+
+def _read(part: Any, config: Config) -> Transformation:
+    """One entry of the list."""
+    match part:
+        case written.Translate():
+            return translation(*part.translate)
+        case written.Boost():
+            return velocity(*part.boost, epoch=part.epoch)
+        case written.Accelerate():
+            return acceleration(*part.accelerate, epoch=part.epoch)
+        case written.Quicken():
+            return time_scale(part.time_scale)
+        case written.Rotate():
+            g = rotation(part.rotate)
+        case written.Enlarge():
+            g = scale(*part.scale) if isinstance(part.scale, tuple) else scale(part.scale)
+        case written.Slant():
+            g = shear(part.shear)
+        case written.Mirror():
+            g = mirror(part.mirror)
+        case _:
+            g = affine(*part.affine)
+    return g if part.about == "centre" else g.about(part.about, config.sensor.width, config.sensor.height)
+
+
+def _length(x: float, y: float) -> float:
+    """Of a vector; along x it has a sign."""
+    return x if y == 0 else float(np.hypot(x, y))
+
+
+def _share(name: str, value: float) -> float:
+    if not 0 <= value <= 1:
+        raise GerdError(f"{name} {value}: allowed is a probability from 0 to 1")
+    return value

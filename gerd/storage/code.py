@@ -1,0 +1,40 @@
+"""Which code this is: a digest of the sources that decide the bits of a dataset.
+
+Two installations of the same version can hold different code. Their recordings may differ in bits, so that a dataset
+names the code that made it, and is not continued by any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+# What a recording's events and ground truth are computed by, and how they become bytes. Files of packages that only
+# look at recordings may change without a trace.
+DECISIVE = (
+    *("geometry", "config", "scene", "events", "recording/recording.py", "recording/simulate.py"),
+    *(f"storage/{name}.py" for name in ("blocks", "manifest", "shard", "tensors", "version2", "work")),
+)
+
+
+@lru_cache(1)
+def code_digest() -> str:
+    """The sha256 over the names and contents of the decisive sources, whatever their line endings."""
+    root, result = Path(__file__).parents[1], hashlib.sha256()
+    paths = [root / name for name in DECISIVE]
+    files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))]
+    for file in sorted(files, key=lambda file: file.relative_to(root).as_posix()):
+        content = file.read_bytes().replace(b"\r\n", b"\n")
+        result.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+        result.update(content)
+    return result.hexdigest()
+
+
+def other_code(digest: str) -> str:
+    """What to say where a dataset would be continued that was begun by the code of this digest."""
+    there, here = digest[:12] or "unknown", code_digest()[:12]
+    return (
+        f"was begun by other code, whose recordings may differ in bits (code_digest {there} there and {here} here): "
+        "finish it with the code that began it, or make all of it anew in another folder"
+    )
