@@ -20,8 +20,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, schema, check, generate, info, verify, convert, render, export, play, view, study):
+for command in (new, schema, check, generate, info, verify, convert, render, export, play, view):
     app.command()(command)
+app.command(add_help_option=False)(study)  # its help depends on the study
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Exit, Option, echo
+from typer import Argument, Context, Exit, Option, echo
 
 from gerd.errors import GerdError, counted
 
@@ -253,8 +253,9 @@ def view(
 
 
 def study(
+    context: Context,
     name: Annotated[
-        str | None, Argument(help="timescale, sparse, covariance, noise or symmetry; with --model: symmetry.")
+        str | None, Argument(help="timescale, covariance, noise or symmetry; with --model: symmetry.")
     ] = None,
     out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
     from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,
@@ -268,10 +269,14 @@ def study(
     model: Annotated[str | None, Option(metavar="MODULE:BUILD", help="Of symmetry: builds your network.")] = None,
     checkpoint: Annotated[Path | None, Option(help="Of --model: its weights, a state dict.")] = None,
     config: Annotated[Path | None, Option(metavar="CONFIG", help="Of symmetry: other stimuli.")] = None,
+    help_: Annotated[bool, Option("-h", "--help", help="Show this, and after NAME what that study does.")] = False,
 ) -> None:
     """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
-    from gerd.studies.lab.running import run_study
+    from gerd.studies.lab.running import about, run_study
 
+    if help_:
+        echo(context.get_help() + (f"\n{about(name)}" if name else ""))
+        return
     if quick and smoke:
         raise GerdError("--quick, --smoke: allowed is one of them")
     size = "smoke" if smoke else "quick" if quick else "full"

@@ -1,7 +1,7 @@
 """Errors against the amounts of a transformation: arrays in, numbers with intervals out; no model is asked here.
 
-`Curve` is of a model as a whole, `Covariance` of each of its channels. Errors are in the unit of the model's output,
-pixels for places; intervals are 95 % bootstrap intervals over recordings.
+`Curve` is of a model as a whole, `Invariance` says how flat it is, `Covariance` is of each channel. Errors are in the
+unit of the model's output, pixels for places; intervals are 95 % bootstrap intervals over recordings.
 """
 
 from __future__ import annotations
@@ -9,16 +9,52 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.errors import GerdError
-from gerd.measures.statistics import Summary, bootstrap, interval, medians, resampled, summary
+from gerd.measures.statistics import Summary, interval, medians, resampled, summary
 
 Array = NDArray[np.float64]
 Number = tuple[float, tuple[float, float]]  # with its interval
+
+
+Verdict = Literal["invariant", "not invariant", "undecided", "at chance"]
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """How little the error of a model depends on the amount of a transformation, as one number with its interval."""
+
+    ratio: float  # the largest median error over the smallest
+    interval: tuple[float, float]
+    best: float  # the amount with the smallest median, and that with the largest
+    worst: float
+    amounts: tuple[float, float]  # the lowest and the highest that were tested
+    count: int  # recordings for each amount
+    at_chance: bool  # whether the worst median is no better than always saying the mean place
+
+    def verdict(self, bound: float) -> Verdict:
+        """Invariant if the whole interval is at most `bound`, not invariant if it is all above, else undecided.
+
+        A model that is at chance has learnt nothing that could be invariant.
+        """
+        if not bound >= 1:
+            raise GerdError(f"bound {bound:g}: allowed is a factor, 1 or more")
+        if self.at_chance:
+            return "at chance"
+        low, high = self.interval
+        return "invariant" if high <= bound else "not invariant" if low > bound else "undecided"
+
+    def __str__(self) -> str:
+        (low, high), (lowest, highest) = self.interval, self.amounts
+        chance = "; at chance" if self.at_chance else ""
+        return (
+            f"from {lowest:g} to {highest:g} the median error varies by a factor of {self.ratio:.3g} (95 % interval "
+            f"{low:.3g} to {high:.3g}, n = {self.count}): smallest at {self.best:g}, largest at {self.worst:g}{chance}"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,6 +77,20 @@ class Curve:
         """
         return self._from_medians(
             lambda middle: middle.max(axis=0) / np.maximum(middle.min(axis=0), np.finfo(float).tiny)
+        )
+
+    def invariance(self) -> Invariance:
+        """The ratio, and where it comes from."""
+        ratio, ends = self.ratio()
+        middle = [each.median for each in self.summaries]
+        return Invariance(
+            ratio,
+            ends,
+            self.amounts[int(np.argmin(middle))],
+            self.amounts[int(np.argmax(middle))],
+            (min(self.amounts), max(self.amounts)),
+            min(each.count for each in self.summaries),
+            self.chance is not None and max(middle) >= self.chance.median,
         )
 
     def slope(self, neutral: float = 1.0) -> Number:
@@ -94,10 +144,11 @@ class Covariance:
         """(channels, amounts, 2) each: the intervals of `medians` and of `weights`."""
 
         def of(tables: tuple[Array, ...], statistic: Any) -> Array:
-            def ends(row: Array) -> tuple[float, float]:
-                return bootstrap(lambda rows: statistic(row[rows], axis=-1), len(row))
+            def ends(table: Array) -> list[tuple[float, float]]:
+                drawn = resampled(lambda rows: statistic(table[:, rows], axis=-1), table.shape[1])
+                return [interval(channel) for channel in drawn]
 
-            return np.array([[ends(row) for row in column] for column in zip(*tables, strict=True)])
+            return np.array([ends(table) for table in tables]).swapaxes(0, 1)
 
         return of(self.errors, np.median), of(self.shares, np.mean)
 

@@ -3,6 +3,9 @@
     g = gerd.transformation.rotation(30)
     gerd.measure.equivariance_error(model, config, g, acts="coordinates")     # a number
     gerd.measure.assert_equivariant(model, config, g, tolerance=0.05)         # a verdict
+    speeds = [gerd.transformation.time_scale(s) for s in (0.25, 1, 4)]
+    gerd.measure.generalisation_curve(model, config, speeds).invariance()     # a number: largest over smallest error
+    gerd.measure.assert_flat(model, config, speeds, bound=2)                  # a verdict
 
 A model is any function of frames (batch, steps, 2, height, width). In each pair g·x is rendered from the transformed
 scene with the same draws, and never resampled from pixels. Distances are in pixels, intervals are 95 % bootstrap
@@ -34,7 +37,7 @@ from gerd.measures.action import (
     action,
     numbers_of_one,
 )
-from gerd.measures.curves import Covariance, Curve, covariance_matrix
+from gerd.measures.curves import Covariance, Curve, Invariance, covariance_matrix
 from gerd.measures.statistics import Effect, Summary, bootstrap, effect_size, summary, wilcoxon
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
@@ -49,6 +52,7 @@ __all__ = [
     "Covariance",
     "Curve",
     "Effect",
+    "Invariance",
     "Measured",
     "Model",
     "Options",
@@ -58,6 +62,7 @@ __all__ = [
     "act_on_matrices",
     "act_on_scores",
     "assert_equivariant",
+    "assert_flat",
     "assert_invariant",
     "bootstrap",
     "chance_error",
@@ -265,6 +270,21 @@ def generalisation_curve(
         transformations[0].neutral if trained is None else trained,
         chance_error(config, first, count, options.get("first_step", 0)),
     )
+
+
+def assert_flat(
+    model: Model, config: Config, transformations: Sequence[Transformation], *, bound: float, **options: Unpack[Options]
+) -> Curve:
+    """Fails unless the error against the truth varies by a factor of `bound` at most, up to the end of its interval.
+
+    The curve is that of `generalisation_curve`; a model that is at chance at any of the amounts fails, too.
+    """
+    curve = generalisation_curve(model, config, transformations, **options)
+    found = curve.invariance()
+    verdict = found.verdict(bound)
+    if verdict != "invariant":
+        raise AssertionError(f"{transformations[0].kind}: {verdict} within a factor of {bound:g}: {found}")
+    return curve
 
 
 def chance_error(config: Config, first: int, count: int, first_step: int = 0) -> Summary:

@@ -354,7 +354,7 @@ def test_errors_of_the_channels_of_any_network() -> None:
     def read(frames: Tensor) -> Any:
         place = torch.tensor([20.0, 24.0]).expand(len(frames), 8, 2)
         shares = torch.tensor([0.25, 0.75])[None, :, None].expand(len(frames), 2, 8)
-        return Reading(place, torch.stack([place, place + torch.tensor([0.0, 3.0])], dim=1), shares)
+        return Reading(place, torch.stack([place, place + torch.tensor([0.0, 3.0])], dim=1), shares, shares.log())
 
     errors, shares = measure.channel_errors(read, still, translation(0), count=3)
     np.testing.assert_array_equal(errors, [[0] * 3, [3] * 3])
@@ -465,6 +465,47 @@ def test_a_generalisation_curve() -> None:
     assert medians[2] > medians[0]  # the mean of the past lags behind what is fast
     with pytest.raises(GerdError, match="some of the same kind"):
         measure.generalisation_curve(steady_centroid, chosen, [time_scale(1), scale(1)])
+
+
+def curve_of(*medians: float, chance: float | None = None, spread: float = 0.01) -> measure.Curve:
+    """At the amounts 1, 2, 4 …, from 40 recordings with these medians."""
+    around = np.linspace(-spread, spread, 41)
+    amounts = tuple(2.0**k for k in range(len(medians)))
+    by_chance = None if chance is None else measure.summary(chance + around)
+    return measure.Curve(amounts, tuple(median * (1 + around) for median in medians), chance=by_chance)
+
+
+def test_invariance_is_one_number_and_a_verdict() -> None:
+    found = curve_of(1.0, 1.5, 0.75).invariance()
+    assert found.ratio == pytest.approx(2)
+    assert (found.best, found.worst, found.amounts, found.count) == (4, 2, (1, 4), 41)
+    low, high = found.interval
+    assert 1.98 < low < 2 < high < 2.02
+    assert [found.verdict(bound) for bound in (1.5, 2.0, 2.5)] == ["not invariant", "undecided", "invariant"]
+    assert "from 1 to 4 the median error varies by a factor of 2 (95 % interval " in str(found)
+    assert "n = 41): smallest at 4, largest at 2" in str(found)
+    at_chance = curve_of(9.0, 9.1, chance=9.0).invariance()
+    assert at_chance.verdict(2) == "at chance"  # flat, and nothing learnt
+    assert curve_of(8.0, 8.1, chance=9.0).invariance().verdict(2) == "invariant"
+    with pytest.raises(GerdError, match=r"bound 0\.5: allowed is a factor, 1 or more"):
+        found.verdict(0.5)
+
+
+def test_a_flat_curve_is_told_from_one_that_is_not() -> None:
+    """A model that knows the truth up to a distance of 1 is flat; one whose distance is the speed is not."""
+    config = sliding((0.37, 0.61))
+    speeds = [time_scale(s) for s in (0.5, 1.0, 2.0)]
+    truths = [g(draw(config, range(6))).trajectory.parameters(np.arange(8))[:, 0, :, 0, :2] for g in speeds]
+
+    def off_by(distances: list[float]) -> Any:
+        gaps = [np.array([distance, 0]) for distance in distances]
+        answers = iter([torch.from_numpy(truth + gap) for truth, gap in zip(truths, gaps, strict=True)])
+        return lambda _: next(answers)
+
+    curve = measure.assert_flat(off_by([1.0, 1.0, 1.2]), config, speeds, bound=1.25, count=6)
+    assert curve.ratio()[0] == pytest.approx(1.2)
+    with pytest.raises(AssertionError, match=r"time_scale: not invariant within a factor of 1\.25: from 0\.5 to 2 the"):
+        measure.assert_flat(off_by([0.5, 1.0, 2.0]), config, speeds, bound=1.25, count=6)
 
 
 def test_the_slope_of_a_known_curve() -> None:

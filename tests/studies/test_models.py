@@ -13,9 +13,13 @@ from scipy.signal import lfilter
 
 from gerd.errors import GerdError
 from gerd.studies.models import (
+    TIME_BANK,
     TIME_CONSTANTS,
     Layers,
+    PoseChannels,
     ScaleChannels,
+    TimeChannels,
+    TraceChannels,
     VelocityChannels,
     fused,
     gaussian_derivatives,
@@ -175,20 +179,148 @@ def test_the_channel_with_mu_over_s_sees_at_scale_s_what_mu_sees_at_1() -> None:
     assert fine[1] > 10 * fine[0]
 
 
-@given(velocity=st.tuples(st.integers(-3, 3), st.integers(-3, 3)))
-def test_a_moving_trace_of_what_moves_with_it_stays_sharp(velocity: tuple[int, int]) -> None:
+HALVES = st.integers(-6, 6).map(lambda k: k / 2)
+
+
+@given(velocity=st.tuples(HALVES, HALVES))
+def test_a_moving_trace_of_what_moves_with_it_stays_sharp(velocity: tuple[float, float]) -> None:
     """A dot that moves by the channel's velocity leaves one dot with the sum of a geometric series."""
-    right, down = velocity
     x = torch.zeros(1, 5, 41, 41, 1)
-    for step in range(5):
-        x[0, step, 20 + down * step, 20 + right * step, 0] = 1
+    places = [tuple(20 + math.floor(part * step + 0.5) for part in velocity) for step in range(5)]
+    for step, (right, down) in enumerate(places):
+        x[0, step, down, right, 0] = 1
     trace = moving_trace(x, 5.0, velocity)[0, ..., 0]
     alpha = math.exp(-1 / 5)
-    for step in range(5):
-        assert trace[step, 20 + down * step, 20 + right * step].item() == pytest.approx(
-            sum(alpha**k for k in range(step + 1)), rel=1e-6
-        )
+    for step, (right, down) in enumerate(places):
+        assert trace[step, down, right].item() == pytest.approx(sum(alpha**k for k in range(step + 1)), rel=1e-6)
         assert int((trace[step] > 0).sum()) == 1
+
+
+def test_a_channel_adds_what_whole_pixels_leave_out_and_half_a_step() -> None:
+    network = VelocityChannels([(0.3, -1.25)], layers=TINY)
+    steps = torch.tensor([0, 1, 2, 7])
+    moved = network.in_frame(torch.zeros(1, 1, 4, 2), [0], steps, (16, 16))[0, 0]
+    for k, step in enumerate(steps.tolist()):
+        for axis, speed in enumerate((0.3, -1.25)):
+            left = speed * step - math.floor(speed * step + 0.5)
+            assert moved[k, axis].item() == pytest.approx(speed / 2 + left, abs=1e-6)
+
+
+def test_the_bank_is_half_an_octave_fine_and_wider_than_what_is_tested() -> None:
+    assert len(TIME_BANK) == 13
+    np.testing.assert_allclose(np.diff(np.log2(TIME_BANK)), 0.5)
+    assert TIME_BANK[6] == 5
+    assert TIME_BANK[0] < 5 / 4
+    assert TIME_BANK[-1] > 5 * 4
+
+
+@given(mu=st.floats(0.4, 20), merged=st.integers(1, 6))
+def test_the_trace_of_steady_events_does_not_depend_on_the_step(mu: float, merged: int) -> None:
+    """Events at a constant rate, of which each step shows as many as `merged` steps: the trace at μ / merged is μ."""
+    steps = math.ceil(40 * mu / merged) + 1
+    x = torch.full((1, steps, 2, 2, 2), float(merged), dtype=torch.float64)
+    last = torch.tensor([steps - 1])
+    trace = TimeChannels([mu / merged], layers=Layers((2, 3, 1), (3, 3), (1, 1))).traces(x, [0], last)
+    torch.testing.assert_close(trace, torch.full_like(trace, mu), rtol=1e-9, atol=0)
+
+
+def test_a_trace_is_that_of_sums_of_pixels() -> None:
+    x = noise(1, 7, 8, 6, 2)
+    network = TimeChannels([3.0, 6.0], layers=TINY)
+    found = network.traces(x, [1], torch.tensor([2, 6]))[0, 0]
+    sums = x.unflatten(2, (4, 2)).unflatten(4, (3, 2)).sum((3, 5))
+    known = filtered(sums, 6.0, trace=True)[0] * 6.0 * (1 - math.exp(-1 / 6.0))
+    torch.testing.assert_close(found, known[[2, 6]])
+
+
+def time_gap(mu: float) -> tuple[float, float]:
+    """How far s·f(s·t) at μ / s, and at μ, is from f(t) at μ: of logits, in units of their spread."""
+    s, steps = 2, int(4 * mu)
+    network = TimeChannels([mu, mu / s], layers=TINY, seed=1).double()
+    wave = torch.linspace(0, 3, 2 * 8 * 8).reshape(2, 8, 8)
+
+    def frames(t: torch.Tensor) -> torch.Tensor:
+        return (torch.sin(torch.sin(4 * t / mu)[:, None, None, None] + wave) + 1.2).double()[None] / mu
+
+    with torch.no_grad():
+        slow = network.logits(frames(torch.arange(steps) + 0.5), [0])[0, 0, s - 1 :: s]  # the end of each pair of steps
+        fast = network.logits(s * frames((torch.arange(steps // s) + 0.5) * s))[0]
+    matched, unmatched = ((fast[k] - slow).abs().max() / slow.std() for k in (1, 0))
+    return float(matched), float(unmatched)
+
+
+def test_time_channels_are_covariant_to_the_second_order_of_the_step() -> None:
+    """A step of half the size leaves a quarter of the difference, against half of it with integrators in each layer."""
+    coarse, fine = time_gap(20.0), time_gap(40.0)
+    assert fine[0] == pytest.approx(coarse[0] / 4, rel=0.2)
+    assert fine[0] < covariance_gap(40.0)[0] / 10
+    assert fine[1] > 100 * fine[0]
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        TimeChannels([2.5, 5.0, 10.0], layers=TINY, seed=3),
+        VelocityChannels([(0, 0), (0.5, 0), (1, -1.5)], layers=TINY, seed=3),
+        PoseChannels([(1, 0), (1.4, 0), (1, 30)], layers=TINY, seed=3),
+    ],
+    ids=lambda network: type(network).__name__,
+)
+def test_a_part_of_the_channels_and_steps_says_what_it_says_in_the_whole(network: TraceChannels) -> None:
+    frames = torch.rand(2, 9, 2, 16, 12, generator=torch.Generator().manual_seed(0)) < 0.2
+    with torch.no_grad():
+        whole, part = network.read(frames), network.read(frames, [2, 0], torch.tensor([3, 8]))
+        at = network.read_at(frames, torch.tensor([3, 8]))
+    assert len(network) == 3
+    torch.testing.assert_close(part.places, whole.places[:, [2, 0]][:, :, [3, 8]])
+    torch.testing.assert_close(part.evidence, whole.evidence[:, [2, 0]][:, :, [3, 8]])
+    torch.testing.assert_close(at.place, whole.place[:, [3, 8]])
+    torch.testing.assert_close(at.weights, whole.weights[:, :, [3, 8]])
+
+
+def test_a_quarter_turn_is_exact() -> None:
+    """What a channel says of a frame, the one that is turned by 90° says of the turned frame, turned."""
+    network = PoseChannels([(1, 0), (1, 90)], layers=TINY, seed=2)
+    frames = torch.rand(2, 5, 2, 16, 16, generator=torch.Generator().manual_seed(0)) < 0.2
+    turned = torch.rot90(frames, -1, (-2, -1))  # clockwise on the screen
+    with torch.no_grad():
+        before, after = network.read(frames).places[:, 0] - 8, network.read(turned).places[:, 1] - 8
+    torch.testing.assert_close(after, torch.stack([-before[..., 1], before[..., 0]], -1), atol=1e-4, rtol=0)
+
+
+def blob(factor: float, degrees: float, side: int = 64) -> torch.Tensor:
+    """Frames of an oblong Gaussian right of and above the middle, scaled and turned clockwise about the middle."""
+    x, y = torch.meshgrid(torch.arange(side) + 0.5 - side / 2, torch.arange(side) + 0.5 - side / 2, indexing="xy")
+    sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
+    u, v = (cosine * x + sine * y) / factor, (-sine * x + cosine * y) / factor  # taken back
+    return torch.exp(-((u - 8) ** 2) / 30 - (v + 5) ** 2 / 12).expand(1, 3, 2, side, side)
+
+
+@given(factor=st.floats(0.7, 1.6), degrees=st.floats(-180, 180))
+def test_pose_channels_are_covariant_up_to_the_grid(factor: float, degrees: float) -> None:
+    network = PoseChannels([(1, 0), (factor, degrees)], layers=TINY, seed=2)
+    with torch.no_grad():
+        still, moved = blob(1, 0), blob(factor, degrees)
+        seen = network.traces(still.permute(0, 1, 3, 4, 2), [0], torch.tensor([2]))
+        posed = network.traces(moved.permute(0, 1, 3, 4, 2), [1], torch.tensor([2]))
+        away = network.traces(moved.permute(0, 1, 3, 4, 2), [0], torch.tensor([2]))
+    spread = seen.std()
+    assert float((posed - seen).abs().max() / spread) < 0.25
+    if abs(degrees) > 20 or not 0.85 < factor < 1.2:
+        assert float((away - seen).abs().max() / spread) > 0.5
+
+
+def test_time_constants_are_learnt_with_their_ratios_kept() -> None:
+    network = ScaleChannels(learnt=True, fusion="uniform", layers=TINY)
+    assert network.learnt() == (5.0, 5.0)
+    assert ScaleChannels(layers=TINY).learnt() == ()
+    network.read(torch.rand(1, 9, 2, 16, 16) < 0.2).place.sum().backward()
+    assert network.log_factors is not None
+    assert network.log_factors.grad is not None
+    assert (network.log_factors.grad != 0).all()
+    network.log_factors.data = torch.tensor([math.log(2), 0.0])
+    np.testing.assert_allclose(network.learnt(), (10, 5))
+    np.testing.assert_allclose(network.time_constants(0).detach(), 2 * np.array(TIME_CONSTANTS), rtol=1e-6)
 
 
 def test_velocity_channels_are_covariant_under_a_boost() -> None:
@@ -212,7 +344,10 @@ def test_velocity_channels_are_covariant_under_a_boost() -> None:
         (lambda: ScaleChannels(fusion="best"), "allowed: evidence, uniform"),  # type: ignore[arg-type]
         (lambda: Layers((2, 3), (3, 3), (1, 1)), "one kernel and one pool for each layer"),
         (lambda: Layers((2, 3, 1), (3, 4), (1, 1)), "odd sizes"),
-        (lambda: VelocityChannels([(0.5, 0)]), "whole pixels per step"),  # type: ignore[list-item]
+        (lambda: VelocityChannels([(math.inf, 0)]), "pairs (x, y) of pixels per step"),
+        (lambda: TimeChannels([0.0]), "allowed are positive time constants"),
+        (lambda: PoseChannels([(0.0, 0)]), "pairs of a factor, up to 4.0, and degrees"),
+        (lambda: PoseChannels([]), "one or more"),
         (lambda: ScaleChannels(layers=TINY)(torch.zeros(2, 3, 16, 16)), "allowed: (batch, steps, 2, height, width)"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gerd.errors import GerdError
+from gerd.errors import GerdError, counted
 from gerd.measures.curves import Covariance, Curve, Number
 from gerd.measures.statistics import Summary, summary
 from gerd.pictures.colours import ACTORS
@@ -102,16 +102,22 @@ def between(interval: tuple[float, float], digits: int = 2) -> str:
 
 
 def assembled(results: Results, title: str, setting: str, conclusions: Sequence[str], *parts: str) -> str:
-    """A report: the question, what made the numbers, what was done, what follows, and the parts of this study."""
-    made = results.made
+    """A report: the question, what was done, what made the numbers, what follows, and the parts of this study.
+
+    A smoke run has nothing from which anything could follow, and says so.
+    """
+    made, conclusive = results.made, results.settings.size.conclusive
     versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
     training = f", with {made.seconds:.0f} s of training" if made.seconds else ""
+    follows = ["## Conclusions\n", *(f"- {line}" for line in conclusions)]
+    follows += [SURELY] if any("surely" in line for line in conclusions) else []
     lines = [
         f"# {title}\n",
-        f"Made on {made.date} by `{made.command}` on {made.device}{training} ({versions}).\n",
+        *([] if conclusive else [f"> **{SMOKE}**\n"]),
+        *([f"> **Not finished: {counted(results.missing, 'network')} missing.**\n"] if results.missing else []),
         setting,
-        "## Conclusions\n",
-        *(f"- {line}" for line in conclusions),
+        f"Made on {made.date} by `{made.command}` on {made.device}{training} ({versions}).\n",
+        *(follows if conclusive else []),
     ]
     return "\n".join([*lines, *parts])
 
@@ -122,6 +128,7 @@ def chance(results: Results) -> str:
     return f"Always saying the mean place gives {px([errors], 1)} px (median and 95 % interval, n = {errors.count})"
 
 
+SMOKE = "A smoke run: numbers mean nothing. It shows that the study runs, and nothing follows from it."
 SURELY = (
     "\n*Surely*: in every seed the 95 % bootstrap interval of the mean difference, over test recordings, leaves out 0. "
     "Several comparisons are not corrected for.\n"
@@ -155,15 +162,18 @@ def rows_of(runs: Sequence[Run], curves: Sequence[Curve], amount_name: str) -> I
 
 
 def write_report(report: Callable[[Results, Path], str], results: Results, out: Path | str) -> Path:
-    """Let a study draw its figures and tables into a folder, and write what it says."""
+    """Let a study draw its figures and tables into a folder, and write what it says, as Markdown and as one page."""
     from matplotlib import rc_context
+
+    from gerd.studies.lab.html import as_html
 
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with rc_context(STYLE):
+        with rc_context({**STYLE, "svg.fonttype": "none"}):  # letters as text: smaller, and a reader can select them
             text = report(results, folder)
         (folder / "report.md").write_text(text, "utf-8")
+        (folder / "page.html").write_text(as_html(text, folder), "utf-8")
     except OSError as error:
         raise GerdError(f"{folder}: cannot be written: {error.strerror}") from None
     return folder / "report.md"

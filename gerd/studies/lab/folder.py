@@ -4,15 +4,19 @@ settings.json     what the numbers depend on; a folder goes on only with the sam
 config.yaml       the stimuli
 runs/             for each trained network its weights (.pt) and its errors (.json)
 results.json      every number, once all is computed, as `results` describes it
-report.md, *.png, *.svg, *.csv     drawn from results.json
+report.md, page.html, *.png, *.svg, *.gif, *.csv     drawn from results.json
+
+Several processes may compute in one folder: each takes the runs that no other one has.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,11 +26,11 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 
 from gerd.config.config import Config
-from gerd.errors import GerdError, shorten
+from gerd.errors import GerdError, counted, shorten
 from gerd.measures.statistics import Summary
 from gerd.storage.whole import write_whole
-from gerd.studies.lab.results import Made, Results, Run, Settings
-from gerd.studies.lab.training import Order
+from gerd.studies.lab.results import Example, Made, Results, Run, Settings
+from gerd.studies.lab.training import Order, OutOfTimeError
 from gerd.version import __version__
 
 Kept = TypeVar("Kept")
@@ -37,6 +41,7 @@ class StudyFolder:
 
     def __init__(self, path: Path | str, study: str, order: Order, config: Config, **own: Any):
         self.path, self.order, self._anything_new = Path(path), order, False
+        self.missing = 0  # networks for which there was no time
         self.settings = Settings(study, order.seed, order.size, config.digest, own)
         file = self.path / "settings.json"
         if file.exists():
@@ -65,14 +70,36 @@ class StudyFolder:
         """What a finished run has left here; if it is not finished, what `make` gives, which is then kept."""
         file = self.path / "runs" / f"{run}.json"
         if not file.exists():
-            _write(make(), file)
-            self._anything_new = True
+            with self._alone(run):
+                if not file.exists():
+                    _write(make(), file)
+                    self._anything_new = True
         return _read(file, kind)
 
-    def finish(self, chance: Summary, runs: Sequence[Run]) -> Results:
-        """The results, which are written if anything is new, with what made them."""
+    def is_free(self, run: str) -> bool:
+        """Whether no other process works on a run that is not finished."""
+        if (self.path / "runs" / f"{run}.json").exists():
+            return True
+        try:
+            with self._alone(run, fcntl.LOCK_NB):
+                return True
+        except BlockingIOError:
+            return False
+
+    @contextmanager
+    def _alone(self, run: str, at_once: int = 0) -> Iterator[None]:
+        """While no other process has the run; the end of a process, also by a kill, lets go of it."""
+        with open(self.path / "runs" / f"{run}.lock", "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | at_once)
+            yield
+
+    def finish(self, chance: Summary, runs: Sequence[Run], examples: Sequence[Example] = ()) -> Results:
+        """The results, which are written if anything is new, with what made them.
+
+        If the time was over before all networks were trained, they are those of the others.
+        """
         file, device = self.path / "results.json", self.order.device
-        if file.exists() and not self._anything_new:
+        if file.exists() and not self._anything_new and read_results(self.path).missing == self.missing:
             return read_results(self.path)
         made = Made(
             date=time.strftime("%Y-%m-%d"),
@@ -86,7 +113,12 @@ class StudyFolder:
                 "python": platform.python_version(),
             },
         )
-        _write(Results(self.settings, made, chance, tuple(runs)), file)
+        _write(Results(self.settings, made, chance, tuple(runs), tuple(examples), self.missing), file)
+        if self.missing:
+            raise OutOfTimeError(
+                f"the time is over before {counted(self.missing, 'network')}; the same command continues, and --from "
+                f"{self.path} draws a report of the others"
+            )
         return read_results(self.path)
 
 

@@ -3,11 +3,12 @@
     {"settings": {"study", "seed", "size": {…}, "config", "own": {…}},
      "made": {"date", "command", "device", "seconds", "versions": {…}},
      "chance": {"count", "mean", "sd", "median", "quartiles", "interval"},
-     "runs": [{"model", "seed", "losses", "seconds", "validation",
-               "tests": [{"sweep", "amounts": […], "errors": [[…], …], …}, …]}, …]}
+     "runs": [{"model", "seed", "losses", "seconds", "learnt",
+               "tests": [{"sweep", "amounts": […], "errors": [[…], …], …}, …]}, …],
+     "examples": [{"amount", "heat", "rows", "columns", "places", "truth", "shares"}, …]}
 
 Amounts are numbers, in the order in which they were tested; what was measured at them stands beside, in the same order.
-Errors are in pixels, seconds are those of the training.
+Errors are in pixels, seconds are those of the training. Examples are what one network says of one recording.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.measures.curves import Curve
 from gerd.measures.statistics import Summary
@@ -30,12 +32,18 @@ Table = tuple[Numbers, ...]
 
 @dataclass(frozen=True)
 class Sweep:
-    """A transformation, and the amounts of it at which networks are tested."""
+    """A transformation, and the amounts of it at which networks are tested.
+
+    `stimuli` gives the config to transform at each amount, where it is not the same for all; `first_step` likewise the
+    step from which on errors count.
+    """
 
     name: str
     amounts: Numbers
     transformation: Callable[[float], Transformation]
     trained: float  # the amount in the training
+    stimuli: Callable[[Config, float], Config] | None = None
+    first_step: Callable[[int, float], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,23 @@ class Run:
     losses: Numbers  # the mean of each epoch
     seconds: float
     tests: tuple[SweepResult, ...]
-    validation: Numbers = ()  # errors on recordings that are neither of the training nor of the tests
+    learnt: Numbers = ()  # the middle time constant of each layer, where it is learnt
 
     def test(self, sweep: Sweep) -> SweepResult:
         return next(test for test in self.tests if test.sweep == sweep.name)
+
+
+@dataclass(frozen=True)
+class Example:
+    """What one network says of one recording, step by step."""
+
+    amount: float  # of the transformation
+    heat: tuple[str, ...]  # the fused heat map of each step, as bytes (rows · columns) in base 64, the largest 255
+    rows: int
+    columns: int
+    places: Table  # (steps, 2): in pixels
+    truth: Table
+    shares: Table  # (steps, channels)
 
 
 @dataclass(frozen=True)
@@ -100,6 +121,8 @@ class Results:
     made: Made
     chance: Summary  # the errors of always saying the mean place
     runs: tuple[Run, ...]
+    examples: tuple[Example, ...] = ()
+    missing: int = 0  # networks for which there was no time
 
     @property
     def models(self) -> list[str]:
@@ -112,8 +135,9 @@ class Results:
             raise GerdError(f"the results have no network {model!r}; allowed: {', '.join(self.models) or 'none'}")
         return runs
 
-    def curve(self, model: str, sweep: Sweep) -> Curve:
-        """The errors of a model, (seeds, recordings) at each amount."""
-        tests = [run.test(sweep) for run in self.of(model)]
+    def curve(self, model: str, sweep: Sweep, beside: str | None = None) -> Curve:
+        """The errors of a model, (seeds, recordings) at each amount; of the seeds that the model `beside` has, too."""
+        seeds = {run.seed for run in self.of(beside or model)}
+        tests = [run.test(sweep) for run in self.of(model) if run.seed in seeds]
         pooled = tuple(np.array(errors) for errors in zip(*(test.errors for test in tests), strict=True))
         return Curve(tests[0].amounts, pooled, sweep.trained, self.chance)

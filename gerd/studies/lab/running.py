@@ -22,7 +22,22 @@ from gerd.studies.lab.folder import read_results
 from gerd.studies.lab.results import Results
 from gerd.studies.lab.training import Deadline, Order
 
-STUDIES = ("timescale", "sparse", "covariance", "noise", "symmetry")
+STUDIES = ("timescale", "covariance", "noise", "symmetry")
+GONE = {"sparse": "is a part of the study timescale now, which keeps 25 % and 5 % of the events"}
+WRITES = """\
+Writes a folder: report.md and page.html (the same in one file that needs no other), the figures as PNG and SVG,
+summary.csv, results.json with every number, the config, seeds and versions, and under runs/ the weights and errors of
+each network. The same command continues what was stopped; several processes with the same command share the work;
+--from DIR draws the report again.
+"""
+OWN_NETWORK = """\
+A network of your own: --model my_module:build calls build(), from the current folder, which gives a module or a
+function. It gets frames as float32 (batch, steps, 2, height, width), 1 where there is an event, OFF before ON, and
+gives places (batch, steps, 2), x and y in pixels from the left upper corner. --checkpoint are its weights, a state
+dict of PyTorch or safetensors. The stimuli are one square in a frame of {full}×{full} pixels (--quick
+{quick}×{quick}, --smoke {smoke}×{smoke}) for 40 steps; --config CONFIG takes others, of any size and with more than
+{first_step} steps. The places of the first actor are compared.
+"""
 
 
 def compute_study(
@@ -90,9 +105,22 @@ def run_study(
     return write_report(study.report, results, folder)
 
 
+def about(name: str) -> str:
+    """What a study asks, what it writes, how long it takes, and what a network of the user gets."""
+    study = _study(name)
+    question, _, details = (study.__doc__ or "").partition("\n")
+    takes = "; ".join(f"{'' if size == 'full' else f'--{size} '}{time}" for size, time in study.TAKES.items())
+    parts = [question, details.strip(), WRITES, f"Takes {takes}."]
+    if name == "symmetry":
+        sizes = {size: each.side for size, each in study.SIZES.items()}
+        parts.append(OWN_NETWORK.format(**sizes, first_step=study.SIZES["full"].first_step))
+    return "\n\n".join(part.strip() for part in parts)
+
+
 def _study(name: str | None) -> Any:
     if name not in STUDIES:
-        raise GerdError(f"study {name or '(none)'}: allowed: {', '.join(STUDIES)}")
+        reason = f"{GONE[name]}; " if name in GONE else ""
+        raise GerdError(f"study {name or '(none)'}: {reason}allowed: {', '.join(STUDIES)}")
     return import_module(f"gerd.studies.{name}")
 
 

@@ -8,7 +8,7 @@ that are taken in any order). Nothing here needs more than PyTorch, so that a ba
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,15 @@ from gerd.events import backends
 from gerd.scene.draw import draw
 from gerd.scene.transformation import Transformation
 from gerd.storage.whole import written_whole
-from gerd.studies.models import Channels, Layers, Reading
+from gerd.studies.models import Channels, Layers, TraceChannels
 
 NOTHING = Transformation("nothing", 0.0)
 SIMULATED_AT_ONCE = 125  # recordings
-TESTED_AT_ONCE = 25  # recordings
+TESTED_AT_ONCE = 7500  # heat maps
+INSTANTS = 40  # of a recording, at which a test looks
 CLIP = 1.0  # the largest norm of a gradient
 BETA = 0.1  # of SmoothL1, in units of half the frame
-SMALLEST_SHARE = 1e-6  # of which a logarithm is taken
 Say = Callable[[str], None]
-Loss = Callable[[Reading, Tensor], Tensor]  # of what a network reads and where the shape is, in units of the frame
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,7 @@ class Size:
     first_step: int = 20  # losses and errors count from here on: before, the integrators are filling
     models: tuple[str, ...] = ()  # which of the study's networks; none named: all
     rate: float = 2e-3  # of learning, at its highest
+    conclusive: bool = True  # whether the numbers mean anything
 
 
 FULL = Layers()
@@ -113,23 +113,46 @@ def recordings(config: Config, first: int, count: int, device: str, g: Transform
     for begin in range(first, first + count, SIMULATED_AT_ONCE):
         scenes = g(draw(config, range(begin, min(begin + SIMULATED_AT_ONCE, first + count))))
         places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, 0, :, 0, :2]
-        parts.append((backends.frames(scenes, device), torch.from_numpy(places).float().to(device)))
-    return Data(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        parts.append(Data(backends.frames(scenes, device), torch.from_numpy(places).float().to(device)))
+    return joined(parts)
 
 
-def place_loss(reading: Reading, truth: Tensor) -> Tensor:
-    """SmoothL1 on the fused place."""
-    return F.smooth_l1_loss(reading.place, truth, beta=BETA)
+def joined(parts: Sequence[Data]) -> Data:
+    """Recordings of the same size, one after another."""
+    return Data(torch.cat([part.frames for part in parts]), torch.cat([part.places for part in parts]))
 
 
-def anchored_loss(anchor: int, guidance: float = 0.1) -> Loss:
-    """The channel `anchor` alone has to be right, and is the one to be chosen: the others get no own purpose."""
+Loss = Callable[[Any, Data, int, torch.Generator], Tensor]  # of a network, a batch, its first step that counts, draws
 
-    def loss(reading: Reading, truth: Tensor) -> Tensor:
-        right = F.smooth_l1_loss(reading.places[:, anchor], truth, beta=BETA)
-        return right - guidance * reading.weights[:, anchor].clamp(min=SMALLEST_SHARE).log().mean()
+
+def place_loss(network: Channels, batch: Data, first_step: int, draws: torch.Generator) -> Tensor:  # noqa: ARG001
+    """SmoothL1 on the fused place, at every step that counts."""
+    return _distance(network.read(batch.frames).place[:, first_step:], batch.places[:, first_step:], batch)
+
+
+def abstaining_loss(anchor: int, others: Sequence[int], sampled: int, weight: float = 0.02) -> Loss:
+    """The channel `anchor` has to be right and to speak; one of `others`, another one each time, has to be silent.
+
+    Evidence speaks above 0, and is silent below. A batch is seen at `sampled` steps, other ones each time.
+    """
+
+    def loss(network: TraceChannels, batch: Data, first_step: int, draws: torch.Generator) -> Tensor:
+        other = others[int(torch.randint(len(others), (), generator=draws))]
+        late = torch.randperm(batch.frames.shape[1] - first_step, generator=draws)[:sampled] + first_step
+        steps = late.sort().values.to(batch.frames.device)
+        reading = network.read(batch.frames, [anchor, other], steps)
+        right = _distance(reading.places[:, 0], batch.places[:, steps], batch)
+        speaking, silent = F.softplus(-reading.evidence[:, 0]), F.softplus(reading.evidence[:, 1])
+        return right + weight * (speaking.mean() + silent.mean())
 
     return loss
+
+
+def _distance(places: Tensor, truth: Tensor, batch: Data) -> Tensor:
+    """SmoothL1, in units of half the frame."""
+    height, width = batch.frames.shape[-2:]
+    half = torch.tensor([width / 2, height / 2], device=truth.device)
+    return F.smooth_l1_loss(places / half, truth / half, beta=BETA)
 
 
 def train(
@@ -149,9 +172,10 @@ def train(
     begun -= seconds
     for epoch in range(len(losses), size.epochs):
         order.deadline.check()
-        total = torch.zeros((), device=device)
-        for batch in _batches(data, size.batch, seed, epoch):
-            value = _loss_of(network, batch, loss, size.first_step)
+        total, draws = torch.zeros((), device=device), torch.Generator().manual_seed(seed * 100_003 + epoch)
+        for batch in _batches(data, size.batch, draws):
+            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+                value = loss(network, batch, size.first_step, draws)
             optimiser.zero_grad(set_to_none=True)
             value.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
@@ -176,15 +200,21 @@ def _resumed(network: Channels, optimiser: Any, schedule: Any, file: Path, devic
     """The losses and the seconds of the epochs that `file` has, whose state the other arguments take."""
     if not file.exists():
         return [], 0.0
-    try:
-        state: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
-    except Exception as error:  # whatever PyTorch raises for a file that is not its own
-        raise GerdError(f"{file}: cannot be read; delete it to train anew: {str(error).splitlines()[0]}") from None
-    network.load_state_dict(state["network"])
+    state = load_weights(network, file, device)
     if "optimiser" in state:
         optimiser.load_state_dict(state["optimiser"])
         schedule.load_state_dict(state["schedule"])
     return state["losses"], state["seconds"]
+
+
+def load_weights(network: Channels, file: Path, device: Any) -> dict[str, Any]:
+    """Put the weights of a file that `train` has written into a network, on a device; all that the file has."""
+    try:
+        state: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
+    except Exception as error:  # whatever PyTorch raises for a file that is not its own
+        raise GerdError(f"{file}: cannot be read; delete it to train anew: {str(error).splitlines()[0]}") from None
+    network.to(device).load_state_dict(state["network"])
+    return state
 
 
 def rounded(values: Any, digits: int = 4) -> Any:
@@ -192,20 +222,10 @@ def rounded(values: Any, digits: int = 4) -> Any:
     return np.round(np.asarray(values, np.float64), digits).tolist()
 
 
-def _batches(data: Data, size: int, seed: int, epoch: int) -> Iterator[Data]:
-    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed * 100_003 + epoch))
+def _batches(data: Data, size: int, draws: torch.Generator) -> Iterator[Data]:
+    order = torch.randperm(len(data), generator=draws)
     for rows in order.to(data.frames.device).split(size):
         yield data[rows]
-
-
-def _loss_of(network: Channels, batch: Data, loss: Loss, first_step: int) -> Tensor:
-    height, width = batch.frames.shape[-2:]
-    half = torch.tensor([width / 2, height / 2], device=batch.frames.device)
-    with torch.autocast(batch.frames.device.type, torch.bfloat16, enabled=batch.frames.is_cuda):
-        reading = network.read(batch.frames)
-    late = slice(first_step, None)
-    scaled = Reading(reading.place[:, late] / half, reading.places[:, :, late] / half, reading.weights[..., late])
-    return loss(scaled, batch.places[:, late] / half)
 
 
 @dataclass(frozen=True)
@@ -219,15 +239,20 @@ class Errors:
 
 @torch.no_grad()
 def errors(network: Channels, data: Data, first_step: int) -> Errors:
-    """How far off the network is in each recording."""
+    """How far off the network is in each recording, at up to INSTANTS steps, evenly spaced from `first_step` on."""
     network.to(data.frames.device)
+    total = data.frames.shape[1]
+    steps = (
+        torch.linspace(first_step, total - 1, min(INSTANTS, total - first_step)).round().long().to(data.frames.device)
+    )
     parts = []
-    for rows in torch.arange(len(data), device=data.frames.device).split(TESTED_AT_ONCE):
+    at_once = max(1, TESTED_AT_ONCE // (len(network) * total))
+    for rows in torch.arange(len(data), device=data.frames.device).split(at_once):
         batch = data[rows]
-        reading = network.read(batch.frames)
-        truth = batch.places[:, first_step:]
-        fused = (reading.place[:, first_step:] - truth).norm(dim=-1).mean(-1)
-        channels = (reading.places[:, :, first_step:] - truth[:, None]).norm(dim=-1).mean(-1)
-        parts.append((fused, channels.T, reading.weights[..., first_step:].mean(-1).T))
+        reading = network.read_at(batch.frames, steps)
+        truth = batch.places[:, steps]
+        fused = (reading.place - truth).norm(dim=-1).mean(-1)
+        channels = (reading.places - truth[:, None]).norm(dim=-1).mean(-1)
+        parts.append((fused, channels.T, reading.weights.mean(-1).T))
     fused, channels, weights = (torch.cat(part, dim=-1).double().cpu().numpy() for part in zip(*parts, strict=True))
     return Errors(fused, channels, weights)

@@ -1,20 +1,4 @@
-"""Small networks for studies: event frames in, the place of a shape in pixels out, at every step.
-
-    frames (batch, steps, 2, height, width)  →  (x, y) (batch, steps, 2)
-
-Five convolutions with leaky integrators between them give a heat map; (x, y) is its expectation. The same weights run
-in several channels that differ in their time constant (`ScaleChannels`) or in the velocity along which they integrate
-(`VelocityChannels`), and the channels' heat maps are fused into one. With a single channel they are the baseline.
-
-A leaky integrator has the time constant μ in steps and α = exp(-1 / μ):
-
-    unit gain   v ← α·v + (1 - α)·x      the mean of the past: keeps the amplitude of what changes slowly
-    trace       v ← α·v + x              the sum of the past: counts events
-
-A train of events that is run s times as fast is s·f(s·t), more events per step and fewer steps. Its trace at μ / s is
-that of f at μ; its mean is not. So the first layer, which sees events, takes the trace, and the others the mean. Then a
-channel with μ / s sees, at time scale s, what the channel with μ sees at 1, up to the grid of steps.
-"""
+"""Convolutions whose weights all channels share, and how the channels' heat maps become one place in pixels."""
 
 from __future__ import annotations
 
@@ -28,7 +12,6 @@ from torch import Tensor, nn
 
 from gerd.errors import GerdError
 
-TIME_CONSTANTS = (1.25, 2.5, 5.0, 10.0, 20.0)  # steps; the middle one is that of the baseline
 Fusion = Literal["evidence", "uniform"]
 
 
@@ -54,27 +37,7 @@ class Reading:
     place: Tensor  # (batch, steps, 2): x, y in pixels
     places: Tensor  # (batch, channels, steps, 2): of each channel alone
     weights: Tensor  # (batch, channels, steps): the share of each channel in the fused heat map; they sum to 1
-
-
-def integration_matrices(mus: Tensor, steps: int, trace: bool = False) -> Tensor:
-    """(channels, steps, steps): the leaky integrator with each time constant as a matrix over time."""
-    step = torch.arange(steps, device=mus.device, dtype=torch.float64)
-    age = step[:, None] - step
-    past = torch.exp(-age.clamp(min=0) / mus[:, None, None]) * (age >= 0)
-    return past if trace else past * (1.0 - torch.exp(-1.0 / mus))[:, None, None]
-
-
-def integrate(x: Tensor, mus: Tensor, trace: bool = False) -> Tensor:
-    """The leaky integrator over axis 2 of `x` (batch, channels or 1, steps, …), one time constant per channel.
-
-    One multiplication by a triangular matrix does all steps.
-    """
-    matrices = integration_matrices(mus.double(), x.shape[2], trace).to(x.dtype)
-    if x.shape[1] == 1:  # all channels see the same: one matrix for all of them, and no copies
-        flat = (matrices.flatten(0, 1) @ x[:, 0].flatten(2)).unflatten(1, matrices.shape[:2])
-    else:
-        flat = matrices @ x.flatten(3)
-    return flat.unflatten(3, x.shape[3:])
+    evidence: Tensor  # (batch, channels, steps): log Σ exp of each channel's logits
 
 
 def gaussian_derivatives(size: int, sigmas: Sequence[float] = (1.0, 1.6)) -> Tensor:
@@ -113,6 +76,14 @@ class Channels(nn.Module):
         )
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(width)) for width in layers.widths[1:])
 
+    def __len__(self) -> int:
+        """The number of channels."""
+        raise NotImplementedError
+
+    def learnt(self) -> tuple[float, ...]:
+        """The middle time constant of each layer in steps, where it is trained."""
+        return ()
+
     def forward(self, frames: Tensor) -> Tensor:
         """(batch, steps, 2): x and y in pixels."""
         return self.read(frames).place
@@ -122,90 +93,28 @@ class Channels(nn.Module):
         height, width = frames.shape[-2:]
         return fused(self.logits(frames), width, height, self.fusion)
 
+    def read_at(self, frames: Tensor, steps: Tensor) -> Reading:
+        """The same at some steps only."""
+        whole = self.read(frames)
+        return Reading(
+            whole.place[:, steps], whole.places[:, :, steps], whole.weights[..., steps], whole.evidence[..., steps]
+        )
+
     def logits(self, frames: Tensor) -> Tensor:
         """(batch, channels, steps, rows, columns): the logarithm of each channel's heat map, up to a constant."""
         raise NotImplementedError
 
-    def convolved(self, x: Tensor, number: int) -> Tensor:
+    def convolved(self, x: Tensor, number: int, pooled: bool = False) -> Tensor:
         """Layer `number` without its bias; x (batch, channels, steps, rows, columns, features), as is the result.
 
         Features come last in memory, so that convolutions are fast and integration over time needs no copy.
+        `pooled`: x has the layer's own grid already.
         """
         flat = x.flatten(0, 2).permute(0, 3, 1, 2)
         pool, kernel = self.layers.pools[number], self.layers.kernels[number]
-        flat = F.max_pool2d(flat, pool) if pool > 1 else flat
+        flat = F.max_pool2d(flat, pool) if pool > 1 and not pooled else flat
         flat = F.conv2d(flat, self.weights[number], padding=kernel // 2)
         return flat.permute(0, 2, 3, 1).unflatten(0, x.shape[:3])
-
-
-class ScaleChannels(Channels):
-    """Channels that differ in the time constant of all their leaky integrators: covariant under time scaling."""
-
-    mus: Tensor
-
-    def __init__(
-        self,
-        mus: Sequence[float] = TIME_CONSTANTS,
-        *,
-        fusion: Fusion = "evidence",
-        layers: Layers = Layers(),  # noqa: B008
-        seed: int = 0,
-    ):
-        super().__init__(layers, fusion, seed)
-        if not mus or not all(0 < mu < float("inf") for mu in mus):
-            raise GerdError(f"mus {mus}: allowed are positive time constants in steps, one or more")
-        self.register_buffer("mus", torch.tensor(mus, dtype=torch.float64), persistent=False)
-
-    def logits(self, frames: Tensor) -> Tensor:
-        x = _as_features(frames, self.weights[0])
-        last = len(self.weights) - 1
-        for number in range(last):
-            x = integrate(self.convolved(x, number), self.mus, trace=number == 0)
-            x = F.relu(x + self.biases[number].to(x.dtype))
-        return _summed(self, x, last)
-
-
-class VelocityChannels(Channels):
-    """Channels that integrate events along different velocities: covariant under a Galilean boost.
-
-    Each channel keeps a trace that moves by its velocity in each step; without an own motion in that frame an edge
-    leaves no smear. The convolutions see the traces of one step at a time.
-    """
-
-    def __init__(
-        self,
-        velocities: Sequence[tuple[int, int]],
-        mu: float = 5.0,
-        *,
-        fusion: Fusion = "evidence",
-        layers: Layers = Layers(),  # noqa: B008
-        seed: int = 0,
-    ):
-        super().__init__(layers, fusion, seed)
-        if not velocities or any(part != int(part) for velocity in velocities for part in velocity):
-            raise GerdError(f"velocities {velocities}: allowed are pairs (x, y) of whole pixels per step, one or more")
-        self.velocities, self.mu = [(int(x), int(y)) for x, y in velocities], mu
-
-    def logits(self, frames: Tensor) -> Tensor:
-        x = _as_features(frames, self.weights[0])[:, 0]
-        x = torch.stack([moving_trace(x, self.mu, velocity) for velocity in self.velocities], dim=1)
-        last = len(self.weights) - 1
-        for number in range(last):
-            x = F.relu(self.convolved(x, number) + self.biases[number].to(x.dtype))
-        return _summed(self, x, last)
-
-
-def moving_trace(x: Tensor, mu: float, velocity: tuple[int, int]) -> Tensor:
-    """v ← α · (v moved by `velocity` whole pixels) + x, over axis 1 of x (batch, steps, rows, columns, features)."""
-    alpha = float(torch.exp(torch.tensor(-1.0 / mu, dtype=torch.float64)))
-    state, states = torch.zeros_like(x[:, 0]), []
-    right, down = velocity
-    for step in range(x.shape[1]):
-        moved = F.pad(state, (0, 0, max(right, 0), max(-right, 0), max(down, 0), max(-down, 0)))
-        moved = moved[:, max(-down, 0) :, max(-right, 0) :][:, : x.shape[2], : x.shape[3]]
-        state = alpha * moved + x[:, step]
-        states.append(state)
-    return torch.stack(states, dim=1)
 
 
 def fused(logits: Tensor, width: int, height: int, fusion: Fusion) -> Reading:
@@ -214,14 +123,22 @@ def fused(logits: Tensor, width: int, height: int, fusion: Fusion) -> Reading:
     With `evidence` the fused map is the softmax over all pixels of all channels at once, that is Σ wₖ·pₖ with the
     weights wₖ ∝ Σ exp(logits): a channel that is surer of its place counts for more. With `uniform` all count the same.
     """
+    heat, evidence = normalised(logits)
+    return weighted(place_of(heat, width, height), evidence, fusion)
+
+
+def normalised(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """The channels' heat maps, which sum to 1, and their evidence."""
     evidence = logits.flatten(-2).logsumexp(-1)
-    heat = torch.exp(logits - evidence[..., None, None])
-    weights = evidence.softmax(dim=1) if fusion == "evidence" else torch.full_like(evidence, 1 / logits.shape[1])
-    places = place_of(heat, width, height)
-    return Reading((weights[..., None] * places).sum(1), places, weights)
+    return torch.exp(logits - evidence[..., None, None]), evidence
 
 
-def _as_features(frames: Tensor, like: Tensor) -> Tensor:
+def weighted(places: Tensor, evidence: Tensor, fusion: Fusion) -> Reading:
+    weights = evidence.softmax(dim=1) if fusion == "evidence" else torch.full_like(evidence, 1 / evidence.shape[1])
+    return Reading((weights[..., None] * places).sum(1), places, weights, evidence)
+
+
+def as_features(frames: Tensor, like: Tensor) -> Tensor:
     """(batch, 1, steps, rows, columns, 2) in the type that the network computes in."""
     if frames.ndim != 5 or frames.shape[2] != like.shape[1]:
         shape, polarities = tuple(frames.shape), like.shape[1]
@@ -230,7 +147,7 @@ def _as_features(frames: Tensor, like: Tensor) -> Tensor:
     return frames.permute(0, 1, 3, 4, 2).to(kind, memory_format=torch.contiguous_format)[:, None]
 
 
-def _summed(network: Channels, x: Tensor, last: int) -> Tensor:
+def last_layer(network: Channels, x: Tensor, last: int) -> Tensor:
     """The last layer, in full precision: its result is exponentiated."""
     with torch.autocast(x.device.type, enabled=False):
         logits = network.convolved(x.to(network.weights[last].dtype), last) + network.biases[last]

@@ -1,0 +1,55 @@
+"""The paper's network: a leaky integrator behind each convolution but the last, a time constant for each channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from gerd.studies.models.channels import Channels, Fusion, Layers, as_features, last_layer
+from gerd.studies.models.integrators import TIME_CONSTANTS, checked, integrate
+
+
+class ScaleChannels(Channels):
+    """Channels that differ in the time constant of all their leaky integrators.
+
+    learnt: each layer's time constants may be multiplied by a factor of its own, which is trained, so that the middle
+    one is learnt and the others keep their ratios to it.
+    """
+
+    mus: Tensor
+
+    def __init__(
+        self,
+        mus: Sequence[float] = TIME_CONSTANTS,
+        *,
+        fusion: Fusion = "evidence",
+        learnt: bool = False,
+        layers: Layers = Layers(),  # noqa: B008
+        seed: int = 0,
+    ):
+        super().__init__(layers, fusion, seed)
+        self.register_buffer("mus", checked(mus), persistent=False)
+        integrators = len(layers.kernels) - 1
+        self.log_factors = nn.Parameter(torch.zeros(integrators)) if learnt else None
+
+    def __len__(self) -> int:
+        return len(self.mus)
+
+    def time_constants(self, number: int) -> Tensor:
+        """(channels,): those of the integrators behind layer `number`, in steps."""
+        return self.mus if self.log_factors is None else self.mus * self.log_factors[number].double().exp()
+
+    def learnt(self) -> tuple[float, ...]:
+        layers = () if self.log_factors is None else range(len(self.log_factors))
+        return tuple(self.time_constants(number)[len(self) // 2].item() for number in layers)
+
+    def logits(self, frames: Tensor) -> Tensor:
+        x = as_features(frames, self.weights[0])
+        last = len(self.weights) - 1
+        for number in range(last):
+            x = integrate(self.convolved(x, number), self.time_constants(number), trace=number == 0)
+            x = F.relu(x + self.biases[number].to(x.dtype))
+        return last_layer(self, x, last)

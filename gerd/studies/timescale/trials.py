@@ -1,0 +1,165 @@
+"""The stimuli, the networks and their training: an order in, errors at every time scale out, in pixels."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gerd.config.config import Config
+from gerd.config.load import parse
+from gerd.config.sweep import with_values
+from gerd.scene.transformation import Transformation, time_scale
+from gerd.studies.lab.experiment import Experiment, Network
+from gerd.studies.lab.folder import StudyFolder
+from gerd.studies.lab.results import Example, Results, Sweep
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss, rounded
+from gerd.studies.models import TIME_BANK, TIME_CONSTANTS, Channels, Layers, ScaleChannels, TimeChannels
+
+TITLE = "Is a network that was trained at one speed as good at others, from a quarter to four times it?"
+SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+TRAINED = 1.0
+KEPT = (0.25, 0.05)  # shares of the events
+STEPS = 60
+BACKGROUND = 0.001  # per pixel and step, in the test at scale 1
+IN_TRAINING = (BACKGROUND / 4, BACKGROUND, BACKGROUND * 4)  # so that its level does not tell a network the time scale
+
+MIDDLE = len(TIME_CONSTANTS) // 2
+INVARIANT, PAPER, EVIDENCE = "invariant", "paper", "paper, by evidence"
+SINGLES = tuple(f"single {mu:g}" for mu in TIME_CONSTANTS)
+BASELINE = SINGLES[MIDDLE]
+MODELS = (INVARIANT, PAPER, EVIDENCE, *SINGLES)
+ANCHOR = TIME_BANK.index(TIME_CONSTANTS[MIDDLE])  # the channel that has to be right at scale 1
+OTHERS = tuple(k for k in range(len(TIME_BANK)) if abs(k - ANCHOR) >= 2)  # an octave away or more: they have to abstain
+SAMPLED, ROUNDS = 20, 4  # steps at which the invariant network sees a recording in an epoch; epochs for each of others
+EXAMPLES = (0.25, 1.0, 4.0)  # time scales of the animation
+
+
+def named(model: str, kept: float) -> str:
+    """What a network that was trained with this share of the events is called in the results."""
+    return f"{model} at {kept:.0%}"
+
+
+EVERY = (
+    *(named(model, KEPT[0]) for model in MODELS),
+    *(named(model, KEPT[1]) for model in (INVARIANT, PAPER, BASELINE)),
+)
+QUICK = tuple(named(model, KEPT[0]) for model in (INVARIANT, PAPER, BASELINE))
+SIZES = {
+    "full": Size(side=96, training=1400, tests=160, epochs=4, batch=8, seeds=5, layers=FULL, models=EVERY),
+    "quick": Size(side=64, training=800, tests=100, epochs=4, batch=8, seeds=1, layers=SMALL, models=QUICK, rate=4e-3),
+    "smoke": Size(32, training=24, tests=6, epochs=3, batch=8, seeds=1, layers=TINY, models=EVERY, conclusive=False),
+}
+TAKES = {"full": "20 minutes on an NVIDIA H200", "quick": "10 minutes on two CPU cores", "smoke": "a minute"}
+
+
+def own_time(config: Config, scale: float) -> Config:
+    """The stimuli at a time scale, in own time: the same path, in 1 / scale times the steps, with as much noise."""
+    return with_values(config, {"time_scale": {"factor": scale, "keep": "path"}})
+
+
+def _in_own_time(first_step: int, scale: float) -> int:
+    return math.floor(first_step / scale + 0.5)
+
+
+def _as_it_is(scale: float) -> Transformation:
+    return Transformation("time_scale", scale, TRAINED)
+
+
+OWN_TIME = Sweep("own time", SCALES, _as_it_is, TRAINED, own_time, _in_own_time)
+SAME_LENGTH = Sweep("same length", SCALES, time_scale, TRAINED)
+SWEEPS = (OWN_TIME, SAME_LENGTH)
+
+
+def stimuli(side: int, seed: int = 0, kept: float = KEPT[0]) -> Config:
+    """The config: sparse events of a square that moves by ±1 px per step along both axes and changes its size."""
+    smallest, largest = 0.1 * side, 0.4 * side
+    return parse(
+        f"""
+        seed: {seed}
+        sensor: {{width: {side}, height: {side}}}
+        steps: {STEPS}
+        noise: {{background: {BACKGROUND}, event: {1 - kept}}}
+        actors:
+          - shape: square
+            translation: {{start: uniform, velocity: {{choice: [-1, 1]}}, acceleration: 0, border: bounce}}
+            scale:
+              start: {{uniform: [{smallest}, {largest}]}}
+              velocity: {{choice: [-0.25, 0.25]}}
+              acceleration: 0
+              limits: [{smallest}, {largest}]
+        """
+    )
+
+
+def build(model: str, layers: Layers, seed: int) -> Channels:
+    """An untrained network by its name."""
+    if model == INVARIANT:
+        return TimeChannels(layers=layers, seed=seed)
+    if model in SINGLES:
+        return ScaleChannels([TIME_CONSTANTS[SINGLES.index(model)]], layers=layers, seed=seed)
+    return ScaleChannels(fusion="uniform" if model == PAPER else "evidence", learnt=True, layers=layers, seed=seed)
+
+
+def network(model: str, size: Size, config: Config) -> Network:
+    """A kind of network and its training."""
+    made, levels = (
+        partial(build, model, size.layers),
+        [with_values(config, {"noise.background": p}) for p in IN_TRAINING],
+    )
+    if model != INVARIANT:
+        return Network(made, place_loss, levels)
+    return Network(made, abstaining_loss(ANCHOR, OTHERS, SAMPLED), levels, ROUNDS)
+
+
+def compute(out: Path | str, order: Order) -> Results:
+    """Train and test everything that is not yet in `out`; the results, which are also in its results.json."""
+    size = order.size
+    folder = StudyFolder(
+        out, "timescale", order, stimuli(size.side, order.seed), kept=list(KEPT), background=list(IN_TRAINING)
+    )
+    experiments = {kept: Experiment(folder, stimuli(size.side, order.seed, kept), SWEEPS) for kept in KEPT}
+    runs = []
+    for kept, experiment in experiments.items():
+        kinds = {named(model, kept): network(model, size, experiment.config) for model in MODELS}
+        runs += experiment.runs({name: kind for name, kind in kinds.items() if name in size.models})
+    first, example_of = experiments[KEPT[0]], named(INVARIANT, KEPT[0])
+    examples = []
+    if any(run.model == example_of for run in runs):
+        kind = network(INVARIANT, size, first.config)
+        examples = [folder.kept(f"example-{s:g}", Example, partial(_example, first, kind, s)) for s in EXAMPLES]
+    return folder.finish(first.chance(), runs, examples)
+
+
+def _example(experiment: Experiment, kind: Network, scale: float) -> Example:
+    """What the invariant network says of the first test recording, at a time scale in own time."""
+    trained = experiment.trained(kind, named(INVARIANT, KEPT[0]), experiment.order.seed)
+    data, _ = experiment.test_data(OWN_TIME, scale, 1)
+    with torch.no_grad():
+        logits, reading = trained.logits(data.frames)[0], trained.read(data.frames)
+    channels, _, rows, columns = logits.shape
+    joint = logits.transpose(0, 1).flatten(1).softmax(-1).unflatten(1, (channels, rows, columns)).sum(1)
+    return Example(
+        scale,
+        tuple(_bytes(each) for each in joint.cpu().numpy()),
+        rows,
+        columns,
+        rounded(reading.place[0].cpu(), 2),
+        rounded(data.places[0].cpu(), 2),
+        rounded(reading.weights[0].T.cpu(), 3),
+    )
+
+
+def _bytes(heat: NDArray[np.float32]) -> str:
+    return b64encode(np.rint(255 * heat / heat.max()).astype(np.uint8).tobytes()).decode()
+
+
+def matched_channel(scale: float, mus: Sequence[float] = TIME_BANK, anchor: float = TIME_BANK[ANCHOR]) -> int:
+    """The channel that sees, at this scale, what the one with time constant `anchor` sees at scale 1."""
+    return int(np.argmin(np.abs(np.log(mus) - np.log(anchor / scale))))
