@@ -108,7 +108,7 @@ def parse_part(text: str) -> tuple[int, int]:
     """A part as it is written, I/N."""
     part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
     if not part or not 1 <= int(part[1]) <= int(part[2]):
-        raise GerdError(f"--shard {text}: allowed is I/N with I from 1 to N, such as 3/10 for the third of ten parts")
+        raise GerdError(f"--shard {text}: allowed: I/N with I from 1 to N, such as 3/10 for the third of ten parts")
     return int(part[1]), int(part[2])
 
 
@@ -124,13 +124,13 @@ def _check(
 ) -> None:
     """Refuse what cannot be made before anything is written."""
     if not 1 <= count <= 2**32:
-        raise GerdError(f"count {count}: allowed is 1 to {2**32}")
+        raise GerdError(f"count {count}: allowed: 1 to {2**32}")
     if workers is not None and workers < 1:
-        raise GerdError(f"workers {workers}: allowed is 1 or more")
+        raise GerdError(f"workers {workers}: allowed: 1 or more")
     if not 1 <= part[0] <= part[1]:
-        raise GerdError(f"part {part[0]}/{part[1]}: allowed is 1/N to N/N, with N the number of parts")
+        raise GerdError(f"part {part[0]}/{part[1]}: allowed: 1/N to N/N, with N the number of parts")
     if engine not in ("local", "ray"):
-        raise GerdError(f"engine {engine!r}: allowed are local and ray")
+        raise GerdError(f"engine {engine!r}: allowed: local, ray")
     if address is not None and engine != "ray":
         raise GerdError(f"address {address}: goes with the engine ray")
     steps = max(lengths(config))

@@ -145,7 +145,7 @@ def test_other_places_are_refused(place: str) -> None:
     if "://" not in place:
         assert isinstance(place_at(place), Folder)
         return
-    with pytest.raises(gerd.StorageError, match="allowed are a folder, file://…, s3://…"):
+    with pytest.raises(gerd.StorageError, match="allowed: a folder, file://…, s3://…"):
         place_at(place)
 
 
