@@ -169,7 +169,7 @@ def test_what_a_cluster_cannot_do_is_refused(cluster: Any, tmp_path: Path) -> No
         generate("memory://cluster", cluster)
     config = gerd.parse(SMALL)
     for options, message in (
-        ({"engine": "rya"}, "engine 'rya': allowed: local and ray"),
+        ({"engine": "rya"}, "engine 'rya': allowed: local, ray"),
         ({"address": "here:1"}, "address here:1: goes with the engine ray"),
     ):
         with pytest.raises(gerd.GerdError, match=message):
