@@ -251,12 +251,14 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
 def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     """All known entries: ours, those in part files, and those of shards whose part file is already gone."""
     result, of_part = dict(entries), dict[str, str]()
+    wanted = {shard_name(number) for number in range(job.manifest.shard_count)}
     for name in filter(_PART.fullmatch, job.place.names()):
         with suppress(StorageError, ValidationError):
             part = Part.model_validate_json(job.place.read(name))
             if (part.config_digest, part.code_digest) == (job.config.digest, job.manifest.code_digest):
-                result.update((entry.file, entry) for entry in part.shards)
-                of_part.update((entry.file, name) for entry in part.shards if entry.file not in entries)
+                others = [entry for entry in part.shards if entry.file in wanted and entry.file not in entries]
+                result.update((entry.file, entry) for entry in others)
+                of_part.update((entry.file, name) for entry in others)
     for file, name in of_part.items():
         if file_digest(job.place.open(file)) != result[file].sha256:
             its_part = "/".join(re.findall(r"\d+", name))
