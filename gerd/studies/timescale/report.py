@@ -91,8 +91,9 @@ def _setting(results: Results) -> str:
 
 
 def _seeds(results: Results) -> str:
-    counts = {model: len(results.of(model)) for model in results.models}
-    return counted(max(counts.values()), "seed")
+    counts = [len(results.of(model)) for model in results.models]
+    fewest = "" if min(counts) == max(counts) else f"{min(counts)} to "
+    return fewest + counted(max(counts), "seed")
 
 
 def _bars(results: Results) -> list[str]:
