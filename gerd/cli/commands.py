@@ -278,7 +278,7 @@ def study(
         echo(context.get_help() + (f"\n{about(name)}" if name else ""))
         return
     if quick and smoke:
-        raise GerdError("--quick, --smoke: allowed is one of them")
+        raise GerdError("--quick, --smoke: allowed: one of them")
     size = "smoke" if smoke else "quick" if quick else "full"
     own = {"model": model, "checkpoint": checkpoint, "config": None if config is None else _load(config, None, False)}
     with _stoppable(out or "its folder"):

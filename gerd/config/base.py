@@ -13,7 +13,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-Location = tuple[str | int, ...]
+from gerd.config.document import Location
 
 MOST_WORDS = 10  # of one place that are compared with what is allowed there
 LONGEST_WORD = 40  # characters of such a word

@@ -23,7 +23,7 @@ LONGEST_INTEGER = 400  # digits
 _TOO_LONG = f"is too long; at most {LONGEST_TEXT} bytes are allowed"
 _TOO_DEEP = f"is nested too deeply; at most {DEEPEST} levels are allowed"
 
-Path_ = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Document:
 
     data: Any
     source: str = "config"
-    lines: dict[Path_, int] = field(default_factory=dict)
+    lines: dict[Location, int] = field(default_factory=dict)
     overrides: dict[tuple[str, ...], str] = field(default_factory=dict)  # path → the command-line option that set it
 
-    def line(self, path: Path_) -> int | None:
+    def line(self, path: Location) -> int | None:
         """The line of `path`, or of the nearest enclosing value that was written."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path)
 
-    def problem(self, path: Path_, message: str, value: str | None = None) -> Problem:
+    def problem(self, path: Location, message: str, value: str | None = None) -> Problem:
         words = tuple(map(str, path))
         for length in range(len(words), 0, -1):
             if words[:length] in self.overrides:
@@ -52,7 +52,7 @@ class Document:
         return Problem(self.source, self.line(path), dotted(path), value, message)
 
 
-def dotted(path: Path_) -> str:
+def dotted(path: Location) -> str:
     """A path as it is shown: `actors.0.shape`; unprintable parts are quoted."""
     return ".".join(word if word and word.isprintable() else repr(word) for word in map(str, path))
 
@@ -155,14 +155,14 @@ class _Builder:
 
     def __init__(self, source: str):
         self.source = source
-        self.lines: dict[Path_, int] = {}
+        self.lines: dict[Location, int] = {}
         self.seen: set[int] = set()
         self.repeated = 0
 
-    def fail(self, node: yaml.Node, path: Path_, message: str) -> ConfigError:
+    def fail(self, node: yaml.Node, path: Location, message: str) -> ConfigError:
         return ConfigError([Problem(self.source, node.start_mark.line + 1, dotted(path), None, message)])
 
-    def build(self, node: yaml.Node, path: Path_, ancestors: tuple[int, ...]) -> Any:
+    def build(self, node: yaml.Node, path: Location, ancestors: tuple[int, ...]) -> Any:
         if id(node) in ancestors:
             raise self.fail(node, path, "contains itself (a cyclic alias)")
         self.repeated += id(node) in self.seen
@@ -182,11 +182,11 @@ class _Builder:
             return self.scalar(node, kind, path)
         raise self.tagged(node, path)
 
-    def tagged(self, node: yaml.Node, path: Path_) -> ConfigError:
+    def tagged(self, node: yaml.Node, path: Location) -> ConfigError:
         tag = node.tag.replace(_TAG, "!!")
         return self.fail(node, path, f"has the tag {tag}; only plain YAML values are allowed")
 
-    def mapping(self, node: yaml.MappingNode, path: Path_, inside: tuple[int, ...]) -> dict[str, Any]:
+    def mapping(self, node: yaml.MappingNode, path: Location, inside: tuple[int, ...]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
@@ -200,7 +200,7 @@ class _Builder:
             self.lines[(*path, key)] = key_node.start_mark.line + 1
         return result
 
-    def scalar(self, node: yaml.ScalarNode, kind: str, path: Path_) -> Any:
+    def scalar(self, node: yaml.ScalarNode, kind: str, path: Location) -> Any:
         value = node.value
         if kind == "str":
             return value

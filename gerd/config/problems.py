@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gerd.config.base import Location, details_of, did_you_mean, plain
-from gerd.config.document import Document
+from gerd.config.base import details_of, did_you_mean, plain
+from gerd.config.document import Document, Location
 from gerd.errors import ConfigError, Problem, shorten
 
 MOST_PROBLEMS = 50  # that are listed

@@ -34,7 +34,7 @@ def run(
     Without the name of a backend, the fast one of the device is taken if its compiler is installed.
     """
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
-        raise GerdError(f"chunk {chunk}: allowed is a whole number of steps, 1 or more")
+        raise GerdError(f"chunk {chunk}: allowed: a whole number of steps, 1 or more")
     check_device(device)
     backend = backend or _fastest(device)
     if backend == "cpu" and device == "cpu":
@@ -49,7 +49,7 @@ def run(
         from gerd.events import definition
 
         return definition.run(scenes, device, chunk)
-    allowed = "allowed are torch on any device, cpu on the device cpu, cuda on a cuda device"
+    allowed = "allowed: torch on any device, cpu on the device cpu, cuda on a cuda device"
     raise GerdError(f"backend {backend!r} on device {device!r}: {allowed}")
 
 

@@ -20,7 +20,7 @@ from gerd.events import exact, noise, rasterise
 from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
 from gerd.scene import philox
-from gerd.scene.scenes import BLOCK, Scenes
+from gerd.scene.scenes import Scenes
 
 TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
 BANDS = 8  # bands of tiles that one step of `mark` looks at
@@ -272,8 +272,8 @@ class _Background:
     def __init__(self, scenes: Scenes, out: Tensor, recorded: range, source: Any):
         self._out, self._source = out, source
         self._steps, self._first = len(recorded), recorded.start
-        blocks = out.shape[0] * self._steps * scenes.height * -(-scenes.width // BLOCK)
-        expected = blocks * min(1.0, BLOCK * scenes.background)
+        blocks = out.shape[0] * self._steps * scenes.height * -(-scenes.width // noise.BLOCK)
+        expected = blocks * min(1.0, noise.BLOCK * scenes.background)
         self._list(min(blocks, int(expected + 10 * expected**0.5) + 1024))
 
     def _list(self, room: int) -> None:
@@ -282,7 +282,7 @@ class _Background:
         recordings, _, _, height, width = self._out.shape
         self._listed = torch.empty((room, 3), dtype=torch.int64, device=self._out.device)
         self._filled = torch.zeros(1, dtype=torch.int64, device=self._out.device)
-        lanes = height * -(-width // (noise.GROUP * BLOCK))
+        lanes = height * -(-width // (noise.GROUP * noise.BLOCK))
         cuda_kernels.count[(recordings * self._steps, -(-lanes // AT_ONCE))](
             self._listed, room, self._filled, self._source, self._steps, self._first, width, lanes,
             AT_ONCE=AT_ONCE, num_warps=1,

@@ -23,7 +23,7 @@ from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
 from gerd.events.stages import Stages
 from gerd.scene import philox
-from gerd.scene.scenes import BLOCK, Scenes
+from gerd.scene.scenes import Scenes
 
 LOW = 0xFFFFFFFF  # the bits of a word
 CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
@@ -311,7 +311,7 @@ def _scattered(
     scenes: Scenes, steps: np.ndarray, probability: float, purpose: int, device: str
 ) -> tuple[Tensor, Tensor]:
     """Two (recordings, steps, height, width) masks, by the rule of `noise.py`: picked pixels, and polarities."""
-    blocks = -(-scenes.width // BLOCK)
+    blocks = -(-scenes.width // noise.BLOCK)
     groups = -(-blocks // noise.GROUP)
     y = torch.arange(scenes.height, device=device)[:, None]
     block = torch.arange(blocks, device=device)
@@ -321,7 +321,7 @@ def _scattered(
     word = torch.stack(four, dim=-1).flatten(-2)[..., :blocks]
     tables = torch.from_numpy(noise.block_tables(probability, scenes.width)).to(device)
     count = how_many(word, torch.cat([tables[:1].expand(blocks - 1, -1), tables[1:]]))
-    size = torch.full((blocks,), BLOCK, device=device)
+    size = torch.full((blocks,), noise.BLOCK, device=device)
     size[-1] = noise.last_block(scenes.width)
     chosen = torch.zeros_like(count)
     polarity = torch.zeros_like(count)
@@ -333,7 +333,7 @@ def _scattered(
         else:
             pixel = pick(four[i % 4], size - count + (i - 1), chosen)
             chosen = torch.where(i <= count, chosen | torch.ones_like(count) << pixel, chosen)
-    bit = torch.arange(BLOCK, device=device)
+    bit = torch.arange(noise.BLOCK, device=device)
     spread = [(mask[..., None] >> bit & 1).bool().flatten(-2)[..., : scenes.width] for mask in (chosen, polarity)]
     return spread[0], spread[1]
 

@@ -31,9 +31,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.scene.scenes import BLOCK
-
 WORD = 2**32
+BLOCK = 32  # pixels of one row that share a draw
 GROUP = 4  # blocks of a row whose counts are the four words of one draw
 ROUND = 256  # added to a purpose for each further round of words for the same element
 

@@ -60,7 +60,7 @@ def export_dataset(
     """
     if format != FRAMES:
         if format not in (*FORMATS, PARQUET):
-            raise GerdError(f"format {format!r}: allowed are {', '.join((*FORMATS, PARQUET, FRAMES))}")
+            raise GerdError(f"format {format!r}: allowed: {', '.join((*FORMATS, PARQUET, FRAMES))}")
         check_installed(format)
     if causes and format not in WITH_CAUSES:
         raise GerdError(f"causes: {format} has no room for them; allowed with {', '.join(WITH_CAUSES)}")

@@ -71,7 +71,7 @@ def write_events(
 
 def format_named(name: str) -> Format:
     if name not in FORMATS:
-        raise GerdError(f"format {name!r}: allowed are {', '.join(FORMATS)}")
+        raise GerdError(f"format {name!r}: allowed: {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
@@ -90,7 +90,7 @@ def _checked(path: Path, events: Events, width: int, height: int, name: str, cho
         values = events[field]
         if len(values) and not 0 <= values.min() <= values.max() < size:
             spread = f"{values.min()} to {values.max()}"
-            raise GerdError(f"{path}: {field} of the events is {spread}; allowed is 0 to {size - 1}")
+            raise GerdError(f"{path}: {field} of the events is {spread}; allowed: 0 to {size - 1}")
     t = events["t"]
     if len(t) and not 0 <= t.min() <= t.max() < chosen.until:
         raise GerdError(

@@ -135,7 +135,7 @@ def opened(to: str, format: str | None) -> Iterator[Pipe | Udp]:
             yield sink
         return
     if format not in (None, "csv", "binary"):
-        raise GerdError(f"format {format!r} to {to}: allowed are csv, binary; aestream goes with udp://")
+        raise GerdError(f"format {format!r} to {to}: allowed: csv, binary; aestream goes with udp://")
     with _descriptor(to) as descriptor:
         if format == "binary" and os.isatty(descriptor):
             raise GerdError("binary events would go to the terminal; send them into a pipe or a file")
@@ -145,12 +145,12 @@ def opened(to: str, format: str | None) -> Iterator[Pipe | Udp]:
 @contextmanager
 def _udp(to: str, format: str) -> Iterator[Udp]:
     if format not in PACKETS:
-        raise GerdError(f"format {format!r} to {to}: allowed are {', '.join(PACKETS)}")
+        raise GerdError(f"format {format!r} to {to}: allowed: {', '.join(PACKETS)}")
     host, _, port = to.removeprefix("udp://").rstrip("/").rpartition(":")
     if not host and not port.isdecimal():
         host, port = port, str(AESTREAM_PORT)
     if not host or not (port.isdecimal() and 0 < int(port) < 2**16):
-        raise GerdError(f"{to}: allowed is udp://HOST:PORT with a port from 1 to {2**16 - 1}")
+        raise GerdError(f"{to}: allowed: udp://HOST:PORT with a port from 1 to {2**16 - 1}")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
     except OSError as error:
@@ -214,7 +214,7 @@ def send(
     falls behind.
     """
     if not speed >= SLOWEST:
-        raise GerdError(f"speed {speed:g}: allowed is a number from {SLOWEST:g} on, or inf")
+        raise GerdError(f"speed {speed:g}: allowed: a number from {SLOWEST:g} on, or inf")
     if endless and (loop or isinstance(source, Recording)):
         raise GerdError(
             "endless goes with a config and without loop: a recording has an end, at which loop starts anew"

@@ -64,7 +64,7 @@ class OriginalRecording:
 def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording:
     """The recording in a `.dat` file of gerd 0.5.1; the file does not say how long a step is, so `step_us` does."""
     if step_us < 1:
-        raise StorageError(f"step_us {step_us}: allowed is 1 or more")
+        raise StorageError(f"step_us {step_us}: allowed: 1 or more")
     images, labels = _loaded(Path(path))
     steps, channels, width, height = images.shape
     images = images.coalesce()

@@ -95,7 +95,7 @@ def _matrices(g: Transformation, out: Tensor, size: tuple[int, int], least: int)
 def _any_step(g: Transformation) -> list[float]:
     """A step at which G is what it is at every other."""
     if not g.space.is_steady:
-        raise GerdError(f"{g}: acts differently at each step; allowed is an output (batch, steps, …)")
+        raise GerdError(f"{g}: acts differently at each step; allowed: an output (batch, steps, …)")
     return [0.0]
 
 
@@ -105,7 +105,7 @@ def _retimed(g: Transformation, out: Tensor, least: int) -> Tensor:
     if s == 1.0:
         return out
     if out.ndim <= least:
-        raise GerdError(f"{g}: compares different steps; allowed is an output (batch, steps, …)")
+        raise GerdError(f"{g}: compares different steps; allowed: an output (batch, steps, …)")
     at = torch.arange(out.shape[1], device=out.device, dtype=out.dtype) * s
     low = at.floor().long().clamp(max=out.shape[1] - 1)
     high = (low + 1).clamp(max=out.shape[1] - 1)

@@ -42,7 +42,7 @@ class Invariance:
         A model that is at chance has learnt nothing that could be invariant.
         """
         if not bound >= 1:
-            raise GerdError(f"bound {bound:g}: allowed is a factor, 1 or more")
+            raise GerdError(f"bound {bound:g}: allowed: a factor, 1 or more")
         if self.at_chance:
             return "at chance"
         low, high = self.interval
@@ -178,7 +178,7 @@ def covariance_matrix(
     table = [np.asarray(each, np.float64) for each in errors]
     shares = [np.asarray(each, np.float64) for each in weights]
     if not len(table) == len(shares) == len(amounts) == len(matched):
-        raise GerdError("errors, weights, amounts and matched channels: allowed is one of each for every amount")
+        raise GerdError("errors, weights, amounts and matched channels: allowed: one of each for every amount")
     for each, share in zip(table, shares, strict=True):
         if each.ndim != 2 or each.shape[0] != len(channels) or each.shape != share.shape or each.shape[1] == 0:
             wanted = f"({len(channels)}, recordings) of both, with one recording or more"

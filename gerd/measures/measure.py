@@ -158,7 +158,7 @@ def assert_equivariant(
     `tolerance` bounds the relative error, `absolute` the one in the unit of the output; give one or both.
     """
     if min(tolerance, absolute) == math.inf:
-        raise GerdError("there is no bound to judge by: allowed are tolerance=… and absolute=…")
+        raise GerdError("there is no bound to judge by: allowed: tolerance=… and absolute=…")
     measured = equivariance_error(model, config, transformation, acts=acts, **options)
     if not (measured.relative.interval[1] <= tolerance and measured.absolute.interval[1] <= absolute):
         bounds = [f"{bound:g}{unit}" for bound, unit in ((tolerance, ""), (absolute, " absolute")) if bound < math.inf]
@@ -182,7 +182,7 @@ def _stimuli(
 ) -> tuple[list[Scenes], int, str]:
     """The recordings that `Options` name, in batches; the first step to compare, and the device."""
     if count < 1 or batch < 1:
-        raise GerdError(f"count {count}, batch {batch}: allowed are whole numbers, 1 or more")
+        raise GerdError(f"count {count}, batch {batch}: allowed: whole numbers, 1 or more")
     scenes = draw(config, range(first, first + count))
     return [scenes[begin : begin + batch] for begin in range(0, count, batch)], first_step, device
 

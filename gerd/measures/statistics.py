@@ -78,7 +78,7 @@ def interval(values: Array) -> tuple[float, float]:
 def _sample(values: ArrayLike) -> Array:
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1 or len(numbers) == 0 or not np.isfinite(numbers).all():
-        raise GerdError(f"a sample of shape {numbers.shape}: allowed is a list of finite numbers, one or more")
+        raise GerdError(f"a sample of shape {numbers.shape}: allowed: a list of finite numbers, one or more")
     return numbers
 
 
@@ -107,7 +107,7 @@ def effect_size(a: ArrayLike, b: ArrayLike) -> Effect:
     """Errors `a` against errors `b` of another model on the same recordings, in the same order."""
     first, second = _sample(a), _sample(b)
     if len(first) != len(second) or len(first) < 2:
-        raise GerdError(f"{len(first)} and {len(second)} errors: allowed are two or more pairs")
+        raise GerdError(f"{len(first)} and {len(second)} errors: allowed: two or more pairs")
 
     def statistics(rows: NDArray[np.int64]) -> Array:
         x, y = first[rows], second[rows]

@@ -170,7 +170,7 @@ class Editor:
 def _field(question: Question, key: str, kind: type) -> Any:
     value = question.get(key) if isinstance(question, Mapping) else None
     if type(value) is not kind:
-        raise GerdError(f"the page has asked for {key} {value!r}; allowed is a value of the type {kind.__name__}")
+        raise GerdError(f"the page has asked for {key} {value!r}; allowed: a value of the type {kind.__name__}")
     return value
 
 

@@ -173,7 +173,7 @@ def _aspect(recording: Recording) -> float:
 def _spread(recording: Recording, count: int) -> list[int]:
     """At most `count` steps, evenly spaced from the first to the last."""
     if not 1 <= count <= MOST_PANELS:
-        raise GerdError(f"count {count}: allowed is a whole number from 1 to {MOST_PANELS}")
+        raise GerdError(f"count {count}: allowed: a whole number from 1 to {MOST_PANELS}")
     return sorted({round(float(step)) for step in np.linspace(0, recording.steps - 1, min(count, recording.steps))})
 
 

@@ -160,7 +160,7 @@ def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative
     pixels; angles are drawn in degrees.
     """
     if derivative not in (0, 1, 2) or name not in (*ENTRIES, *PARAMETERS):
-        allowed = f"allowed are {', '.join((*ENTRIES, *PARAMETERS))}, and as derivative 0, 1 and 2"
+        allowed = f"allowed: {', '.join((*ENTRIES, *PARAMETERS))}, and as derivative 0, 1 and 2"
         raise GerdError(f"curve {name!r}, derivative {derivative}: {allowed}")
     ax = _axes(ax)
     if name in ENTRIES:
@@ -191,7 +191,7 @@ def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative
 def stage(stages: Stages, name: str, position: int = 0, ax: Axes | None = None) -> Axes:
     """One stage of one step of `recording.stages()`: counts as shares of a full pixel, events in their colours."""
     if name not in STAGES:
-        raise GerdError(f"stage {name!r}: allowed are {', '.join(STAGES)}")
+        raise GerdError(f"stage {name!r}: allowed: {', '.join(STAGES)}")
     ax, scene = _frame(stages.scene, _axes(ax)), stages.scene
     values = getattr(stages, name)[position]
     high = max(1.0, float(np.abs(scene.intensity).max(initial=0)) / INTENSITY_ONE)

@@ -57,7 +57,7 @@ def check(path: Path, kind: str | None, options: dict[str, Any]) -> str:
         raise GerdError(f"{path}: the file to write must end in one of {', '.join(VIDEOS + STILLS)} or .html")
     kind = kind or ("video" if ending in VIDEOS else "sheet")
     if kind not in KINDS:
-        raise GerdError(f"kind {kind!r}: allowed are {', '.join(KINDS)}")
+        raise GerdError(f"kind {kind!r}: allowed: {', '.join(KINDS)}")
     allowed = VIDEOS if kind == "video" else STILLS
     if ending not in allowed:
         raise GerdError(f"{path}: a file of the kind {kind} must end in one of {', '.join(allowed)}")

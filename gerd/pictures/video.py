@@ -59,7 +59,7 @@ def write(
     """
     path = Path(path)
     if not 0 < fps <= 1000:
-        raise GerdError(f"frames per second {fps}: allowed is a number above 0, up to 1000")
+        raise GerdError(f"frames per second {fps}: allowed: a number above 0, up to 1000")
     is_gif = path.suffix.lower() == ".gif"
     layout = Layout(recording, zoom, overlay, side_by_side, smallest=1 if is_gif else 2)
     pictures = layout.pictures(range(recording.steps), progress)
@@ -84,7 +84,7 @@ class Layout:
         smallest: int = 1,  # zoom of large frames, if none is asked for
     ):
         if zoom is not None and not 1 <= zoom <= 32:
-            raise GerdError(f"zoom {zoom}: allowed is a whole number from 1 to 32")
+            raise GerdError(f"zoom {zoom}: allowed: a whole number from 1 to 32")
         self.recording, self.overlay, self.side_by_side, self.block = recording, overlay, side_by_side, block
         rows, columns = -(-recording.height // block), -(-recording.width // block)
         self.zoom = zoom or max(smallest, min(32, USUAL_SIDE // max(rows, columns)))
@@ -96,7 +96,7 @@ class Layout:
         self.size = (wide + wide % 2, high + high % 2)  # MP4 has even sides
         if max(self.size) > LARGEST_SIDE:
             size = f"{self.size[0]}×{self.size[1]} pixels"
-            raise GerdError(f"zoom {self.zoom}: makes pictures of {size}; allowed are up to {LARGEST_SIDE} a side")
+            raise GerdError(f"zoom {self.zoom}: makes pictures of {size}; allowed: up to {LARGEST_SIDE} a side")
 
     def pictures(self, steps: Iterable[int], progress: Progress | None = None) -> Iterator[Picture]:
         """The picture of each of these steps; `progress` is called when it has been used."""

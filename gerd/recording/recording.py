@@ -219,7 +219,7 @@ class Recording:
     def _binned(self, bin_us: int) -> tuple[int, NDArray[np.int64]]:
         """How many bins of so many microseconds there are, and where each event is in flattened frames of them."""
         if isinstance(bin_us, bool) or not isinstance(bin_us, int | np.integer) or bin_us < 1:
-            raise GerdError(f"bin_us {shorten(bin_us)}: allowed is a whole number of microseconds, 1 or more")
+            raise GerdError(f"bin_us {shorten(bin_us)}: allowed: a whole number of microseconds, 1 or more")
         _, y, x, p = self.codec.decoded(self.keys)
         elapsed = self.codec.times(self.keys, self.step_us) + (self.step_us - 1)
         places = (((elapsed // bin_us) * 2 + p) * self.height + y) * self.width + x

@@ -12,7 +12,6 @@ from gerd.geometry.shapes import Outline
 from gerd.geometry.trajectory import Trajectory
 
 INTENSITY_ONE = 1024  # an intensity of 1, in the integers that the kernels add up
-BLOCK = 32  # pixels of one row that share a draw of scattered noise
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Transformation:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, str | None) and not np.isfinite(np.asarray(value, np.float64)).all():
-                raise GerdError(f"{self.kind} {value}: allowed are finite numbers")
+                raise GerdError(f"{self.kind} {value}: allowed: finite numbers")
 
     def __str__(self) -> str:
         return self.name or f"{self.kind} {self.amount:g}"
@@ -140,7 +140,7 @@ def scale(x: float, y: float | None = None) -> Transformation:
     """Everything `x` times as large and as far from the middle of the frame; along y `y` times. Negative: mirrored."""
     down = x if y is None else y
     if x == 0 or down == 0:
-        raise GerdError(f"scale {x if y is None else (x, y)}: allowed are factors other than 0")
+        raise GerdError(f"scale {x if y is None else (x, y)}: allowed: factors other than 0")
     name = "" if x == down else f"scale ({x:g}, {down:g})"
     return Transformation("scale", x, 1.0, linear=((x, 0.0), (0.0, down)), name=name)
 
@@ -165,7 +165,7 @@ def affine(first: tuple[float, float, float], second: tuple[float, float, float]
     (a, b, right), (c, d, down) = first, second
     determinant = a * d - b * c
     if determinant == 0:
-        raise GerdError(f"affine {first}, {second}: allowed is a map that can be taken back: a·d - b·c is 0")
+        raise GerdError(f"affine {first}, {second}: allowed: a map that can be taken back: a·d - b·c is 0")
     return Transformation("affine", determinant, 1.0, linear=((a, b), (c, d)), shift=(right, down))
 
 
@@ -182,7 +182,7 @@ def acceleration(x: float, y: float = 0.0, epoch: float = 0.0) -> Transformation
 def time_scale(factor: float) -> Transformation:
     """The same motion, `factor` times as fast."""
     if not factor > 0:
-        raise GerdError(f"time_scale {factor}: allowed is a positive factor")
+        raise GerdError(f"time_scale {factor}: allowed: a positive factor")
     return Transformation("time_scale", factor, 1.0, time_scale=factor)
 
 
@@ -242,5 +242,5 @@ def _length(x: float, y: float) -> float:
 
 def _share(name: str, value: float) -> float:
     if not 0 <= value <= 1:
-        raise GerdError(f"{name} {value}: allowed is a probability from 0 to 1")
+        raise GerdError(f"{name} {value}: allowed: a probability from 0 to 1")
     return value

@@ -108,7 +108,7 @@ def parse_part(text: str) -> tuple[int, int]:
     """A part as it is written, I/N."""
     part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
     if not part or not 1 <= int(part[1]) <= int(part[2]):
-        raise GerdError(f"--shard {text}: allowed is I/N with I from 1 to N, such as 3/10 for the third of ten parts")
+        raise GerdError(f"--shard {text}: allowed: I/N with I from 1 to N, such as 3/10 for the third of ten parts")
     return int(part[1]), int(part[2])
 
 
@@ -124,13 +124,13 @@ def _check(
 ) -> None:
     """Refuse what cannot be made before anything is written."""
     if not 1 <= count <= 2**32:
-        raise GerdError(f"count {count}: allowed is 1 to {2**32}")
+        raise GerdError(f"count {count}: allowed: 1 to {2**32}")
     if workers is not None and workers < 1:
-        raise GerdError(f"workers {workers}: allowed is 1 or more")
+        raise GerdError(f"workers {workers}: allowed: 1 or more")
     if not 1 <= part[0] <= part[1]:
-        raise GerdError(f"part {part[0]}/{part[1]}: allowed is 1/N to N/N, with N the number of parts")
+        raise GerdError(f"part {part[0]}/{part[1]}: allowed: 1/N to N/N, with N the number of parts")
     if engine not in ("local", "ray"):
-        raise GerdError(f"engine {engine!r}: allowed are local and ray")
+        raise GerdError(f"engine {engine!r}: allowed: local, ray")
     if address is not None and engine != "ray":
         raise GerdError(f"address {address}: goes with the engine ray")
     steps = max(lengths(config))
@@ -251,12 +251,14 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
 def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     """All known entries: ours, those in part files, and those of shards whose part file is already gone."""
     result, of_part = dict(entries), dict[str, str]()
+    wanted = {shard_name(number) for number in range(job.manifest.shard_count)}
     for name in filter(_PART.fullmatch, job.place.names()):
         with suppress(StorageError, ValidationError):
             part = Part.model_validate_json(job.place.read(name))
             if (part.config_digest, part.code_digest) == (job.config.digest, job.manifest.code_digest):
-                result.update((entry.file, entry) for entry in part.shards)
-                of_part.update((entry.file, name) for entry in part.shards if entry.file not in entries)
+                others = [entry for entry in part.shards if entry.file in wanted and entry.file not in entries]
+                result.update((entry.file, entry) for entry in others)
+                of_part.update((entry.file, name) for entry in others)
     for file, name in of_part.items():
         if file_digest(job.place.open(file)) != result[file].sha256:
             its_part = "/".join(re.findall(r"\d+", name))

@@ -81,7 +81,7 @@ def place_at(path: str | Path) -> Place:
         return Folder(Path(rest))
     if scheme not in OBJECT_STORES or not rest.strip("/"):
         allowed = ", ".join(f"{name}://…" for name in ("file", *OBJECT_STORES))
-        raise StorageError(f"{path}: is not a place for a dataset; allowed are a folder, {allowed}")
+        raise StorageError(f"{path}: is not a place for a dataset; allowed: a folder, {allowed}")
     return Bucket(str(path).rstrip("/"))
 
 

@@ -110,7 +110,7 @@ def choose_device(resources: Mapping[str, float], device: str | None) -> tuple[s
     """What of a cluster's resources each worker takes one of, and the device on which it computes."""
     wanted = {None: "GPU" if resources.get("GPU", 0) >= 1 else "CPU", "cpu": "CPU", "cuda": "GPU"}
     if device not in wanted:
-        raise GerdError(f"device {device!r}: with the engine ray allowed are cpu and cuda; each worker has one GPU")
+        raise GerdError(f"device {device!r}: allowed with the engine ray: cpu, cuda; each worker has one GPU")
     resource = wanted[device]
     if resources.get(resource, 0) < 1:
         raise GerdError(f"engine ray: the cluster has no {resource}")

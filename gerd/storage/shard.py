@@ -162,6 +162,8 @@ class Shard:
         if not 0 <= start <= stop <= steps:
             raise StorageError(f"{self.path}: row {row} has the steps 0 to {steps - 1}, not {start} to {stop - 1}")
         own, per_step = self._config(row, config), 2 * height * width * ticks
+        if own.ticks != ticks:
+            raise self._damaged(row, FOREIGN)
         with self._reading(row):
             first, keys, background, truth = self.content.part(row, start, stop)
             end = first + len(truth)
@@ -172,10 +174,7 @@ class Shard:
             keys, background, truth = keys[low:high], background[low:high], truth[start - first : stop - first]
         keys = keys - start * per_step if start else keys
         index, made_by = int(self.index[row]), self.gerd_version
-        recording = Recording.of(own, index, truth, keys, background, first=start, made_by=made_by)
-        if recording.codec.ticks != ticks:
-            raise self._damaged(row, FOREIGN)
-        return recording
+        return Recording.of(own, index, truth, keys, background, first=start, made_by=made_by)
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): the ground truth of a recording, without its events."""

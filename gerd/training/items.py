@@ -122,7 +122,7 @@ class ItemSpec:
         for name, least in (("warmup", 0), ("sum", 1), ("every", 1), ("stack", 1), ("delay", None)):
             check_whole(name, getattr(self, name), least)
         if not isinstance(self.dtype, torch.dtype | None):
-            raise GerdError(f"dtype {shorten(self.dtype)}: allowed is a type of PyTorch, such as torch.float32")
+            raise GerdError(f"dtype {shorten(self.dtype)}: allowed: a type of PyTorch, such as torch.float32")
         for name in ("sum", "every", "stack", "dtype"):
             if not self.is_dense and getattr(self, name) not in (1, None):
                 raise GerdError(f"{name}: goes with the items {' and '.join(DENSE)}, not with {shorten(self.item)}")
@@ -251,7 +251,7 @@ def check_whole(name: str, value: Any, least: int | None) -> None:
     """A clear error unless `value` is a whole number, `least` or more."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or (least is not None and value < least):
         allowed = "a whole number" if least is None else f"a whole number, {least} or more"
-        raise GerdError(f"{name} {shorten(value)}: allowed is {allowed}")
+        raise GerdError(f"{name} {shorten(value)}: allowed: {allowed}")
 
 
 def _leaves(label: Any) -> Iterator[Any]:

@@ -78,7 +78,7 @@ def holds(predicate: Callable[[Any], Any], candidate: Member) -> bool:
     answer = predicate(candidate)
     if np.ndim(answer):
         shape = np.shape(answer)
-        raise GerdError(f"the predicate gave an array of shape {shape}; allowed is one yes or no: use .any() or .all()")
+        raise GerdError(f"the predicate gave an array of shape {shape}; allowed: one yes or no: use .any() or .all()")
     return bool(answer)
 
 

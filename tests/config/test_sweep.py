@@ -244,7 +244,7 @@ class TestTheConfigOfARecordingIsItsMembers:
         checks.clear()
         for part in (recording, recording.window(1), recording.window(2)):
             part.boxes(), part.outlines(0), part.masks(), part.flow(), part.visibility(), part.scene, part.intensities
-        assert len(checks) == 1  # the scene without its motion
+        assert len(checks) == 0
 
 
 class TestAPathIsKept:
@@ -263,8 +263,8 @@ class TestAPathIsKept:
 
     def test_length_and_warmup_are_divided_and_noise_per_step_is_multiplied(self) -> None:
         members = self.members()
-        assert [recording.steps for recording in members] == [120, 43, 30, 11, 8]  # 7.5 is rounded up
-        assert [recording.scene.warmup for recording in members] == [20, 7, 5, 2, 1]
+        assert [recording.steps for recording in members] == [117, 43, 30, 12, 9]  # 29 steps of time, rounded up
+        assert [recording.scene.warmup for recording in members] == [20, 8, 5, 2, 2]
         for factor, recording in zip(self.FACTORS, members, strict=True):
             assert recording.scene.background == pytest.approx(0.01 * factor)
             assert recording.scene.shape_noise == pytest.approx(0.02 * factor)
@@ -283,7 +283,7 @@ class TestAPathIsKept:
     def test_all_scales_see_the_same_path(self) -> None:
         slow, _, own, _, fast = self.members()
         assert np.array_equal(slow.T[::4], own.T)
-        assert np.array_equal(own.T[::4], fast.T)
+        assert np.array_equal(own.T[::4], fast.T[:8])
 
     def test_a_sweep_of_the_whole_field_gives_the_same_recordings(self) -> None:
         whole = ", ".join(f"{{factor: {factor}, keep: path}}" for factor in self.FACTORS)
@@ -301,17 +301,18 @@ class TestAPathIsKept:
         assert gerd.simulate(written).config.time_scale == 2
 
     def test_datasets_and_batches_take_members_of_different_lengths(self, tmp_path: Any) -> None:
-        config = gerd.parse(f"{self.KEPT}sweep: {{time_scale.factor: [0.5, 1, 2]}}\n")
+        text = self.KEPT.replace("steps: 30", "steps: 31")
+        config = gerd.parse(f"{text}sweep: {{time_scale.factor: [0.5, 1, 2]}}\n")
         gerd.generate(config, tmp_path / "data", 2, workers=1)
         stored = gerd.Recordings(tmp_path / "data")
-        assert [recording.steps for recording in stored] == [60, 30, 15] * 2
-        assert [recording.config.steps for recording in stored] == [60, 30, 15] * 2
+        assert [recording.steps for recording in stored] == [61, 31, 16] * 2
+        assert [recording.config.steps for recording in stored] == [61, 31, 16] * 2
         assert [faults for _, faults in gerd.verify(tmp_path / "data", regenerate=True) if faults] == []
         windows = gerd.Dataset(tmp_path / "data", steps=15)
-        assert len(windows) == 2 * (4 + 2 + 1)
+        assert len(windows) == 2 * (5 + 3 + 2)  # the last of each overlaps
         assert {tuple(frames.shape) for frames, _ in windows} == {(15, 2, 20, 24)}
         train, test = windows.hold_out(lambda r: r.config.time_scale != 1)
-        assert (len(train), len(test)) == (4, 10)
+        assert (len(train), len(test)) == (6, 14)
         assert gerd.Stream(config, 6, steps=15).batch(0)[0].shape == (6, 15, 2, 20, 24)
         with pytest.raises(gerd.GerdError, match="do not fit into one batch"):
             gerd.Stream(config, 6).batch(0)

@@ -131,9 +131,10 @@ def test_a_setting_in_the_current_folder_does_not_name_the_cache(
     assert not (tmp_path / "stranger").exists()
 
 
-def test_the_known_events_are_those_of_the_definition_and_of_the_kernels() -> None:
-    assert known.digest(definition.run) == known.DIGEST
-    assert known.digest(cpu.run) == known.DIGEST
+@pytest.mark.parametrize("timing", known.DIGESTS)
+def test_the_known_events_are_those_of_the_definition_and_of_the_kernels(timing: str) -> None:
+    assert known.digest(definition.run, timing) == known.DIGESTS[timing]
+    assert known.digest(cpu.run, timing) == known.DIGESTS[timing]
 
 
 def test_kernels_that_give_wrong_events_are_not_used() -> None:

@@ -56,12 +56,12 @@ def test_a_turn_faster_than_numbers_can_say_is_refused_by_every_backend() -> Non
             gerd.simulate(spinning, 3, backend=backend)
         errors.add(str(raised.value))
     assert len(errors) == 1
-    assert errors.pop().startswith("recording 3: actor 1 cannot be drawn at step ")
+    assert errors.pop().startswith("recording 3: actor 1 cannot be drawn at time ")
 
 
 @pytest.mark.parametrize("backend", ["cpu", "torch"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e101])
-def test_the_error_names_recording_actor_and_step(bad: float, backend: str) -> None:
+def test_the_error_names_recording_actor_and_time(bad: float, backend: str) -> None:
     scenes = draw(config(actor(), actor(size=4.0), steps=9), [5, 6, 7])
 
     class Spoilt(Trajectory):
@@ -71,7 +71,7 @@ def test_the_error_names_recording_actor_and_step(bad: float, backend: str) -> N
             return tuple(entries)
 
     spoilt = Spoilt(**{name: getattr(scenes.trajectory, name) for name in scenes.trajectory.__dataclass_fields__})
-    with pytest.raises(GerdError, match=r"^recording 6: actor 1 cannot be drawn at step 4: its T has the number "):
+    with pytest.raises(GerdError, match=r"^recording 6: actor 1 cannot be drawn at time 4: its T has the number "):
         list(run(replace(scenes, trajectory=spoilt), backend=backend))
 
 
@@ -97,7 +97,7 @@ def test_a_turn_that_has_no_digits_left_is_no_number() -> None:
 
 def test_all_of_them_run_the_same_machine_code() -> None:
     """Outlines have one layout in memory, with no actor, in a single pixel, at rest and moving: it is compiled once."""
-    kernels = cpu._kernels()
+    kernels = cpu.kernels()
     before = len(kernels.simulate_steps.signatures)
     for size, actors in (
         (16, [actor(velocity=1)]),

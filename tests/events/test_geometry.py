@@ -46,7 +46,7 @@ def test_a_frame_without_actors_is_empty() -> None:
 @pytest.mark.parametrize(("dx", "dy"), [(1, 0), (-1, 0), (0, 1), (0, -1)])
 def test_a_square_moves_by_one_pixel(side: int, dx: int, dy: int) -> None:
     """Each step turns on the line of pixels ahead of the square and turns off the line behind it."""
-    left, top = 6, 5  # its first pixels at step -1
+    left, top = 6, 5  # its first pixels at time -1
     moving = actor(at=[left + dx + side / 2, top + dy + side / 2], velocity=[float(dx), float(dy)], size=float(side))
     expected = []
     for step in range(3):
@@ -280,12 +280,12 @@ LARGE: dict[str, Any] = {"width": 32, "height": 32, "steps": 12}
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ({"size": [100, 3], "turn": 20}, r"the shape is 95×37\.02 pixels at step -1, larger than the torus of 32×32"),
-        ({"size": [4, 33]}, "is 4×33 pixels at step -1"),
+        ({"size": [100, 3], "turn": 20}, r"the shape is 95×37\.02 pixels at time -1, larger than the torus of 32×32"),
+        ({"size": [4, 33]}, "is 4×33 pixels at time -1"),
         ({"size": 26.0, "turn": 45}, r"is 36\.77×36\.77 pixels"),
-        ({"scale": {"start": 30, "velocity": 0.4, "acceleration": 0}}, r"is 32\.4×32\.4 pixels at step 6"),
-        ({"scale": {"start": 30, "velocity": {"factor": 1.02}, "acceleration": 0}}, "pixels at step 4"),
-        ({"size": 25.0, "rotation": {"velocity": 3, "acceleration": 0}}, "pixels at step 7"),
+        ({"scale": {"start": 30, "velocity": 0.4, "acceleration": 0}}, r"is 32\.4×32\.4 pixels at time 6"),
+        ({"scale": {"start": 30, "velocity": {"factor": 1.02}, "acceleration": 0}}, "pixels at time 4"),
+        ({"size": 25.0, "rotation": {"velocity": 3, "acceleration": 0}}, "pixels at time 7"),
         ({"shape": {"polygon": [[3, 3], [3.2, 3], [3, 3.2]]}, "size": 11.0}, r"is 35\.2×35\.2 pixels"),
     ],
 )

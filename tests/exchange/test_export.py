@@ -249,9 +249,9 @@ def test_the_guard_is_needed(tmp_path: Path) -> None:
         ("evt3", (2**34, 1, 1, 1), 9, "evt3 holds 0 to 17179869183"),
         ("hdf5-dsec", (2**32, 1, 1, 1), 9, "hdf5-dsec holds 0 to 4294967295"),
         ("csv", (-1, 1, 1, 1), 9, "times of the events are -1 to -1 µs"),
-        ("csv", (0, 9, 1, 1), 9, "x of the events is 9 to 9; allowed is 0 to 8"),
-        ("npz", (0, 1, -3, 1), 9, "y of the events is -3 to -3; allowed is 0 to 8"),
-        ("nothing", (0, 1, 1, 1), 9, "format 'nothing': allowed are evt2, aedat4"),
+        ("csv", (0, 9, 1, 1), 9, "x of the events is 9 to 9; allowed: 0 to 8"),
+        ("npz", (0, 1, -3, 1), 9, "y of the events is -3 to -3; allowed: 0 to 8"),
+        ("nothing", (0, 1, 1, 1), 9, "format 'nothing': allowed: evt2, aedat4"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -475,7 +475,7 @@ def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:
         export_dataset(dataset, tmp_path / "mine" / "thesis.txt", "csv")
     with pytest.raises(gerd.StorageError, match="there is no such dataset"):
         export_dataset(tmp_path / "nothing", tmp_path / "new", "csv")
-    with pytest.raises(gerd.GerdError, match=r"format 'mp4': allowed are .*npz, parquet, frames"):
+    with pytest.raises(gerd.GerdError, match=r"format 'mp4': allowed: .*npz, parquet, frames"):
         export_dataset(dataset, tmp_path / "new", "mp4")
     (tmp_path / "out" / "export.json").write_text("[1")
     with pytest.raises(gerd.StorageError, match=r"export\.json: cannot be read"):

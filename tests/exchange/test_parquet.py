@@ -153,7 +153,7 @@ def test_an_interrupted_export_goes_on(
 
     with pytest.raises(KeyboardInterrupt):
         gerd.export_dataset(dataset, tmp_path / "out", "parquet", progress=stop)
-    assert set(contents(tmp_path / "out")) == {"export.json", "data/shard-000000.parquet"}
+    assert set(contents(tmp_path / "out")) == {"export.json", ".finished.jsonl", "data/shard-000000.parquet"}
     (tmp_path / "out" / "data" / ".shard-000001.parquet.0123456789abcdef.tmp").write_text("left by a killed run")
     whole = parquet.write_rows
     written: list[str] = []

@@ -403,8 +403,8 @@ def test_steps_before_the_first_are_not_compared() -> None:
         ({"model": lambda frames: centroid(frames) * np.nan}, "not finite"),
         ({"acts": "colours"}, "allowed: coordinates, T, heat map, scores, or a function"),
         ({"acts": lambda g, out, size: out[:, :1]}, "allowed: the same"),
-        ({"count": 0}, "allowed are whole numbers, 1 or more"),
-        ({"transformation": time_scale(2)}, "allowed is an output (batch, steps, …)"),
+        ({"count": 0}, "allowed: whole numbers, 1 or more"),
+        ({"transformation": time_scale(2)}, "allowed: an output (batch, steps, …)"),
         ({"transformation": velocity(1)}, "acts differently at each step"),
         ({"model": steady_centroid, "transformation": time_scale(4), "first_step": 6}, "longer recordings"),
         ({"model": lambda frames: frames.new_zeros(len(frames), 2)}, "gave 0 throughout for a recording"),
@@ -423,13 +423,13 @@ def test_mistakes_are_named(arguments: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: scale(0), "allowed are factors other than 0"),
+        (lambda: scale(0), "allowed: factors other than 0"),
         (lambda: mirror("z"), "allowed: x, y, none"),
         (lambda: affine((1, 2, 0), (2, 4, 0)), "a map that can be taken back"),
         (lambda: density(0.5).inverse(), "a noise cannot be taken back"),
-        (lambda: time_scale(-1), "allowed is a positive factor"),
+        (lambda: time_scale(-1), "allowed: a positive factor"),
         (lambda: density(1.5), "a probability from 0 to 1"),
-        (lambda: translation(float("nan")), "allowed are finite numbers"),
+        (lambda: translation(float("nan")), "allowed: finite numbers"),
         (lambda: translation(1)(draw(turning("wrap"), [0])), "allowed: bounce, free"),
     ],
 )
@@ -488,7 +488,7 @@ def test_invariance_is_one_number_and_a_verdict() -> None:
     at_chance = curve_of(9.0, 9.1, chance=9.0).invariance()
     assert at_chance.verdict(2) == "at chance"  # flat, and nothing learnt
     assert curve_of(8.0, 8.1, chance=9.0).invariance().verdict(2) == "invariant"
-    with pytest.raises(GerdError, match=r"bound 0\.5: allowed is a factor, 1 or more"):
+    with pytest.raises(GerdError, match=r"bound 0\.5: allowed: a factor, 1 or more"):
         found.verdict(0.5)
 
 

@@ -351,7 +351,7 @@ def test_the_start_and_a_recording_are_given(asking: Asking) -> None:
         (b"[" * 100_000, 400, "not JSON"),
         ([], 422, "has asked for text None"),
         ({}, 422, "has asked for text None"),
-        ({**question(), "index": "0"}, 422, "index '0'; allowed is a value of the type int"),
+        ({**question(), "index": "0"}, 422, "index '0'; allowed: a value of the type int"),
         ({**question(), "index": -1}, 422, "index -1"),
         ({**question(), "member": True}, 422, "member True"),
         ({**question(), "overrides": [3]}, 422, "--set 3"),

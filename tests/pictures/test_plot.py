@@ -214,7 +214,7 @@ def test_curves_of_what_wraps_around_have_a_gap() -> None:
 
 @pytest.mark.parametrize(("name", "derivative"), [("z", 0), ("T20", 0), ("x", 3), ("x", -1)])
 def test_curves_that_there_are_not(square: Recording, name: str, derivative: int) -> None:
-    with pytest.raises(gerd.GerdError, match=r"allowed are T00, .* shear, and as derivative 0, 1 and 2"):
+    with pytest.raises(gerd.GerdError, match=r"allowed: T00, .* shear, and as derivative 0, 1 and 2"):
         plot.curve(square, name, derivative=derivative)
 
 
@@ -238,7 +238,7 @@ def test_stages_are_drawn_in_shares(square: Recording) -> None:
     low, middle, high = (plot.stage(stages, "difference", 1).images[0].to_rgba(v)[:3] for v in (-1.0, 0.0, 1.0))
     for colour, wanted in ((low, OFF), (middle, BACKDROP), (high, ON)):
         np.testing.assert_allclose(colour, shade(wanted), atol=0.01)
-    with pytest.raises(gerd.GerdError, match="stage 'noise': allowed are picture, coverage"):
+    with pytest.raises(gerd.GerdError, match="stage 'noise': allowed: picture, coverage"):
         plot.stage(stages, "noise")
 
 

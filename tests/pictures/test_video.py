@@ -214,7 +214,7 @@ def test_a_sheet_has_as_many_frames_as_wanted(square: Recording) -> None:
     [
         ("a.jpg", None, {}, "a.jpg: the file to write must end in one of .gif, .mp4, .png, .svg, .pdf"),
         ("a", None, {}, "a: the file to write must end in one of"),
-        ("a.png", "film", {}, "kind 'film': allowed are video, frame, sheet, cloud, rate, curves, parameters, stages"),
+        ("a.png", "film", {}, "kind 'film': allowed: video, frame, sheet, cloud, rate, curves, parameters, stages"),
         ("a.png", "video", {}, "a.png: a file of the kind video must end in one of .gif, .mp4"),
         ("a.gif", "rate", {}, "a.gif: a file of the kind rate must end in one of .png, .svg, .pdf"),
         ("a.png", "rate", {"zoom": 2}, "zoom: is no option of the kind rate, which has none"),
@@ -224,12 +224,12 @@ def test_a_sheet_has_as_many_frames_as_wanted(square: Recording) -> None:
             {"side_by_side": True},
             "side-by-side: is no option of the kind sheet; its options are count",
         ),
-        ("a.png", "sheet", {"count": 0}, "count 0: allowed is a whole number from 1 to 100"),
+        ("a.png", "sheet", {"count": 0}, "count 0: allowed: a whole number from 1 to 100"),
         ("a.png", "frame", {"step": 6}, "step 6: the recording has 6"),
         ("a.png", None, {"start": 6}, "steps 6 up to 6: there are none; the recording has 6 steps"),
-        ("a.gif", None, {"fps": 0.0}, "frames per second 0.0: allowed is"),
-        ("a.gif", None, {"fps": float("nan")}, "frames per second nan: allowed is"),
-        ("a.gif", None, {"zoom": 0}, "zoom 0: allowed is"),
+        ("a.gif", None, {"fps": 0.0}, "frames per second 0.0: allowed:"),
+        ("a.gif", None, {"fps": float("nan")}, "frames per second nan: allowed:"),
+        ("a.gif", None, {"zoom": 0}, "zoom 0: allowed:"),
         ("no/a.gif", None, {}, "no/a.gif: cannot be written: there is no folder "),
         ("no/a.png", None, {}, "no/a.png: cannot be written: there is no folder "),
         ("folder.gif", None, {}, "folder.gif: cannot be written: it is a folder"),
@@ -247,7 +247,7 @@ def test_mistakes_are_told(
 
 def test_pictures_have_a_largest_size(tmp_path: Path) -> None:
     wide = simulated(width=300, height=2, steps=1)
-    with pytest.raises(gerd.GerdError, match=r"zoom 32: makes pictures of 9600×\d+ pixels; allowed are up to"):
+    with pytest.raises(gerd.GerdError, match=r"zoom 32: makes pictures of 9600×\d+ pixels; allowed: up to"):
         render(wide, tmp_path / "a.gif", zoom=32)
 
 

@@ -20,7 +20,7 @@ from gerd.pictures.render import render
 TEXT = """\
 seed: 2
 sensor: {width: 20, height: 16}
-steps: 12
+steps: 13
 time_scale: {factor: 1, keep: path}
 noise: {background: 0.002}
 transform: [{rotate: 0}]
@@ -31,7 +31,7 @@ actors:
 sweep: {time_scale.factor: [0.5, 1, 3], transform.0.rotate: [0, 50]}
 """
 FAMILY = gerd.parse(TEXT)
-LENGTHS = [24, 24, 12, 12, 4, 4]
+LENGTHS = [25, 25, 13, 13, 5, 5]
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +45,8 @@ def test_lengths_are_those_of_the_recordings(dataset: Path) -> None:
     assert lengths(FAMILY) == LENGTHS
     assert [recording.steps for recording in gerd.Recordings(dataset)] == LENGTHS * 2
     assert lengths(gerd.parse(TEXT.replace("factor: 1,", "factor: 2,"), overrides=["sweep={upsampling: [1, 2]}"])) == [
-        6,
-        6,
+        7,
+        7,
     ]
 
 
@@ -62,21 +62,21 @@ def test_a_dataset_is_exported(format: str, dataset: Path, tmp_path: Path) -> No
 
 def test_sizes_are_told(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     describe(dataset)
-    assert "frame       20×16, 4 to 24 steps of 1000 µs but for what is swept" in capsys.readouterr().out
+    assert "frame       20×16, 5 to 25 steps of 1000 µs but for what is swept" in capsys.readouterr().out
     dry_run(FAMILY, 3)
-    assert "frame       20×16, 24 steps, upsampling 8, in the first member" in capsys.readouterr().out
+    assert "frame       20×16, 25 steps, upsampling 8, in the first member" in capsys.readouterr().out
 
 
 def test_too_much_ground_truth_counts_the_steps_that_are_run(tmp_path: Path) -> None:
     chosen = gerd.parse(TEXT, overrides=["steps=500000", "sweep={time_scale.factor: [1, 0.02]}"])
-    with pytest.raises(gerd.ConfigError, match=r"steps: got 25000000: makes .* GiB of ground truth in a shard"):
+    with pytest.raises(gerd.ConfigError, match=r"steps: got 249999\d\d: makes .* GiB of ground truth in a shard"):
         gerd.generate(chosen, tmp_path / "data", 1, workers=1)
 
 
 def test_a_loop_goes_on_after_the_steps_that_are_run() -> None:
     chosen = gerd.parse(TEXT, overrides=["time_scale.factor=3", "sweep={}"])
     first, second = islice(windows_of(chosen, loop=True), 2)
-    assert (first.first, first.steps, second.first) == (0, 4, 4)
+    assert (first.first, first.steps, second.first) == (0, 5, 5)
     assert np.array_equal(second.coordinates, first.coordinates)
 
 
@@ -112,6 +112,6 @@ def test_pictures_and_pages_of_members(dataset: Path, tmp_path: Path) -> None:
 def test_a_split_by_the_sweep(dataset: Path) -> None:
     data = gerd.Dataset(dataset, steps=4, label="positions")
     train, test = data.hold_out(lambda r: r.labels["transform.0.rotate"] == 50)
-    assert len(train) == len(test) == 2 * (6 + 3 + 1)
+    assert len(train) == len(test) == 2 * (7 + 4 + 2)
     fast, _ = data.hold_out(lambda r: r.config.time_scale != 3)
-    assert {recording.config.steps for recording in (fast.recordings[i] for i in fast.served)} == {4}
+    assert {recording.config.steps for recording in (fast.recordings[i] for i in fast.served)} == {5}

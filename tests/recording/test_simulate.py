@@ -217,7 +217,7 @@ def test_an_index_out_of_range_is_refused(index: int) -> None:
 
 
 def test_an_unknown_backend_is_refused() -> None:
-    with pytest.raises(gerd.GerdError, match=r"backend 'abacus' on device 'cpu': allowed are torch"):
+    with pytest.raises(gerd.GerdError, match=r"backend 'abacus' on device 'cpu': allowed: torch"):
         gerd.simulate(config(actor()), backend="abacus")
 
 

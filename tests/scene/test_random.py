@@ -131,6 +131,20 @@ def test_logarithm(x: float) -> None:
     )
 
 
+@given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
+@example(1.0, math.sqrt(2) - 1)
+@example(-1e-300, 1e300)
+@example(-3.0, -3.0)
+def test_angle(x: float, y: float) -> None:
+    exact = mpmath.atan2(mpmath.mpf(y), mpmath.mpf(x)) if x or y else 0
+    assert abs(float(exactmath.angle(x, y)) - exact) < 2e-15
+
+
+def test_angles_along_the_axes_are_exact() -> None:
+    found = exactmath.angle([1, 0, -1, 0, 0], [0, 1, 0, -1, 0])
+    assert found.tolist() == [0, exactmath.HALF_PI, 2 * exactmath.HALF_PI, -exactmath.HALF_PI, 0]
+
+
 def test_ends_of_the_range() -> None:
     with np.errstate(all="raise"):
         assert exactmath.log([1.0, 0.0, math.inf]).tolist() == [0, -math.inf, math.inf]

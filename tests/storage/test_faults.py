@@ -434,7 +434,7 @@ def test_the_parts_are_the_whole(recordings: int, parts: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "0/3", "4/3", "1/0", "-1/3", "a/b", "1/2/3", "1.5/2", "9" * 99 + "/3"])
 def test_parts_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(gerd.GerdError, match=r"allowed is I/N with I from 1 to N"):
+    with pytest.raises(gerd.GerdError, match=r"allowed: I/N with I from 1 to N"):
         generation.parse_part(text)
 
 

@@ -210,7 +210,7 @@ def test_a_folder_that_was_claimed_but_holds_no_shard_can_be_used(tmp_path: Path
 
 def test_impossible_counts_are_refused(tmp_path: Path) -> None:
     for options in ({"count": 0}, {"count": -1}, {"workers": 0}, {"count": 2**32 + 1}):
-        with pytest.raises(gerd.GerdError, match="allowed is 1"):
+        with pytest.raises(gerd.GerdError, match="allowed: 1"):
             generate(tmp_path / "data", **options)  # type: ignore[arg-type]
     assert not (tmp_path / "data").exists()
 

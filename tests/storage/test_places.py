@@ -145,7 +145,7 @@ def test_other_places_are_refused(place: str) -> None:
     if "://" not in place:
         assert isinstance(place_at(place), Folder)
         return
-    with pytest.raises(gerd.StorageError, match="allowed are a folder, file://…, s3://…"):
+    with pytest.raises(gerd.StorageError, match="allowed: a folder, file://…, s3://…"):
         place_at(place)
 
 
@@ -159,10 +159,21 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
         gerd.Recordings("memory://data")
 
 
+def test_an_object_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec.implementations.memory")
+    store = Bucket(f"memory://{uuid.uuid4()}")
+    store.write("file", b"content")
+    monkeypatch.setattr(module, "LARGEST", 6)
+    with pytest.raises(gerd.StorageError, match="file: has 7 bytes; at most 6 are read"):
+        store.read("file")
+    assert store.read("file", 0, 6) == b"conten"
+
+
 def test_what_a_store_says_reaches_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever error of its own the driver has."""
     memory = pytest.importorskip("fsspec.implementations.memory")
     store = Bucket(f"memory://{uuid.uuid4()}")
+    store.write("file", b"content")
 
     def refuse(*_: Any, **__: Any) -> None:
         raise RuntimeError("access denied\nand more")

@@ -125,7 +125,7 @@ def test_workers_have_gpus_if_the_cluster_has() -> None:
     for resources, device, message in (
         ({"CPU": 8.0}, "cuda", "the cluster has no GPU"),
         ({}, None, "the cluster has no CPU"),
-        ({"CPU": 8.0}, "cuda:1", "allowed are cpu and cuda"),
+        ({"CPU": 8.0}, "cuda:1", "allowed: cpu and cuda"),
     ):
         with pytest.raises(gerd.GerdError, match=message):
             engine.choose_device(resources, device)
@@ -169,7 +169,7 @@ def test_what_a_cluster_cannot_do_is_refused(cluster: Any, tmp_path: Path) -> No
         generate("memory://cluster", cluster)
     config = gerd.parse(SMALL)
     for options, message in (
-        ({"engine": "rya"}, "engine 'rya': allowed are local and ray"),
+        ({"engine": "rya"}, "engine 'rya': allowed: local, ray"),
         ({"address": "here:1"}, "address here:1: goes with the engine ray"),
     ):
         with pytest.raises(gerd.GerdError, match=message):

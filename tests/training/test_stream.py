@@ -233,7 +233,7 @@ def test_a_state_of_another_stream_is_refused() -> None:
     with pytest.raises(gerd.GerdError, match=r"members \[1, 2\]; this one has \[0, 1, 2\]"):
         gerd.Stream(FAMILY, 2).load_state_dict(fast.state_dict())
     for batch in (-1, 1.5, None):
-        with pytest.raises(gerd.GerdError, match=f"batch {batch}: allowed is a whole number, 0 or more"):
+        with pytest.raises(gerd.GerdError, match=f"batch {batch}: allowed: a whole number, 0 or more"):
             stream.load_state_dict({"batch": batch})
 
 
@@ -289,7 +289,7 @@ def test_every_tensor_of_a_batch_is_handed_over() -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"batch_size": 0}, "batch_size 0: allowed is a whole number, 1 or more"),
+    ({"batch_size": 0}, "batch_size 0: allowed: a whole number, 1 or more"),
     ({"first": -1}, "first -1: allowed"),
     ({"ahead": 0.5}, "ahead 0.5: allowed"),
     ({"steps": 11}, "steps 11: the recording has 10"),
