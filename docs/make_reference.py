@@ -83,9 +83,9 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     "TimeScale": (
         "time_scale",
         "{factor: 4, keep: path}",
-        "With 60 steps, a warm-up of 5 and `noise.background: 0.01` this makes 15 steps, a warm-up of 1 and 0.04. A "
-        "factor that leaves no step, or makes a noise above 1, is an error. It is swept as a whole, or as "
-        "`time_scale.factor`.",
+        "With 60 steps, a warm-up of 5 and `noise.background: 0.01` this makes 16 steps, a warm-up of 2 and 0.04. In "
+        "exact timing the warm-up is in own time and stays. A factor that makes a noise above 1 is an error. It is "
+        "swept as a whole, or as `time_scale.factor`.",
     ),
     "Profile": (
         "actors.0.rotation.acceleration",

@@ -64,7 +64,7 @@ def dry_run(config: Config, count: int) -> None:
 def _size(config: Config) -> float:
     """About how many bytes a recording takes."""
     scenes = draw(config, [0])
-    steps = min(scenes.steps, SAMPLED_STEPS, max(1, SAMPLED_PIXELS // (scenes.width * scenes.height)))
+    steps = min(scenes.steps, SAMPLED_STEPS, max(2, SAMPLED_PIXELS // (scenes.width * scenes.height)))
     span = steps * Keys(scenes.height, scenes.width, scenes.ticks).per_step
     keys, background = (
         np.concatenate(arrays)

@@ -128,8 +128,9 @@ class Factor(Model):
 class TimeScale(Model):
     """The same motion, `factor` times as fast, and what stays: the number of steps, or the path.
 
-    With `keep: path` every factor shows the same part of the path: the time from the first step to the last and the
-    warm-up are divided by the factor, rounded up to whole steps, and the noises per step are multiplied by it.
+    With `keep: path` every factor shows the same part of the path: the time from the first step to the last, and in
+    step timing the warm-up, are divided by the factor, rounded up to whole steps, and the noises per step are
+    multiplied by it.
     `keep: steps` is what a plain number means.
     """
 

@@ -148,7 +148,7 @@ class _State:
     def run_instants(self, coefficients: Any, instants: exact.Instants, fresh: bool) -> NDArray[np.int64]:
         """What fires between the instants of one recording, as `exact.packed`."""
         own, steps = instants.own[0], instants.steps[0]
-        clock = (self._scenes.step_us, instants.us_per_unit)
+        clock = (self._scenes.step_us, instants.us_per_unit, self._scenes.steps * self._scenes.step_us)
         parts, begin, done = [], 0, 0
         while done < len(own):  # again where there are more events than the room holds
             begin, resumed = max(done - 1, 0), done > 0

@@ -51,7 +51,7 @@ Pieces = namedtuple(
 # largest: of an initial state that is uniform, else 0. The last three are for a stationary one: how many actors there
 # are, and how many of them are darker than the background.
 Model = namedtuple("Model", "threshold to_zero initial largest stationary actors dark")
-Clock = namedtuple("Clock", "step_us us_per_unit")  # of exact timing
+Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks from `end` on are not recorded
 Noise = namedtuple("Noise", "shape has_shape drop_below background has_background")  # tables and a bound: `noise.py`
 Source = namedtuple("Source", "seed index")  # of random words
 Scene = namedtuple("Scene", "sensor pieces model noise source")  # what stays as it is over a recording
@@ -906,7 +906,7 @@ def fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, ro
     for nth in range(number):
         missing = (nth + 1) * model.threshold - along
         tick = passage_us(begin, length, missing, abs(change), clock.us_per_unit) + (clock.step_us - 1)
-        if tick < clock.step_us:  # before t = 0
+        if tick < clock.step_us or tick >= clock.end:
             continue
         if bound > 0 and dropped(words(source.seed, pixel, pixels.fired[y, x] + nth, source.index, EVENT)[0], bound):
             continue

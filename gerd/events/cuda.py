@@ -202,7 +202,9 @@ class _Camera:
         lengths = (np.diff(instants.own, axis=1) > 0).sum(axis=1) + 1
         tensors = (instants.own, instants.steps, lengths, np.array([instants.us_per_unit]))
         own, steps, counts, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
-        moments = cuda_kernels.Moments(own, steps, counts, us_per_unit, scenes.step_us, recorded, int(self._fresh))
+        moments = cuda_kernels.Moments(
+            own, steps, counts, us_per_unit, scenes.step_us, scenes.steps * scenes.step_us, recorded, int(self._fresh)
+        )
         carried = cuda_kernels.Carried(*self._carried)
 
         def launch(out: Tensor, room: int, filled: Tensor, **options: bool) -> None:

@@ -39,8 +39,9 @@ Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that
 # largest: of an initial state that is uniform, or 0; dark: how many of the actors are darker than the background
 Model = namedtuple("Model", "threshold initial largest drop_below actors dark")
 # Of exact timing: own times and steps of the frames (recordings, frames), how many of them each recording has, a tensor
-# with the microseconds in a unit of own time, the length of a step, and how many are recorded.
-Moments = namedtuple("Moments", "own steps lengths us_per_unit step_us recorded fresh")
+# with the microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many
+# steps there is room for in frames.
+Moments = namedtuple("Moments", "own steps lengths us_per_unit step_us end recorded fresh")
 # What exact timing carries from call to call, read and written apart so that a call can be repeated: integrators, and
 # the events that each pixel has fired.
 Carried = namedtuple("Carried", "state next_state fired next_fired")
@@ -529,7 +530,7 @@ def between(
                 while nth < most:
                     missing = (nth + 1) * model.threshold - along
                     tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
-                    kept = (nth < number) & (tick >= moments.step_us)  # after t = 0
+                    kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
                     if HAS_EVENT:
                         kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
                     if LISTED:

@@ -153,8 +153,8 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
 def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
     """(steps, height, width): the integrators of a batch of one in exact timing when steps end that see `seen_then`."""
     quiet = replace(scene, event_noise=0.0)
-    own, camera, rate = quiet.in_own_time(), _Camera("cpu"), scene.trajectory.rate
-    begin = exact.instants(np.ones((1, 1), np.int64), -scene.warmup, rate, scene.step_us)
+    own, camera, rate = quiet.in_own_time(), _Camera("cpu", from_start=True), scene.trajectory.rate
+    begin = exact.instants(np.ones((1, 1), np.int64), -scene.warmup, rate, scene)
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
     result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
@@ -168,8 +168,8 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
 class _Camera:
     """Exact timing: the integrators of a batch, and how many events each pixel has fired."""
 
-    def __init__(self, device: str):
-        self._device = device
+    def __init__(self, device: str, from_start: bool = False):
+        self._device, self._from_start = device, from_start  # from_start: the warm-up's events are given, too
         self._state: Any = None
         self._fired: Any = None
 
@@ -202,7 +202,8 @@ class _Camera:
         us = passage_us(begin[row], (end - begin)[row], missing, move.abs(), us_per_unit)
         index = torch.from_numpy(scenes.indices).to(self._device)[row]
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
-        kept = ~dropped(word, noise.drop_bound(scenes.event_noise))
+        recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
+        kept = recorded & ~dropped(word, noise.drop_bound(scenes.event_noise))
         events = exact.packed(Keys(scenes.height, scenes.width, scenes.ticks), us, y, x, (move > 0).long(), 0)
         return row[kept], events[kept]
 

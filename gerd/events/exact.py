@@ -3,7 +3,8 @@
 The integrators run in the motion's own time u. A grid cuts each unit of it into equal parts, so many that no point of
 an outline moves by more than `STRIDE` from one instant to the next; between instants a pixel's count is linear. The
 grid is a function of the path alone: neither the time scale nor the length of a step shows in it. So the events of a
-scene that runs s times as fast are the same, at times divided by s.
+scene that runs s times as fast are the same, at times divided by s. (Shape noise belongs to steps: with it, the end of
+each step is an instant, too.)
 
 All integrators start at own time -warmup, with the picture of that instant; what they fire is recorded from 0 on. An
 event at own time u has the time t = u / s in steps, in microseconds the next whole number at or above it. Step i holds
@@ -26,6 +27,7 @@ from gerd.scene.scenes import Scenes
 
 STRIDE = 0.25  # pixels that an outline moves between two instants, at most
 MOST_PARTS = 2**10  # of a unit of own time; outlines that are faster than this many strides take longer ones
+ROUNDING = 1e-12  # by which the end of a step may lie beyond it
 UNITS = 256  # of own time, whose instants are worked out together
 
 
@@ -77,8 +79,8 @@ def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Event
             for part, events in zip(parts, camera.passages(own, moments), strict=True):
                 part.append(events)
         reached = target
-        if scenes.background > 0:
-            for part, events in zip(parts, camera.background(scenes, steps), strict=True):  # at step 0, too
+        if scenes.background > 0 and steps.stop > 1:  # step 0 has no events
+            for part, events in zip(parts, camera.background(scenes, steps), strict=True):
                 part.append(events)
         for row, part in enumerate(parts):
             events = np.sort(np.concatenate(part))
@@ -104,7 +106,7 @@ def slabs(own: Scenes, rate: float, first: int, stop: int, most: int) -> Iterato
         parts = sub_steps(own, first, end)
         fitting = np.searchsorted(np.cumsum(parts.max(axis=0)), most, side="right")
         parts = parts[:, : max(1, fitting)]
-        yield own, instants(parts, first, rate, own.step_us)
+        yield own, instants(parts, first, rate, own)
         first += parts.shape[1]
 
 
@@ -117,7 +119,7 @@ def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
     return np.broadcast_to(parts, (len(own), stop - first))
 
 
-def instants(parts: NDArray[np.int64], first: int, rate: float, step_us: int) -> Instants:
+def instants(parts: NDArray[np.int64], first: int, rate: float, scenes: Scenes) -> Instants:
     """The instants of units from `first` on, each cut into so many parts (recordings, units)."""
     rows, units = parts.shape
     own = np.full((rows, int(parts.sum(axis=1).max()) + 1), np.float64(first + units))
@@ -128,4 +130,16 @@ def instants(parts: NDArray[np.int64], first: int, rate: float, step_us: int) ->
     place = np.arange(len(number)) - np.repeat(begins[::units], parts.sum(axis=1)) + 1  # within its recording
     row, unit = np.divmod(np.repeat(np.arange(rows * units), each), units)
     own[row, place] = first + unit + number / np.repeat(each, each)
-    return Instants(own, np.ceil(own / rate).astype(np.int64), step_us / rate)
+    if scenes.shape_noise > 0:
+        own = _with_ends_of_steps(own, rate)
+    time = own / rate
+    return Instants(own, np.ceil(time - ROUNDING * np.abs(time)).astype(np.int64), scenes.step_us / rate)
+
+
+def _with_ends_of_steps(own: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+    """The same instants and those at which steps end, each recording with as many as the one with most."""
+    first, end = own[0, 0], own[0, -1]
+    steps = np.arange(math.floor(first / rate), math.ceil(end / rate) + 1) * rate
+    rows = [np.union1d(row, steps[(steps > first) & (steps < end)]) for row in own]
+    most = max(map(len, rows))
+    return np.stack([np.concatenate([row, np.full(most - len(row), end)]) for row in rows])

@@ -100,7 +100,9 @@ def _frames(scene: Scenes, steps: NDArray[np.int64]) -> Mask:
     """(steps, 2, height, width): where there are events."""
     from gerd.events import definition
 
-    result = np.zeros((scene.steps, 2, scene.height, scene.width), np.bool_)
-    for part in definition.run(scene):
-        add_events(result.reshape(-1), Keys(scene.height, scene.width, scene.ticks).places(part.keys))
-    return result[steps]
+    result = np.zeros((len(steps), 2, scene.height, scene.width), np.bool_)
+    codec = Keys(scene.height, scene.width, scene.ticks)
+    for part in definition.run(scene) if len(steps) else ():
+        low, high = codec.bounds(part.keys, [steps[0], steps[-1] + 1])
+        add_events(result.reshape(-1), codec.places(codec.moved(part.keys[low:high], -int(steps[0]))))
+    return result

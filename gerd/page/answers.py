@@ -79,7 +79,9 @@ def pack(recording: Recording, **more: Any) -> bytes:
     parts = (
         codec.bounds(recording.keys, np.arange(recording.steps + 1)).astype("<u4"),
         (recording.keys % (codec.per_step // codec.ticks) * 2 + recording.background).astype("<u4"),
-        (codec.times(recording.keys, recording.step_us) / recording.step_us).astype("<f4") if codec.ticks > 1 else b"",
+        (codec.times(recording.keys, recording.step_us) / recording.step_us).astype("<f4")
+        if recording.config.timing == "exact"
+        else b"",
         recording.truth.astype("<f4"),
     )
     return b"".join([b"GERD", len(text).to_bytes(4, "little"), text, *map(bytes, parts)])

@@ -61,13 +61,16 @@ class _Moments:
         rate, own = scene.trajectory.rate, scene.in_own_time()
         first = max(-scene.warmup, math.floor(rate * (recording.first - 1)) - 1)
         stop = exact.last_unit(scene, recording.first + recording.steps)
+        if stop <= first:
+            return cls(own, np.zeros(0, np.int64), 1, np.zeros(1), np.zeros(1, np.int64))
         parts = [each for _, each in exact.slabs(own, rate, first, stop, CHUNK_VALUES)]
         times, steps = (
             np.concatenate([getattr(each, name)[0, i > 0 :] for i, each in enumerate(parts)])
             for name in ("own", "steps")
         )
-        # Times are rounded up to microseconds: this is in the interval of the event, or in the next one.
-        at = np.searchsorted(times, (recording.events["t"] - 0.5) / (scene.step_us / rate))
+        # The last interval that an event of this microsecond can be of; the cause is looked for from there back.
+        at = np.searchsorted(times, recording.events["t"] / (scene.step_us / rate))
+        at = np.minimum(at, len(times) - 1)
         return cls(own, at, 1, times, steps)
 
     def times(self, numbers: Integers) -> NDArray[Any]:

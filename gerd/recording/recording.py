@@ -11,6 +11,7 @@ lengths in pixels, angles in radians, derivatives per step.
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 2  # of recordings on disk
+MOST_CELLS = 2**34  # in frames of bins
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
 CAUSE_FIELDS = (("actor", np.int16), ("vx", np.float64), ("vy", np.float64), ("echo", np.bool_))
 
@@ -173,8 +175,9 @@ class Recording:
     def events_with_causes(self) -> NDArray[Any]:
         """`events` with the fields actor, vx, vy and echo besides."""
         result = np.empty(len(self), [*EVENT_DTYPE.descr, *CAUSE_FIELDS])
+        events = self.events
         for name in EVENT_DTYPE.names or ():
-            result[name] = self.events[name]
+            result[name] = events[name]
         result["actor"], result["echo"] = self.actor, self.echo
         result["vx"], result["vy"] = self.event_flow.T
         return result
@@ -221,9 +224,12 @@ class Recording:
         if isinstance(bin_us, bool) or not isinstance(bin_us, int | np.integer) or bin_us < 1:
             raise GerdError(f"bin_us {shorten(bin_us)}: allowed: a whole number of microseconds, 1 or more")
         _, y, x, p = self.codec.decoded(self.keys)
+        bins = -(-self.steps * self.step_us // bin_us)
+        if bins * 2 * self.height * self.width > MOST_CELLS:
+            raise GerdError(f"bin_us {bin_us}: makes {bins} frames of {self.width}×{self.height}; take wider bins")
         elapsed = self.codec.times(self.keys, self.step_us) + (self.step_us - 1)
         places = (((elapsed // bin_us) * 2 + p) * self.height + y) * self.width + x
-        return -(-self.steps * self.step_us // bin_us), places
+        return bins, places
 
     def sparse(self) -> torch.Tensor:
         """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event (or several at once)."""
@@ -292,7 +298,9 @@ class Recording:
     @cached_property
     def scene(self) -> Scenes:
         """What was drawn: a batch of one. Its trajectory gives T at any real time."""
-        return draw(self.config, [self.identity.index])
+        scene = draw(self.config, [self.identity.index])
+        endless = self.first + self.steps > self.config.steps
+        return replace(scene, path_end=sys.maxsize) if endless else scene
 
     @cached_property
     def shown(self) -> Scenes:

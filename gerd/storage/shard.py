@@ -134,7 +134,7 @@ class Shard:
             and all(type(step_us) is int for step_us in self.step_us)
             and all(type(labels) is dict for labels in self.labels)
             and bool((self.shape[:, [0, 1, 2, 4]] > 0).all())
-            and all(2 * math.prod((*row[:3], row[4])) < 2**62 for row in self._shapes)  # keys
+            and all(2 * math.prod((*row[:3], row[4])) <= 2**62 for row in self._shapes)  # keys
         )
 
     def __len__(self) -> int:

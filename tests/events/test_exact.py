@@ -348,3 +348,45 @@ def test_stages_are_those_at_the_end_of_each_step() -> None:
     net = loud[1:, 1].astype(int) - loud[1:, 0]
     assert np.array_equal(np.diff(stages.integrator, axis=0) + stages.threshold * net, stages.difference[1:])
     assert np.array_equal(stages.coverage / stages.full, gerd.simulate(CROWD, 3).images(1, 6))
+
+
+def test_shape_noise_is_seen_in_every_step_at_every_scale() -> None:
+    """Slow scenes have fewer instants than steps: the ends of steps are instants, too."""
+    slow = actor("square", at=[16.2, 16.3], velocity=[0.1, 0.0], size=20.0)
+    made = exact(slow, width=32, height=32, steps=41, noise={"shape": 0.05}, integrator={"threshold": 0.4})
+    counts = [len(gerd.simulate(made, time_scale={"factor": s, "keep": "path"})) for s in (1, 0.25, 0.1)]
+    assert max(counts) < 1.2 * min(counts)
+    assert (gerd.simulate(made, time_scale=0.1).frames().sum((1, 2, 3))[1:] > 0).all()
+
+
+def test_every_event_has_a_cause_however_short_a_step_is() -> None:
+    for step_us in (1, 7):
+        recording = gerd.simulate(with_values(CROWD, {"step_us": step_us, "noise.background": 0.0}), 3)
+        assert len(recording) > 100
+        assert set(recording.actor) == {0, 1}
+        assert np.isfinite(recording.event_flow).all()
+
+
+def test_what_lies_beyond_the_last_step_is_not_recorded() -> None:
+    """The simulation runs a little farther; times there may be too large for a key."""
+    fields: dict[str, Any] = {"width": 600, "height": 40, "steps": 3, "time_scale": 0.001}
+    fast = actor("circle", at=[20.0, 20.0], velocity=[60.0, 0.0], size=20.0)
+    made = exact(fast, integrator={"threshold": 0.3, "warmup": 0}, **fields)
+    recordings = [
+        gerd.simulate(made, step_us=step_us, backend=name) for step_us in (1000, 10**9) for name in ("cpu", "torch")
+    ]
+    assert len({len(recording) for recording in recordings}) == 1
+    assert len(recordings[0]) > 0
+
+
+def test_short_and_endless_paths() -> None:
+    kept: dict[str, Any] = {"time_scale": {"factor": 2.0, "keep": "path"}}
+    still = with_values(CROWD, {"steps": 1, "integrator.warmup": 0, "noise.background": 0.5, **kept})
+    assert len(gerd.simulate(still)) == 0
+    endless = gerd.simulate_chunks(CROWD, 3, chunk=5, endless=True, **kept)
+    _, later = next(endless), next(endless)
+    assert len(later) > 0
+    assert (later.actor[~later.background] >= 0).all()
+    assert np.array_equal(later.stages(0, 2).events, later.frames(0, 2))
+    with pytest.raises(GerdError, match="take wider bins"):
+        gerd.simulate(with_values(CROWD, {"step_us": 10**9})).frames(bin_us=1)

@@ -159,17 +159,26 @@ def parts(scenes: Scenes, unit: int) -> int:
     return min(1024, 2 ** max(0, math.ceil(math.log2(max(fastest, 1e-9) / 0.25))))
 
 
+def step_at(time: float) -> int:
+    """The step that a time belongs to, which may be a little beyond it by rounding."""
+    return math.ceil(time - 1e-12 * abs(time))
+
+
 def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire in exact timing, as (microseconds, y, x, p), after event noise."""
     rate, own = scenes.trajectory.rate, scenes.in_own_time()
     drop, threshold = int(Fraction(scenes.event_noise) * 2**32), scenes.threshold
     begin = float(-scenes.warmup)
-    previous = rendered(own, begin, math.ceil(begin / rate))
+    previous = rendered(own, begin, step_at(begin / rate))
     state, fired = initial(scenes, previous), np.zeros((scenes.height, scenes.width), int)
     for unit in range(-scenes.warmup, min(math.ceil(rate * (scenes.steps - 1)) + 1, scenes.path_end)):
-        for part in range(count := parts(scenes, unit)):
-            end = unit + (part + 1) / count
-            current = rendered(own, end, math.ceil(end / rate))
+        count = parts(scenes, unit)
+        ends = {unit + (part + 1) / count for part in range(count)}
+        if scenes.shape_noise:
+            steps = range(math.floor(unit / rate), math.ceil((unit + 1) / rate) + 1)
+            ends |= {step * rate for step in steps if unit < step * rate < unit + 1}
+        for end in sorted(ends):
+            current = rendered(own, end, step_at(end / rate))
             for y, x in zip(*np.nonzero(current != previous), strict=True):
                 change, v = int(current[y, x] - previous[y, x]), state[y][x]
                 sign, way = (1, change) if change > 0 else (-1, -change)
