@@ -116,9 +116,9 @@ def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDAr
 
 def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any]) -> None:
     """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
-    if not scenes.outlines or float(xp.stack([xp.abs(entry).max() for entry in entries]).max()) <= LARGEST:
-        return
     shape = (len(scenes), len(scenes.outlines), times.shape[-1])
+    if 0 in shape or float(xp.stack([xp.abs(entry).max() for entry in entries]).max()) <= LARGEST:
+        return
     T = np.stack([np.broadcast_to(entry if xp is np else entry.cpu().numpy(), shape) for entry in entries])
     wrong = ~(np.abs(T) <= LARGEST)
     step, row, actor, entry = np.argwhere(np.moveaxis(wrong, (3, 1, 2, 0), (0, 1, 2, 3)))[0]  # the earliest

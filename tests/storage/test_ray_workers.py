@@ -125,7 +125,7 @@ def test_workers_have_gpus_if_the_cluster_has() -> None:
     for resources, device, message in (
         ({"CPU": 8.0}, "cuda", "the cluster has no GPU"),
         ({}, None, "the cluster has no CPU"),
-        ({"CPU": 8.0}, "cuda:1", "allowed: cpu and cuda"),
+        ({"CPU": 8.0}, "cuda:1", "allowed with the engine ray: cpu, cuda"),
     ):
         with pytest.raises(gerd.GerdError, match=message):
             engine.choose_device(resources, device)

@@ -637,7 +637,7 @@ def nothing():
         (["study", "noise", "--smoke", "--device", "nonsense"], "device 'nonsense': cannot be used"),
         (["study", "noise", "--smoke", "--minutes", "0"], "the same command continues"),
         (["study", "noise", "--smoke", "--minutes", "nan"], "minutes nan: allowed is a number, 0 or more"),
-        (["study", "noise", "--smoke", "--quick"], "allowed is one of them"),
+        (["study", "noise", "--smoke", "--quick"], "allowed: one of them"),
         (["study", "symmetry", "--smoke", "--seeds", "2"], "symmetry is of one network"),
         (["study", "--from", "nowhere"], "allowed is the folder of a finished study"),
         (["study", "noise", "--smoke", "--seed", "1", "--out", "/dev/null/x"], "/dev/null/x: cannot be written"),
