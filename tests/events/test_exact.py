@@ -106,7 +106,7 @@ def test_events_are_those_of_a_camera_in_continuous_time(
     assert found == sorted(found)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.data(), st.sampled_from(SCALES))
 def test_a_family_is_exactly_covariant(data: st.DataObject, scale: float) -> None:
     """The events of a scene that runs `scale` times as fast are the same, pixel by pixel, at times divided by it."""
@@ -135,7 +135,7 @@ def test_a_plain_time_scale_shows_more_of_the_same_events() -> None:
     assert np.array_equal(whole, beginning)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.data())
 def test_symmetries_act_on_events_and_times(data: st.DataObject) -> None:
     """Shifts by whole pixels, quarter turns, mirrors; and a negative of the scene swaps the polarities."""

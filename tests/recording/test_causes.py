@@ -34,14 +34,14 @@ def assert_explained(recording: Recording) -> None:
         assert min(np.abs(found - each).max() for each in allowed) < 2e-3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(small_configs())
 def test_causes_are_those_of_brute_force(made: Config) -> None:
     """All shapes, tori, overlaps, intensities, thresholds, resets, noises, warm-ups and time scales."""
     assert_explained(gerd.simulate(made, backend="torch", timing="step"))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(moving_actors(16, 12), min_size=1, max_size=3), st.sampled_from([0.6, 1.0, 2.5]))
 def test_causes_in_exact_timing(actors: list[dict[str, Any]], rate: float) -> None:
     """The edges that pass a pixel between the two instants of the event, looked up one sub-pixel after another."""
@@ -268,7 +268,7 @@ def of_actors(recording: Recording, counts: np.ndarray) -> np.ndarray:
     return np.stack([counts[owner == i].sum(axis=0) for i in range(recording.actors)])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(small_configs().filter(lambda made: len(made.actors) > 0))
 def test_pictures_are_those_of_brute_force(made: Config) -> None:
     recording = gerd.simulate(made, backend="torch", timing="step")
@@ -286,7 +286,7 @@ def test_pictures_are_those_of_brute_force(made: Config) -> None:
         before = now
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(small_configs().filter(lambda made: len(made.actors) > 0))
 def test_flow_is_that_of_brute_force(made: Config) -> None:
     recording = gerd.simulate(made, backend="torch", timing="step")
