@@ -65,7 +65,7 @@ def _size(config: Config) -> float:
     """About how many bytes a recording takes."""
     scenes = draw(config, [0])
     steps = min(scenes.steps, SAMPLED_STEPS, max(2, SAMPLED_PIXELS // (scenes.width * scenes.height)))
-    span = steps * Keys(scenes.height, scenes.width, scenes.ticks).per_step
+    span = steps * Keys.of(scenes).per_step
     keys, background = (
         np.concatenate(arrays)
         for arrays in zip(*((part.keys, part.background) for part in run(replace(scenes, steps=steps))), strict=True)

@@ -28,6 +28,7 @@ from gerd.errors import ConfigError, shorten
 MOST_ACTORS = 64
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
+LARGEST_KEY = 2**62  # of events; while they are sorted, keys hold the background flag as one bit more
 NOT_SWEPT = ("seed", "sweep")  # members share their randomness
 # Fields that older datasets do not have, with the values that change nothing.
 LATER: dict[str, Any] = {"transform": [], "timing": "step"}
@@ -172,8 +173,7 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _times_fit(self) -> Config:
-        """Keys of events have 63 bits, one of them for the background flag while they are sorted."""
-        most = 2**62 // (2 * self.sensor.width * self.sensor.height * self.ticks)
+        most = LARGEST_KEY // (2 * self.sensor.width * self.sensor.height * self.ticks)
         if self.steps > most:
             raise fault(f"allowed with exact timing of {self.step_us} µs on this sensor: up to {most}", "steps")
         return self

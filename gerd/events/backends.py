@@ -61,7 +61,7 @@ def frames(scenes: Scenes, device: str = "cpu", counts: bool = False) -> Tensor:
         from gerd.events import cuda
 
         return cuda.frames(scenes, device, counts)
-    codec = Keys(scenes.height, scenes.width, scenes.ticks)
+    codec = Keys.of(scenes)
     shape = (len(scenes), scenes.steps, 2, scenes.height, scenes.width)
     result: NDArray[Any] = np.zeros(shape, np.uint8 if counts else np.bool_)
     for part in run(scenes, device=device):

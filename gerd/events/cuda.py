@@ -19,7 +19,6 @@ from gerd.errors import GerdError
 from gerd.events import exact, noise, rasterise
 from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
-from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
 TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
@@ -30,7 +29,7 @@ NOISE, SIGNAL = 1, 2  # what a byte of the output says
 
 def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, in batches and chunks of steps that fit into `budget` bytes of device memory."""
-    codec, size = Keys(scenes.height, scenes.width), scenes.height * scenes.width
+    codec, size = Keys.of(scenes), scenes.height * scenes.width
     rows, fitting = _fit(scenes, device, budget)
     chunk = chunk or fitting
     for begin in range(0, len(scenes), rows):
@@ -211,7 +210,7 @@ class _Camera:
             cuda_kernels.between[(marks.shape[1], len(scenes))](
                 out, room, filled, carried, marks, outlines, sizes, moments, self._model, self._shape,
                 F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.initial == "stationary",
-                HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=True, **options,
+                HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, **options,
                 num_warps=1, enable_fp_fusion=False,
             )  # fmt: skip
 
@@ -227,11 +226,7 @@ class _Camera:
         out = torch.zeros(shape, dtype=torch.uint8, device=self._device)
         _Background(scenes, out, steps, self._background).scatter(1)
         row, at, p, y, x = out.nonzero().cpu().numpy().T
-        step, pixel = at + steps.start, y * scenes.width + x
-        word = philox.words(scenes.seed, pixel, step, scenes.indices[row], philox.TIME)[0].astype(np.int64)
-        codec = Keys(scenes.height, scenes.width, scenes.ticks)
-        events = exact.packed(codec, exact.noise_us(word, step, scenes.step_us), y, x, p, 1)
-        return np.split(events, np.searchsorted(row, np.arange(1, len(scenes))))
+        return exact.background_events(scenes, row, at + steps.start, y, x, p)
 
 
 def _fine(f: int) -> int:

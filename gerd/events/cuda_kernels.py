@@ -472,7 +472,7 @@ def put_in_frames(tick, p, kept, out, moments, area, pixel, COUNTED: tl.constexp
 def between(
     out, room, filled, carried, marks, outlines, sizes, moments, model, source,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
-    CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr,
+    LISTED: tl.constexpr, COUNTED: tl.constexpr,
 ):  # fmt: skip
     """Exact timing: one tile of one recording passes its thresholds between frames 0, 1, ….
 
@@ -481,11 +481,6 @@ def between(
     """
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
-    any_mark = 0
-    for k in range(sizes.words_per_tile):
-        any_mark |= tl.load(marks + k)
-    if (any_mark == 0) & (CARRY == 0):
-        return
     seed, index, us_per_unit = tl.load(source.seed), tl.load(source.indices + recording), tl.load(moments.us_per_unit)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
     area = sizes.height * sizes.width
@@ -496,7 +491,7 @@ def between(
     if moments.fresh:
         if model.largest > 0:
             v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
-        if STATIONARY & CARRY:  # a tile that nothing moves in does not look at the picture later
+        if STATIONARY:  # a tile that nothing moves in does not look at the picture later
             seen = activation(outlines, sizes, recording, recording * sizes.frames, y, x0, y0, x * F, F, FINE)
             v = after_shapes(seen, seed, pixel, index, model, recording)
     else:
@@ -545,10 +540,9 @@ def between(
             shown = visible
             begun = 1
         i += 1
-    if CARRY:
-        tl.store(carried.next_state + at, v, mask=inside)
-        if HAS_EVENT:
-            tl.store(carried.next_fired + at, fired, mask=inside)
+    tl.store(carried.next_state + at, v, mask=inside)
+    if HAS_EVENT:
+        tl.store(carried.next_fired + at, fired, mask=inside)
 
 
 @triton.jit

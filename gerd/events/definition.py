@@ -114,7 +114,7 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
         fitting = _chunk(scenes)
         yield from exact.run(scenes, _Camera(device), chunk or fitting, fitting)
         return
-    codec = Keys(scenes.height, scenes.width)
+    codec = Keys.of(scenes)
     for done in stages(scenes, device, chunk):
         first = int(done.steps[0])
         masks: Any = (done.events, done.kept)
@@ -159,7 +159,7 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
         packed = camera.passages(resumed, instants)[0]
-        step, y, x, p = Keys(scene.height, scene.width, scene.ticks).decoded(packed >> 1)
+        step, y, x, p = Keys.of(scene).decoded(packed >> 1)
         for i, end in enumerate(steps):
             np.subtract.at(result[i], (y[step <= end], x[step <= end]), scene.threshold * (2 * p[step <= end] - 1))
     return result
@@ -204,18 +204,14 @@ class _Camera:
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
         recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
         kept = recorded & ~dropped(word, noise.drop_bound(scenes.event_noise))
-        events = exact.packed(Keys(scenes.height, scenes.width, scenes.ticks), us, y, x, (move > 0).long(), 0)
+        events = exact.packed(Keys.of(scenes), us, y, x, (move > 0).long(), 0)
         return row[kept], events[kept]
 
     def background(self, scenes: Scenes, steps: range) -> list[np.ndarray]:
         """Background noise at some steps, likewise."""
         picked, polarity = _scattered(scenes, np.array(steps), scenes.background, philox.BACKGROUND, self._device)
-        row, at, y, x = picked.nonzero(as_tuple=True)
-        step, index = at + steps.start, torch.from_numpy(scenes.indices).to(self._device)[row]
-        word = words(scenes.seed, y * scenes.width + x, step, index, philox.TIME)[0]
-        us, codec = exact.noise_us(word, step, scenes.step_us), Keys(scenes.height, scenes.width, scenes.ticks)
-        events = exact.packed(codec, us, y, x, polarity[row, at, y, x].long(), 1)
-        return [events[row == i].cpu().numpy() for i in range(len(scenes))]
+        row, at, y, x = picked.nonzero().cpu().numpy().T
+        return exact.background_events(scenes, row, at + steps.start, y, x, polarity[picked].long().cpu().numpy())
 
 
 def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
+from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
 STRIDE = 0.25  # pixels that an outline moves between two instants, at most
@@ -60,14 +61,16 @@ def packed(codec: Keys, us: Any, y: Any, x: Any, p: Any, background: Any) -> Any
     return codec.encoded(us + (codec.ticks - 1), y, x, p) * 2 + background
 
 
-def noise_us(word: Any, step: Any, step_us: int) -> Any:
-    """The time of background noise at a step, in microseconds."""
-    return (step - 1) * step_us + 1 + (word * step_us >> 32)
+def background_events(scenes: Scenes, row: Any, step: Any, y: Any, x: Any, p: Any) -> list[NDArray[np.int64]]:
+    """For each recording its background noise, `packed`, from integer arrays sorted by the recording's row."""
+    words = philox.words(scenes.seed, y * scenes.width + x, step, scenes.indices[row], philox.TIME)
+    us = (step - 1) * scenes.step_us + 1 + (words[0].astype(np.int64) * scenes.step_us >> 32)
+    return np.split(packed(Keys.of(scenes), us, y, x, p, 1), np.searchsorted(row, np.arange(1, len(scenes))))
 
 
 def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Events]:
     """The events of a batch, `chunk` steps at a time, from instants of which at most about `most` are held."""
-    codec = Keys(scenes.height, scenes.width, scenes.ticks)
+    codec = Keys.of(scenes)
     own = scenes.in_own_time()
     reached = -scenes.warmup
     held: list[Any] = [np.empty(0, np.int64)] * len(scenes)

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gerd.scene.scenes import Scenes
+
 
 @dataclass(frozen=True)
 class Keys:
@@ -22,6 +24,11 @@ class Keys:
     height: int  # pixels
     width: int
     ticks: int = 1  # per step
+
+    @classmethod
+    def of(cls, scenes: Scenes) -> Keys:
+        """The keys of the events of some scenes."""
+        return cls(scenes.height, scenes.width, scenes.ticks)
 
     @property
     def per_step(self) -> int:

@@ -101,7 +101,7 @@ def _frames(scene: Scenes, steps: NDArray[np.int64]) -> Mask:
     from gerd.events import definition
 
     result = np.zeros((len(steps), 2, scene.height, scene.width), np.bool_)
-    codec = Keys(scene.height, scene.width, scene.ticks)
+    codec = Keys.of(scene)
     for part in definition.run(scene) if len(steps) else ():
         low, high = codec.bounds(part.keys, [steps[0], steps[-1] + 1])
         add_events(result.reshape(-1), codec.places(codec.moved(part.keys[low:high], -int(steps[0]))))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import Config
+from gerd.config.config import LARGEST_KEY, Config
 from gerd.config.sweep import with_values
 from gerd.events.backends import run
 from gerd.events.keys import Keys
@@ -23,7 +23,6 @@ Array = NDArray[np.float64]
 
 CHUNK = 256  # steps of a window, by default
 MOST_STEPS = 2**32 - 1  # the random counter has 32 bits for the step
-LARGEST_KEY = 2**62  # while keys are sorted they hold one bit more
 
 
 def simulate(
@@ -82,7 +81,7 @@ def simulate_chunks(
     config = with_values(config, values, "values")
     scenes = draw(config, [index])
     if endless:
-        codec = Keys(scenes.height, scenes.width, scenes.ticks)
+        codec = Keys.of(scenes)
         scenes = replace(scenes, steps=min(MOST_STEPS, LARGEST_KEY // codec.per_step), path_end=sys.maxsize)
     return _windows(config, index, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
 
@@ -98,6 +97,6 @@ def _recording(config: Config, index: int, scenes: Scenes, parts: list[Events], 
     """From the events of consecutive steps, and the parameters (actors, steps, 3, 6) at these steps."""
     first = parts[0].steps.start
     keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
-    keys = Keys(scenes.height, scenes.width, scenes.ticks).moved(keys, -first)
+    keys = Keys.of(scenes).moved(keys, -first)
     background = np.concatenate([part.background for part in parts])
     return Recording.of(config, index, np.moveaxis(truth, 0, 1), keys, background, first=first)

@@ -30,9 +30,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import Config
+from gerd.config.config import LARGEST_KEY, Config
 from gerd.config.sweep import member, member_count
 from gerd.errors import StorageError, shorten
+from gerd.events.keys import Keys
 from gerd.recording.recording import FORMAT_VERSION, Recording
 from gerd.storage.blocks import Part, Truth, block_steps, in_order
 from gerd.storage.manifest import Manifest
@@ -134,7 +135,7 @@ class Shard:
             and all(type(step_us) is int for step_us in self.step_us)
             and all(type(labels) is dict for labels in self.labels)
             and bool((self.shape[:, [0, 1, 2, 4]] > 0).all())
-            and all(2 * math.prod((*row[:3], row[4])) <= 2**62 for row in self._shapes)  # keys
+            and all(2 * math.prod((*row[:3], row[4])) <= LARGEST_KEY for row in self._shapes)
         )
 
     def __len__(self) -> int:
@@ -161,20 +162,19 @@ class Shard:
         steps, height, width, _, ticks = self._shapes[row]
         if not 0 <= start <= stop <= steps:
             raise StorageError(f"{self.path}: row {row} has the steps 0 to {steps - 1}, not {start} to {stop - 1}")
-        own, per_step = self._config(row, config), 2 * height * width * ticks
+        own, codec = self._config(row, config), Keys(height, width, ticks)
         if own.ticks != ticks:
             raise self._damaged(row, FOREIGN)
         with self._reading(row):
             first, keys, background, truth = self.content.part(row, start, stop)
             end = first + len(truth)
-            if not in_order(keys, first * per_step, len(truth) * per_step, own.timing == "step"):
+            if not in_order(keys, codec.moved(0, first), codec.moved(0, len(truth)), own.timing == "step"):
                 raise ValueError("has changed")
         if (first, end) != (start, stop):
-            low, high = np.searchsorted(keys, [start * per_step, stop * per_step])
+            low, high = codec.bounds(keys, [start, stop])
             keys, background, truth = keys[low:high], background[low:high], truth[start - first : stop - first]
-        keys = keys - start * per_step if start else keys
         index, made_by = int(self.index[row]), self.gerd_version
-        return Recording.of(own, index, truth, keys, background, first=start, made_by=made_by)
+        return Recording.of(own, index, truth, codec.moved(keys, -start), background, first=start, made_by=made_by)
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): the ground truth of a recording, without its events."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.events.keys import Keys
 from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
 from gerd.recording.recording import Recording
 from gerd.storage.blocks import (
@@ -107,7 +108,7 @@ class Version2:
     def part(self, row: int, start: int, stop: int) -> Part:
         """The blocks that hold the steps from `start` up to `stop`; events outside of these may be left out."""
         steps, height, width, _, ticks = self._shapes[row]
-        size, per_step = self._sizes[row], 2 * height * width * ticks
+        size, per_step = self._sizes[row], Keys(height, width, ticks).per_step
         low, high = self._firsts[row] + start // size, self._firsts[row] + -(-stop // size)
         ends, first = self._event_ends[low : high + 1], start // size * size
         data, keys, flags = self._events.rows(ends[0], ends[-1]), [], []

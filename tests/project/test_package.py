@@ -103,7 +103,13 @@ def test_the_metadata_is_complete(wheel: Path) -> None:
 
 def test_every_import_is_a_declared_dependency() -> None:
     """The packages that the source imports are those that pyproject.toml names, or are in one of its extras."""
-    known = {"pillow": "PIL", "pyyaml": "yaml", "fonttools": "fontTools", "imageio-ffmpeg": "imageio_ffmpeg"}
+    known = {
+        "pillow": "PIL",
+        "pyyaml": "yaml",
+        "fonttools": "fontTools",
+        "imageio-ffmpeg": "imageio_ffmpeg",
+        "markdown-it-py": "markdown_it",
+    }
     extras = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name != "dev"}
     declared, optional = (
         {known.get(line.partition(">")[0], line.partition(">")[0]) for line in lines}
@@ -116,7 +122,7 @@ def test_every_import_is_a_declared_dependency() -> None:
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 imported.add((node.module or "").partition(".")[0])
-    bundled = {"triton", "pydantic_core"}  # come with torch and pydantic
+    bundled = {"triton", "pydantic_core", "llvmlite"}  # come with torch, pydantic and numba
     assert imported - set(sys.stdlib_module_names) - {"gerd"} - bundled - optional == declared
 
 
