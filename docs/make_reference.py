@@ -72,6 +72,7 @@ EXAMPLES = {
     "actors.0.shear.acceleration": "{expression: '0.01 * cos(t / 3)'}",
     "actors.0.shear.limits": "[-0.5, 0.5]",
     "actors.0.shear.speed_limit": "0.1",
+    "actors.0.repeat": "{uniform: [1, 5]}",
 }
 FORMS = {  # model: (a field that takes this form, the form, a longer word on it)
     "Uniform": ("actors.0.scale.start", "{uniform: [10, 40]}", ""),
@@ -113,10 +114,21 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     "Boost": ("transform", "[{boost: [1, 0], epoch: 30}]", ""),
     "Accelerate": ("transform", "[{accelerate: [0, 0.01]}]", ""),
     "Quicken": ("transform", "[{time_scale: 2}]", ""),
-    "Polygon": ("actors.0.shape", "{polygon: [[-0.5, 0.5], [0, -0.5], [0.5, 0.5]]}", ""),
+    "Polygon": (
+        "actors.0.shape",
+        "{polygon: [[-0.5, 0.5], [0, -0.5], [0.5, 0.5]], name: arrow}",
+        "A `name` can be given to each of these forms; recordings, labels and `gerd info` have it.",
+    ),
     "Svg": ("actors.0.shape", "{svg: 'M 0 0 L 10 0 A 5 5 0 0 1 5 9 Z'}", ""),
-    "Mask": ("actors.0.shape", "{mask: leaf.png}", ""),
-    "Text": ("actors.0.shape", "{text: '7'}", ""),
+    "Mask": ("actors.0.shape", "{mask: leaf.png}", "Its name is that of the file, `leaf`."),
+    "Text": ("actors.0.shape", "{text: '7'}", "Its name is the text."),
+    "ShapeChoice": (
+        "actors.0.shape",
+        "{choice: [circle, square, {text: A}]}",
+        "The names of the shapes are the [classes](data.md#classes) of a dataset.",
+    ),
+    "WholeUniform": ("actors.0.repeat", "{uniform: [1, 5]}", "Of `repeat` only."),
+    "WholeChoice": ("actors.0.repeat", "{choice: [1, 3]}", "Of `repeat` only."),
 }
 BASE = "actors: [{shape: square, translation: {acceleration: 0}}]"
 INTRODUCTION = """\

@@ -29,6 +29,8 @@ Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9
 TimeFactor = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1000)]
 Period = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e9)]  # as many turns as sincos can tell
 Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
+MOST_ACTORS = 64
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST_ACTORS)]
 
 
 FACTORS = (1e-6, 1e6)  # smallest and largest growth per step
@@ -63,6 +65,33 @@ class PairChoice(Model):
     """One of the listed pairs, all equally likely."""
 
     choice: Annotated[tuple[tuple[Number, Number], ...], Field(min_length=1, max_length=10_000)]
+
+
+class WholeUniform(Model):
+    """Any whole number from low to high, both included, all equally likely."""
+
+    uniform: Annotated[tuple[Count, Count], Field(description="low, high")]
+
+    @field_validator("uniform")
+    @classmethod
+    def _ordered(cls, value: tuple[int, int]) -> tuple[int, int]:
+        if value[0] > value[1]:
+            raise fault("allowed: [low, high] with low not above high", value=value)
+        return value
+
+    @property
+    def options(self) -> tuple[int, ...]:
+        return tuple(range(self.uniform[0], self.uniform[1] + 1))
+
+
+class WholeChoice(Model):
+    """One of the listed whole numbers, all equally likely."""
+
+    choice: Annotated[tuple[Count, ...], Field(min_length=1, max_length=10_000)]
+
+    @property
+    def options(self) -> tuple[int, ...]:
+        return self.choice
 
 
 FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
@@ -101,6 +130,15 @@ _Uniform = Annotated[Uniform, Tag(tag("{uniform}"))]
 _Normal = Annotated[Normal, Tag(tag("{normal}"))]
 _Choice = Annotated[Choice, Tag(tag("{choice}"))]
 _Pairs = Annotated[PairChoice, Tag(tag("{choice of pairs}"))]
+
+Repeat = Annotated[
+    Union[
+        Annotated[Count, Tag(tag("number"))],
+        Annotated[WholeUniform, Tag(tag("{uniform}"))],
+        Annotated[WholeChoice, Tag(tag("{choice}"))],
+    ],
+    forms(f"a whole number from 0 to {MOST_ACTORS}, {{uniform: [low, high]}}, {{choice: [a, b, …]}}"),
+]
 
 Value = Annotated[Union[_Number, _Uniform, _Normal, _Choice], forms(_DRAWN)]
 _ValuePair = Annotated[tuple[Value, Value], Tag(tag("pair"))]

@@ -272,8 +272,8 @@ def _initial_states(scenes: Scenes, seen: Tensor) -> Tensor:
     word, other, *_ = words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)
     if scenes.initial == "uniform":
         return initial_state(word, noise.largest_initial(scenes.threshold)).int().reshape(seen.shape)
-    dark = torch.from_numpy(scenes.dark).to(seen.device)[:, None]
-    left_by_dark = (other * len(scenes.outlines) >> 32 < dark).reshape(seen.shape)
+    dark, actors = (torch.from_numpy(part).to(seen.device)[:, None] for part in (scenes.dark, scenes.present.sum(1)))
+    left_by_dark = (other * actors >> 32 < dark).reshape(seen.shape)
     upward = (seen > 0) | ((seen == 0) & left_by_dark)
     return stationary_state(word.reshape(seen.shape), scenes.threshold, upward).int()
 

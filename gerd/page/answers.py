@@ -5,11 +5,12 @@ The page in `web/` asks for one recording at a time, and gets it as these bytes,
     "GERD"                        4 bytes
     length of the head            uint32, a multiple of 4
     head                          JSON in UTF-8, blanks at its end: width, height, steps, first, step_us, timing, index,
-                                  labels, digest, events, actors (each with its rings, none for the circle, and wraps)
+                                  labels, digest, events, actors (each with its rings, none for the circle, null if
+                                  it is absent; wraps; and the name of its shape)
     offsets (steps + 1)           uint32: step i has the events offsets[i] … offsets[i + 1] - 1
     events (events)               uint32: ((y · width + x) · 2 + p) · 2 + whether it is background noise
     times (events)                float32, in exact timing only: in steps, counted from the first
-    truth (steps, actors, 3, 6)   float32: as `Recording.truth`, in pixels and radians per step
+    truth (steps, actors, 3, 6)   float32: as `Recording.truth`, in pixels and radians per step; NaN of an absent actor
 
 `server.py` answers the page over HTTP. Only `save_page` writes, and only the file that it names.
 """
@@ -37,7 +38,6 @@ from gerd.config.load import load, parse
 from gerd.config.overrides import edited
 from gerd.config.sweep import labels, member, member_count
 from gerd.errors import ConfigError, GerdError, Problem, StorageError
-from gerd.geometry import shapes
 from gerd.geometry.trajectory import PARAMETERS, ROTATION
 from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
 from gerd.recording.recording import Recording
@@ -62,16 +62,15 @@ def pack(recording: Recording, **more: Any) -> bytes:
     if len(recording) > MOST_EVENTS:
         raise _too_large(f"{len(recording)} events", MOST_EVENTS, "events")
     codec = recording.codec
-    actors = recording.config.actors
-    outlines = [[ring.tolist() for ring in shapes.outline(actor.rings).rings] for actor in actors]
-    wraps = [actor.translation.border == "wrap" for actor in actors]
+    outlines = [outline and [ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines()]
+    actors = zip(outlines, recording.shown.wraps, recording.shapes, strict=True)
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
         "timing": recording.config.timing,
         "index": recording.identity.index,
         "labels": recording.identity.labels,
         "events": len(recording),
-        "actors": [{"rings": rings, "wraps": wrap} for rings, wrap in zip(outlines, wraps, strict=True)],
+        "actors": [{"rings": rings, "wraps": wraps, "shape": shape} for rings, wraps, shape in actors],
         **more,
     }
     text = json.dumps(head).encode()
@@ -193,9 +192,9 @@ def _check_size(config: Config) -> None:
     pixels = steps * config.sensor.width * config.sensor.height
     if pixels > MOST_PIXELS:
         raise _too_large(f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels", MOST_PIXELS, "pixels")
-    poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.actors)
+    poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.cast)
     if poses > MOST_POSES:
-        what = f"{len(config.actors)} actors in {steps} steps at time scale {config.fastest:g}"
+        what = f"{len(config.cast)} actors in {steps} steps at time scale {config.fastest:g}"
         raise _too_large(what, MOST_POSES, "steps of motion")
 
 

@@ -59,7 +59,7 @@ def simulate_batch(
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)
-    truth = scenes.trajectory.parameters(np.arange(scenes.steps))
+    truth = scenes.truth(np.arange(scenes.steps))
     return [_recording(config, int(index), scenes, parts[i], truth[i]) for i, index in enumerate(indices)]
 
 
@@ -90,13 +90,13 @@ def _windows(config: Config, index: int, scenes: Scenes, parts: Iterator[Events]
     for part in parts:
         steps = np.arange(part.steps.start, part.steps.stop)
         scenes = scenes.resumed(steps)
-        yield _recording(config, index, scenes, [part], scenes.trajectory.parameters(steps)[0])
+        yield _recording(config, index, scenes, [part], scenes.truth(steps)[0])
 
 
 def _recording(config: Config, index: int, scenes: Scenes, parts: list[Events], truth: Array) -> Recording:
-    """From the events of consecutive steps, and the parameters (actors, steps, 3, 6) at these steps."""
+    """From the events of consecutive steps, and the ground truth (steps, actors, 3, 6) at these steps."""
     first = parts[0].steps.start
     keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
     keys = Keys.of(scenes).moved(keys, -first)
     background = np.concatenate([part.background for part in parts])
-    return Recording.of(config, index, np.moveaxis(truth, 0, 1), keys, background, first=first)
+    return Recording.of(config, index, truth, keys, background, first=first)

@@ -136,7 +136,7 @@ export class Form {
     row.append(label, sliders, input, message, undo);
     input.addEventListener("change", () => this.change(path, input.value));
     undo.addEventListener("click", () => this.change(path, null));
-    this.fields.set(path, { row, message, show: (value) => this.#show(row, input, sliders, schema, path, value) });
+    this.fields.set(path, { row, message, show: (value) => this.#show(row, input, sliders, schema, path, value ?? schema.default) });
     return row;
   }
 
@@ -159,7 +159,7 @@ export class Form {
     slider.dataset.path = [path, ...keys].join(".");
     let scale, whole;
     slider.show = (number, value) => {
-      whole = schema.type === "integer";
+      whole = [schema, ...(schema.oneOf ?? [])].some((part) => part.type === "integer");
       scale = this.#scale(schema, path, keys, i, number);
       slider.held = value;
       if (slider !== document.activeElement || !slider.matches(":active")) slider.value = scale.place(number);

@@ -53,6 +53,7 @@ export class Video {
 
   #outline(context, recording, step, actor, left, top, zoom) {
     const { rings, wraps } = recording.actors[actor];
+    if (!rings) return; // it is absent
     const [a, b, c, d, x, y] = matrix(recording, step, actor);
     const copies = wraps ? [-1, 0, 1] : [0];
     context.lineWidth = 1.5;
