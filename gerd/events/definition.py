@@ -200,8 +200,8 @@ class _Camera:
         nth = torch.arange(len(row), device=self._device) - (times.cumsum(0) - times).repeat_interleave(times)
         move, state = change[row, y, x].long(), self._state[row, y, x].long()
         missing = (nth + 1) * scenes.threshold - torch.where(move < 0, -state, state)
-        of_row, *counts = (part.cpu() for part in (row, missing, move.abs()))
-        us = passage_us(begin[of_row], (end - begin)[of_row], *counts, us_per_unit).to(self._device)
+        own_row, wanted, size = (part.cpu() for part in (row, missing, move.abs()))
+        us = passage_us(begin[own_row], (end - begin)[own_row], wanted, size, us_per_unit).to(self._device)
         index = torch.from_numpy(scenes.indices).to(self._device)[row]
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
         recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
