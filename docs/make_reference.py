@@ -119,8 +119,19 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
         "{polygon: [[-0.5, 0.5], [0, -0.5], [0.5, 0.5]], name: arrow}",
         "A `name` can be given to each of these forms; recordings, labels and `gerd info` have it.",
     ),
-    "Svg": ("actors.0.shape", "{svg: 'M 0 0 L 10 0 A 5 5 0 0 1 5 9 Z'}", ""),
-    "Mask": ("actors.0.shape", "{mask: leaf.png}", "Its name is that of the file, `leaf`."),
+    "Svg": (
+        "actors.0.shape",
+        "{svg: 'M 0 0 L 10 0 A 5 5 0 0 1 5 9 Z'}",
+        "A file is `{svg: heart.svg}`, up to 4 MiB, and its name `heart`. Paths, rectangles, circles, ellipses, polygons "
+        "and polylines are taken, with the transformations of their groups, if they are filled; strokes, style sheets and "
+        "text are not. Where two of them overlap there is a hole, by the even-odd rule.",
+    ),
+    "Mask": (
+        "actors.0.shape",
+        "{mask: leaf.png}",
+        "Its name is that of the file, `leaf`. `{mask: icon.png, alpha: true}`: what is opaque is inside, whatever its "
+        "brightness. `invert: true`: what is dark is inside (with `alpha`, what is transparent).",
+    ),
     "Text": ("actors.0.shape", "{text: '7'}", "Its name is the text."),
     "ShapeChoice": (
         "actors.0.shape",

@@ -207,16 +207,18 @@ def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
 
 
 class Svg(Model):
-    """The `d` string of an SVG path, fitted into the unit box."""
+    """The `d` string of an SVG path, or an SVG file: all that is filled in it. Fitted into the unit box."""
 
     svg: Annotated[str, Field(strict=True, min_length=1, max_length=1_000_000)]
     name: Name | None = None
 
 
 class Mask(Model):
-    """A PNG or PGM picture, light inside and dark outside; the path is relative to the config's folder."""
+    """A PNG, JPEG or PGM picture, light inside and dark outside; the path is relative to the config's folder."""
 
     mask: Annotated[str, Field(strict=True, min_length=1)]
+    alpha: bool = Field(False, strict=True, description="what is opaque is inside, whatever its brightness")
+    invert: bool = Field(False, strict=True, description="what would be inside is outside")
     name: Name | None = None
 
 
@@ -238,12 +240,16 @@ def _single_shape(value: Any, info: ValidationInfo) -> Any:
     if len(kinds) != 1:
         raise fault(_allowed(value), value=value)
     shape: Any = KINDS[kinds[0]].model_validate(value)
+    name: str | None = None
     try:
         match shape:
+            case Svg() if is_svg_file(shape.svg):
+                rings, name = shapes.rings_of_svg_file(_file(shape.svg, info)), Path(shape.svg).stem
             case Svg():
-                rings, name = shapes.rings_of_svg(shape.svg), None
+                rings = shapes.rings_of_svg(shape.svg)
             case Mask():
-                rings, name = shapes.rings_of_mask(_file(shape.mask, info)), Path(shape.mask).stem
+                rings = shapes.rings_of_mask(_file(shape.mask, info), shape.alpha, shape.invert)
+                name = Path(shape.mask).stem
             case Text():
                 rings, name = shapes.rings_of_text(shape.text), shape.text
             case _:
@@ -258,7 +264,7 @@ def _allowed(value: Any) -> str:
     names = ", ".join(shapes.BUILT_IN)
     words = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
     hint = did_you_mean(words, (*shapes.BUILT_IN, *KINDS, "choice"))
-    forms = "{polygon: …}, {svg: '…'}, {mask: file.png}, {text: '7'}, {choice: [circle, square]}"
+    forms = "{polygon: …}, {svg: file.svg}, {mask: file.png}, {text: '7'}, {choice: [circle, square]}"
     return f"{hint}allowed: {names}, {forms}"
 
 
@@ -266,15 +272,20 @@ def _file(name: str, info: ValidationInfo) -> Path:
     """Where a file lies that a config names."""
     folder = info.context["origin"].directory if info.context else "."
     if folder is None:
-        raise ValueError("a resolved config names no files; allowed: the polygon of the picture")
+        raise ValueError("a resolved config names no files; allowed: the polygon of the drawing")
     return Path(folder) / name
 
 
-def names_no_file(shape: dict[str, Any]) -> bool:
-    """Whether a shape in plain data is a text or a path, or a choice of these, of built-in shapes and of polygons."""
-    if "choice" in shape:
-        return all(isinstance(part, str) or (isinstance(part, dict) and "mask" not in part) for part in shape["choice"])
-    return "text" in shape or "svg" in shape
+def is_svg_file(svg: str) -> bool:
+    """Whether what is written for `svg` is the name of a file and not a path's `d` string, which has no g."""
+    return svg.lower().endswith(".svg")
+
+
+def says_what_it_is(shape: Any) -> bool:
+    """Whether a shape in plain data needs no file, and is best kept as it is written: a text, a path, a choice."""
+    if isinstance(shape, dict) and "choice" in shape:
+        return all(isinstance(part, str) or "polygon" in part or says_what_it_is(part) for part in shape["choice"])
+    return isinstance(shape, dict) and ("text" in shape or ("svg" in shape and not is_svg_file(shape["svg"])))
 
 
 SingleShape = Annotated[

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails
 
-from gerd.config.actor import Actor, names_no_file, start_outside
+from gerd.config.actor import Actor, says_what_it_is, start_outside
 from gerd.config.base import Model, at, detail, details_of, fault, faults, plain, replaced
 from gerd.config.document import Document, dotted, dump_yaml
 from gerd.config.transform import Quicken, Transform
@@ -256,8 +256,8 @@ class Config(Model):
                     problem = detail(f"makes {dotted(field)} wrong: {problem['type']}", place, value)
                 problems.append(problem)
             return value
-        if isinstance(value, dict) and names_no_file(value):
-            return value  # says what the shape is
+        if says_what_it_is(value):
+            return value
         return _as_written(plain(at(member, path)))
 
     def _unsound_member(self, sweep: dict[str, tuple[Any, ...]]) -> list[InitErrorDetails]:

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.config.actor import is_svg_file
 from gerd.config.config import Config
 from gerd.config.document import parse_yaml, read_text
 from gerd.config.load import load, parse
@@ -177,7 +178,7 @@ def _field(question: Question, key: str, kind: type) -> Any:
 
 def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str, str]]:
     """Where plain data names functions and pictures, swept ones too: path, kind, name."""
-    if isinstance(data, str) and kind in ("function", "mask"):
+    if isinstance(data, str) and (kind in ("function", "mask") or (kind == "svg" and is_svg_file(data))):
         yield path, kind, data
     for key, value in data.items() if isinstance(data, dict) else ():
         yield from _names(value, f"{path}.{key}".lstrip("."), key.rpartition(".")[2])
