@@ -122,9 +122,9 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     "Svg": (
         "actors.0.shape",
         "{svg: 'M 0 0 L 10 0 A 5 5 0 0 1 5 9 Z'}",
-        "A file is `{svg: heart.svg}`, up to 4 MiB, and its name `heart`. Paths, rectangles, circles, ellipses, polygons "
-        "and polylines are taken, with the transformations of their groups, if they are filled; strokes, style sheets and "
-        "text are not. Where two of them overlap there is a hole, by the even-odd rule.",
+        "A file is `{svg: heart.svg}`, up to 4 MiB, and its name `heart`. Paths, rectangles, circles, ellipses, "
+        "polygons and polylines are taken if they are filled, with the transformations of their groups; strokes, style "
+        "sheets and text are not. Where two of them overlap there is a hole, by the even-odd rule.",
     ),
     "Mask": (
         "actors.0.shape",
