@@ -285,8 +285,8 @@ def test_colour_blind_readers_tell_the_colours_apart(reader: str) -> None:
     for one, other in (*combinations((ON, OFF, BACKDROP), 2), *((BOX, other) for other in (ON, OFF, PATH, BACKDROP))):
         assert seen_apart(one, other, reader) > TOLD_APART, (one, other)
     actors = [np.array(to_rgb(colour)) * 255 for colour in ACTORS]
-    for actor, other in product(actors, (ON, OFF, BACKDROP)):
-        assert seen_apart(actor, other, reader) > TOLD_APART, (actor, other)
+    for one, other in product(actors, (ON, OFF, BACKDROP)):
+        assert seen_apart(one, other, reader) > TOLD_APART, (one, other)
     for one, other in combinations(actors, 2):
         assert seen_apart(one, other, reader) > 0.8 * TOLD_APART, (one, other)
 
