@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import classes
+from gerd.config.sweep import classes, named, number_of
 from gerd.errors import GerdError, counted, shorten
 from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry import trajectory
@@ -102,13 +102,23 @@ class Recording:
         """The number of events."""
         return len(self.keys)
 
+    @cached_property
+    def member(self) -> int | None:
+        """Which member of the sweep it is, 0 without one; None if fields were set that make it none of them."""
+        return number_of(self.config)
+
+    @property
+    def name(self) -> str:
+        """Which recording it is, in words: the config's name, the index, and in a sweep the member and its values."""
+        which = named(self.config, self.identity.index)
+        return f"{self.config.name}, {which}" if self.config.name else which
+
     def __repr__(self) -> str:
-        labels = ", ".join(f"{path}={value}" for path, value in self.identity.labels.items())
         window = f" from step {self.first}" if self.first else ""
         on, there = int(polarities(self.keys).sum()), int(self.present.sum())
         actors = counted(there, "actor") if there == self.actors else f"{there} of {self.actors} actors"
         return (
-            f"<Recording {self.identity.index}{f' ({labels})' if labels else ''}: {self.width}×{self.height}, "
+            f"<Recording {self.name}: {self.width}×{self.height}, "
             f"{self.steps} steps{window}, {actors}, {len(self)} events "
             f"({on} ON, {len(self) - on} OFF; {int(self.background.sum())} background), config "
             f"{self.identity.config_digest[:8]}>"
