@@ -281,11 +281,13 @@ def is_svg_file(svg: str) -> bool:
     return svg.lower().endswith(".svg")
 
 
-def says_what_it_is(shape: Any) -> bool:
+def says_what_it_is(value: Any) -> bool:
     """Whether a shape in plain data needs no file, and is best kept as it is written: a text, a path, a choice."""
-    if isinstance(shape, dict) and "choice" in shape:
-        return all(isinstance(part, str) or "polygon" in part or says_what_it_is(part) for part in shape["choice"])
-    return isinstance(shape, dict) and ("text" in shape or ("svg" in shape and not is_svg_file(shape["svg"])))
+    if not isinstance(value, dict):
+        return False
+    if isinstance(options := value.get("choice"), list | tuple):
+        return all(part in shapes.BUILT_IN if isinstance(part, str) else says_what_it_is(part) for part in options)
+    return "text" in value or ("svg" in value and not is_svg_file(value["svg"]))
 
 
 SingleShape = Annotated[
