@@ -94,6 +94,7 @@ class WholeChoice(Model):
         return self.choice
 
 
+WORDS = ("uniform", "centre", "usual", "stationary")
 FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
 
 
@@ -104,7 +105,7 @@ def _form(value: Any) -> str | None:
     if isinstance(value, int | float):
         return tag("number")
     if isinstance(value, str):
-        return tag(value) if value in ("uniform", "centre", "usual", "stationary") else None
+        return tag(value) if value in WORDS else None
     if isinstance(value, list | tuple):
         return tag("pair")
     keys = list(
@@ -233,7 +234,7 @@ class Function(Model):
     """An acceleration as a Python function of t; named in text, it is imported only where the user trusts it."""
 
     function: Annotated[str, Field(strict=True, description="module:name")]
-    _callable: Callable[[float], float] | None = PrivateAttr(None)
+    _callable: Callable[[float], Any] | None = PrivateAttr(None)
 
     @field_validator("function")
     @classmethod
@@ -243,7 +244,7 @@ class Function(Model):
         return value
 
     @classmethod
-    def of(cls, function: Callable[[float], float]) -> Function:
+    def of(cls, function: Callable[[float], Any]) -> Function:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         result = cls(function=f"{function.__module__}:{name}")
         result._callable = function

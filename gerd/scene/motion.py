@@ -240,12 +240,15 @@ def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> A
             push[:, parameter] = push[:, parameter - 1]  # one size for both sides
         elif len(steps) and value != 0.0:
             path = f"actors.{source.actor}.{name}.acceleration"
-            numbers = _stepwise(config, source, value, parameter, steps, path)
+            pairs = parameter in (X, Y) and value is position  # a function for both axes may give both
+            numbers = _stepwise(config, source, value, parameter, steps, path, pairs)
             push[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
     return push
 
 
-def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps: NDArray[np.int64], path: str) -> Array:
+def _stepwise(
+    config: Config, source: Source, value: Any, parameter: int, steps: NDArray[np.int64], path: str, pairs: bool
+) -> Array:
     t = steps.astype(np.float64)
     match value:
         case Profile(profile="pulse"):
@@ -265,9 +268,12 @@ def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps:
         case Function():
             function = trusted_function(config, value, path)
             try:
-                numbers = np.array([float(function(time)) for time in t.tolist()])
+                given = [function(time) for time in t.tolist()]
+                both = pairs and all(np.shape(each) == (2,) for each in given)
+                numbers = np.array([float(each[parameter] if both else each) for each in given])
             except Exception as error:  # whatever a user's function may raise
-                message = f"failed: {type(error).__name__}: {error}; allowed: a function of t that gives a number"
+                allowed = f"allowed: a function of t that gives a number{' or a pair (x, y)' if pairs else ''}"
+                message = f"failed: {type(error).__name__}: {error}; {allowed}"
                 raise config.error(path, message, value.function) from error
             return _usable(config, numbers, t, path, value.function)
     return source.each_step(value, parameter, steps)
