@@ -103,8 +103,8 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
         "actors.0.rotation.acceleration",
         "{function: 'wobble:push'}",
         "`wobble:push` is the function `push` of the file `wobble.py` beside the config. It is called with each whole "
-        "t, and its value holds from t to t + 1; that of a translation may be a pair (x, y). It runs only with `--trust` "
-        "(`trust=True` in Python).",
+        "t, and its value holds from t to t + 1; that of a translation may be a pair (x, y). It runs only with "
+        "`--trust` (`trust=True` in Python).",
     ),
     "Translate": ("transform", "[{translate: [3.5, -2]}]", ""),
     "Rotate": ("transform", "[{rotate: 30, about: [20, 40]}]", "Without `about` it is the middle of the frame."),
