@@ -70,6 +70,7 @@ class Recording:
     background: NDArray[np.bool_]  # per event: noise that no moving edge caused
     truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
     first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
+    drawn: Scenes | None = None  # what `shown` is, where that is known already
 
     @classmethod
     def of(
@@ -82,6 +83,7 @@ class Recording:
         *,
         first: int = 0,
         made_by: str = __version__,
+        drawn: Scenes | None = None,
     ) -> Recording:
         """Recording `index` of a config, from its ground truth and its events (by default none)."""
         labels = dict(config.origin.labels)
@@ -96,6 +98,7 @@ class Recording:
             background=np.empty(0, np.bool_) if background is None else background,
             truth=truth,
             first=first,
+            drawn=drawn,
         )
 
     def __len__(self) -> int:
@@ -340,7 +343,7 @@ class Recording:
     @cached_property
     def shown(self) -> Scenes:
         """Outlines and intensities; runs no code that the config names."""
-        return appearance(self.config, [self.identity.index])
+        return appearance(self.config, [self.identity.index]) if self.drawn is None else self.drawn
 
     @property
     def intensities(self) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry.shapes import Outline
-from gerd.geometry.trajectory import Trajectory
+from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
 
 ABSENT = -1
 INTENSITY_ONE = 1024  # an intensity of 1, in the integers that the kernels add up
@@ -66,6 +66,10 @@ class Scenes:
         result = self.trajectory.parameters(steps)
         result[~self.present] = np.nan
         return np.moveaxis(result, 1, 2)
+
+    def at_rest(self) -> Scenes:
+        """The same scenes without their motion: all actors rest at the origin."""
+        return replace(self, trajectory=Trajectory.at_rest(np.zeros((*self.chosen.shape, PARAMETER_COUNT))))
 
     def resumed(self, steps: NDArray[np.int64]) -> Scenes:
         """The same scenes, their motion carried on to `steps`: each chunk of a long recording goes on from the last."""

@@ -301,9 +301,9 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         return items, _moved(collate([labels[i] for i in order]), self.device)
 
     def _without_events(self, scenes: Scenes, number: int) -> Iterator[Recording]:
-        truth = scenes.truth(np.arange(scenes.steps))
+        truth, looks = scenes.truth(np.arange(scenes.steps)), scenes.at_rest()
         for row, index in enumerate(scenes.indices.tolist()):
-            yield Recording.of(member(self.config, number), index, truth[row])
+            yield Recording.of(member(self.config, number), index, truth[row], drawn=looks[row : row + 1])
 
 
 class _Travelling(IterableDataset[tuple[Any, Any]]):
