@@ -113,6 +113,8 @@ def test_pictures_exports_and_the_page_leave_an_absent_actor_out() -> None:
     drawn, alone = (next(Layout(each, 8, overlay=True).pictures([1])) for each in (recording, fewer))
     assert np.array_equal(drawn, alone)
     gerd.plot.overlay(recording, 1).figure.canvas.draw()
+    curves = gerd.plot.curve(recording, "x").get_lines()
+    assert [line.get_label() for line in curves] == [f"actor 0: {recording.shapes[0]}", "actor 3: triangle"]
     head, step, *_ = (json.loads(line, parse_constant=pytest.fail) for line in (
         truth_lines.header(recording), *truth_lines.lines(recording)
     ))  # fmt: skip
