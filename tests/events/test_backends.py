@@ -80,7 +80,7 @@ def wider_configs(draw: Any) -> Config:
     width, height = draw(st.sampled_from([(1, 1), (64, 64), (65, 31), (129, 7), (300, 40), (3, 90)]))
     noises = st.sampled_from([0.0, 0.002, 0.1, 1.0])
     return config(
-        *draw(casts(width, height, 8)),
+        *draw(casts(width, height, 5)),
         width=width,
         height=height,
         seed=draw(st.integers(0, 2**64 - 1)),

@@ -18,7 +18,7 @@ from support.scenes import FALSE_ALARM, actor, config
 import gerd
 from gerd.config.config import Config
 from gerd.exchange import truth_lines
-from gerd.page.answers import pack
+from gerd.page.answers import Shelf, pack
 from gerd.pictures.video import Layout
 from gerd.scene.draw import draw
 from gerd.storage.verify import verify
@@ -135,6 +135,9 @@ def test_a_dataset_has_the_bits_of_the_simulation_and_labels_of_classes(tmp_path
     one = Config.model_validate(DRAWN.model_dump())
     gerd.generate(one, tmp_path / "data", 12, workers=1)
     assert [fault for _, faults in verify(tmp_path / "data", regenerate=True) for fault in faults] == []
+    table = Shelf("data", gerd.Recordings(tmp_path / "data")).start()["columns"]
+    json.dumps(table, allow_nan=False)
+    assert next(column for column in table if column["name"] == "2.x")["values"].count(None) > 0
     data = gerd.Dataset(tmp_path / "data", label=("shape", "positions", "masks"))
     assert data.classes == ("circle", "square", "A", "triangle")
     stream = gerd.Stream(one, 12, label=("shape", "positions", "masks"))

@@ -144,7 +144,7 @@ def small_configs(draw: Any) -> Config:
     width, height = draw(st.sampled_from([(1, 1), (7, 5), (13, 14), (19, 11), (20, 3), (2, 13), (33, 4), (131, 2)]))
     noises = st.sampled_from([0.0, 0.3, 1.0])
     return config(
-        *draw(casts(width, height, 4)),
+        *draw(casts(width, height, 3)),
         width=width,
         height=height,
         seed=draw(st.integers(0, 2**64 - 1)),
