@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
@@ -161,7 +162,18 @@ _RING_SCHEMA = {
 }
 
 
-Name = Annotated[str, Field(strict=True, min_length=1, max_length=100, description="what the shape is called")]
+def _printable(name: str) -> str:
+    if not name.isprintable():  # it is shown on terminals
+        raise fault("allowed: a name of printable characters", value=name)
+    return name
+
+
+LONGEST_NAME = 100
+Name = Annotated[
+    str,
+    Field(strict=True, min_length=1, max_length=LONGEST_NAME, description="what the shape is called"),
+    AfterValidator(_printable),
+]
 
 
 class Polygon(Model):
@@ -244,19 +256,19 @@ def _single_shape(value: Any, info: ValidationInfo) -> Any:
     try:
         match shape:
             case Svg() if is_svg_file(shape.svg):
-                rings, name = shapes.rings_of_svg_file(_file(shape.svg, info)), Path(shape.svg).stem
+                rings, name = shapes.rings_of_svg_file(_file(shape.svg, info)), _stem(shape.svg)
             case Svg():
                 rings = shapes.rings_of_svg(shape.svg)
             case Mask():
                 rings = shapes.rings_of_mask(_file(shape.mask, info), shape.alpha, shape.invert)
-                name = Path(shape.mask).stem
+                name = _stem(shape.mask)
             case Text():
                 rings, name = shapes.rings_of_text(shape.text), shape.text
             case _:
                 return shape
     except ValueError as error:
         raise fault(str(error), kinds[0], value=value[kinds[0]]) from None
-    return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings), name=shape.name or name)
+    return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings), name=shape.name or name or None)
 
 
 def _allowed(value: Any) -> str:
@@ -274,6 +286,11 @@ def _file(name: str, info: ValidationInfo) -> Path:
     if folder is None:
         raise ValueError("a resolved config names no files; allowed: the polygon of the drawing")
     return Path(folder) / name
+
+
+def _stem(file: str) -> str:
+    """The name of a shape from a file."""
+    return "".join(filter(str.isprintable, Path(file).stem))[:LONGEST_NAME]
 
 
 def is_svg_file(svg: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Discriminator,
@@ -36,17 +37,16 @@ Count = Annotated[int, Field(strict=True, ge=0, le=MOST_ACTORS)]
 FACTORS = (1e-6, 1e6)  # smallest and largest growth per step
 
 
+def _in_order(value: tuple[float, float]) -> tuple[float, float]:
+    if value[0] > value[1]:
+        raise fault("allowed: [low, high] with low not above high", value=value)
+    return value
+
+
 class Uniform(Model):
     """Any number from low up to high, all equally likely."""
 
-    uniform: Annotated[tuple[Number, Number], Field(description="low, high")]
-
-    @field_validator("uniform")
-    @classmethod
-    def _ordered(cls, value: tuple[float, float]) -> tuple[float, float]:
-        if value[0] > value[1]:
-            raise fault("allowed: [low, high] with low not above high", value=value)
-        return value
+    uniform: Annotated[tuple[Number, Number], Field(description="low, high"), AfterValidator(_in_order)]
 
 
 class Normal(Model):
@@ -70,14 +70,7 @@ class PairChoice(Model):
 class WholeUniform(Model):
     """Any whole number from low to high, both included, all equally likely."""
 
-    uniform: Annotated[tuple[Count, Count], Field(description="low, high")]
-
-    @field_validator("uniform")
-    @classmethod
-    def _ordered(cls, value: tuple[int, int]) -> tuple[int, int]:
-        if value[0] > value[1]:
-            raise fault("allowed: [low, high] with low not above high", value=value)
-        return value
+    uniform: Annotated[tuple[Count, Count], Field(description="low, high"), AfterValidator(_in_order)]
 
     @property
     def options(self) -> tuple[int, ...]:

@@ -193,6 +193,7 @@ WRONG = {
     "{choice: []}": "actors.0.shape.choice: got []: allowed: 1 or more items",
     "{choice: [{choice: [circle]}]}": "actors.0.shape.choice.0",
     "{text: A, svg: 'M 0 0'}": "actors.0.shape",
+    '{text: A, name: "a\\e[31m"}': "allowed: a name of printable characters",
     "circle, repeat: 1.5": "actors.0.repeat: got 1.5: allowed: a whole number",
     "circle, repeat: {uniform: [3, 1]}": "low not above high",
     "circle, repeat: {uniform: [1, 65]}": "actors.0.repeat.uniform.1: got 65",
