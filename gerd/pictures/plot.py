@@ -14,14 +14,12 @@ readers can tell apart.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import Config
 from gerd.config.load import AnyConfig
 from gerd.config.sweep import in_words, member_count
 from gerd.errors import GerdError
@@ -89,8 +87,9 @@ def family(
     `members` are recordings, or the config (or its path) of which those of `index` are simulated. `step` is one for
     all or a list with one for each.
     """
-    given = isinstance(members, Config | str | os.PathLike | Mapping)
-    recordings: Any = simulate_family(cast("AnyConfig", members), index) if given else members
+    if isinstance(members, str) or not isinstance(members, Sequence):
+        members = simulate_family(members, index)
+    recordings: Sequence[Recording] = members
     steps = [step] * len(recordings) if isinstance(step, int) else list(step)
     if axes is None:
         from matplotlib import pyplot

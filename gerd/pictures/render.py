@@ -42,6 +42,7 @@ def render(
     if isinstance(recordings, Recording):
         shown = _part(recordings, start, stop)
     else:
+        check_members(len(recordings))
         shown = [_part(recording, start, stop) for recording in recordings]
     if kind == "video":
         video.write(shown, path, progress=progress, **options)
@@ -58,6 +59,14 @@ def _part(recording: Recording, start: int, stop: int | None) -> Recording:
         end = recording.steps if stop is None else stop
         raise GerdError(f"steps {start} up to {end}: there are none; the recording has {recording.steps} steps")
     return part
+
+
+def check_members(count: int) -> None:
+    """An error if so many members do not fit into a picture."""
+    if not 1 <= count <= figure.MOST_PANELS:
+        raise GerdError(
+            f"{count} members: one picture shows 1 to {figure.MOST_PANELS}; sweep fewer values, or show one"
+        )
 
 
 def check(path: Path, kind: str | None, options: dict[str, Any], *, family: bool = False) -> str:
