@@ -87,9 +87,9 @@ def family(
     `members` are recordings, or the config (or its path) of which those of `index` are simulated. `step` is one for
     all or a list with one for each.
     """
+    recordings: Any = members
     if isinstance(members, str) or not isinstance(members, Sequence):
-        members = simulate_family(members, index)
-    recordings: Sequence[Recording] = members
+        recordings = simulate_family(members, index)
     steps = [step] * len(recordings) if isinstance(step, int) else list(step)
     if axes is None:
         from matplotlib import pyplot
