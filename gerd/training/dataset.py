@@ -118,7 +118,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         return int(self._firsts[-1])
 
     def place(self, number: int) -> tuple[int, int, int]:
-        """Of item `number`: its recording's place in the dataset, its first labelled step, and how many there are."""
+        """Of item `number`: the row of its recording, its first labelled step, and how many there are."""
         number = whole_number(number)
         if not -len(self) <= number < len(self):
             raise IndexError(f"{self.recordings.path}: there is no item {number}; there are {len(self)}, from 0")

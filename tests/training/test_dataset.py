@@ -217,7 +217,7 @@ def test_labels_of_a_recording_functions_and_several_at_once(family: Path) -> No
     data = gerd.Dataset(family, label={"what": ("sweep", "index"), "size": lambda r: r.parameters["scale_x"][0, 0]})
     _, label = data[6 * 4 + 3]
     assert label["what"] == ({"time_scale": 1, "noise.event": 0.5}, 4)
-    assert label["size"] == gerd.simulate(FAMILY, 4).parameters["scale_x"][0, 0]
+    assert label["size"] == gerd.simulate(FAMILY, 4, 0).parameters["scale_x"][0, 0]
     assert gerd.Dataset(family, label=None)[0][1] == ()
     _, batch = gerd.collate([data[i] for i in range(6)])
     assert batch["what"][0]["time_scale"].tolist() == [0.5, 0.5, 1, 1, 2, 2]
