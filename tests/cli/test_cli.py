@@ -302,7 +302,9 @@ def test_check_looks_at_the_members_of_a_sweep(run: Any) -> None:
 
 
 def test_check_of_a_very_long_recording(run: Any) -> None:
-    Path("long.yaml").write_text("steps: 100000000\nactors: [{shape: square, rotation: {velocity: 1}}]\n")
+    Path("long.yaml").write_text(
+        "steps: 100000000\nsensor: {width: 30, height: 20}\nactors: [{shape: square, rotation: {velocity: 1}}]\n"
+    )
     checked = run("check", "long.yaml")
     assert checked.code == 0
     assert "100000000 steps" in checked.out
@@ -313,7 +315,7 @@ def test_check_of_a_very_long_recording(run: Any) -> None:
 
 
 def test_check_of_many_actors_and_of_none(run: Any) -> None:
-    Path("many.yaml").write_text("actors:\n" + "  - shape: circle\n" * 20)
+    Path("many.yaml").write_text("sensor: {width: 30, height: 20}\nactors:\n" + "  - shape: circle\n" * 20)
     shown = run("check", "many.yaml").out
     assert max(map(len, shown.splitlines())) <= 80
     assert shown.count("actor ") + int(re.search(r"and (\d+) more actors", shown)[1]) == 20  # type: ignore[index]
