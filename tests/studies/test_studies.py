@@ -610,9 +610,8 @@ def nothing():
     report = Path("torus/report.md").read_text()
     assert "translation" not in report
     said = symmetry.conclusions(read_results(Path("torus")))
-    assert said[-1] == (
-        "Not tested: time_scale; the recordings are too short for it: 24 steps would do for some time scales, 65 for all."
-    )
+    assert said[-1].startswith("Not tested: time_scale; the recordings are too short for it: ")
+    assert said[-1].endswith(": 24 steps would do for some time scales, 65 for all.")
     tested = {steps: symmetry.transformations(parse(torus.replace("18", f"{steps}")), 16) for steps in (23, 24, 65)}
     assert [len(kinds["time_scale"]) for kinds in tested.values()] == [1, 3, len(symmetry.TIME_SCALES)]
 
