@@ -60,6 +60,7 @@ def main(count: int, device: str) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # the network is small: more threads would wait for each other
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=6400, help="recordings to train on")
     parser.add_argument("--device", default="cpu")

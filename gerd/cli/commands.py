@@ -28,8 +28,11 @@ Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", he
 Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
 
 
+SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first line
+
+
 def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
-    """Write a commented starter config."""
+    """Write a commented starter config, and beside it its schema, with which editors complete and check the fields."""
     from importlib.resources import files
     from shlex import quote
 
@@ -37,24 +40,29 @@ def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(starter.replace("gerd.yaml", quote(str(path))))
+        path.with_name(SCHEMA).write_text(_schema(), "utf-8")
     except FileExistsError:
         raise GerdError(f"{path}: exists already; give another name") from None
     except OSError as error:
         raise GerdError(f"{path}: cannot be written: {error.strerror}") from None
-    echo(f"wrote {path}; next: gerd check {quote(str(path))}")
+    echo(f"wrote {path}, and {path.with_name(SCHEMA)} for editors; next: gerd check {quote(str(path))}")
 
 
 def schema() -> None:
     """Print the JSON schema of a config, for editors."""
+    echo(_schema(), nl=False)
+
+
+def _schema() -> str:
     import json
 
     from gerd.config.config import Config
 
-    echo(json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False))
+    return json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: Trust = False) -> None:
-    """Validate a config and show what it would make: the first scene, the number of recordings, the size."""
+    """Validate a config and show what it would make: the first scene, how many recordings and events, the size."""
     from gerd.cli.describe import dry_run
 
     dry_run(_load(config, set_, trust), count)
@@ -74,7 +82,7 @@ def generate(
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Make a dataset. Run the same command again to continue one that was interrupted."""
+    """Make a dataset. The same command continues one that was interrupted, and with a larger -n adds to it."""
     import time
 
     from gerd.cli.progress import Bar
@@ -146,7 +154,10 @@ def render(
     out: Annotated[Path, Argument(metavar="OUT", help="The file: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")],
     kind: Annotated[
         str | None,
-        Option(help="video, frame, sheet, cloud, rate, curves (of T), parameters or stages (of the simulation)."),
+        Option(
+            help="video (default of .gif and .mp4); for .png, .svg and .pdf: sheet (default), frame, cloud, rate, "
+            "curves (of T), parameters or stages (of the simulation)."
+        ),
     ] = None,
     index: Index = 0,
     start: Annotated[int, Option(help="The first step to show; -10 is the tenth from the end.")] = 0,

@@ -119,8 +119,14 @@ def test_wrong_usage_exits_with_2_and_makes_nothing(arguments: list[str], run: A
 
 def test_new_writes_a_config_that_works_and_overwrites_nothing(run: Any) -> None:
     written = run("new")
-    assert (written.code, written.out) == (0, "wrote gerd.yaml; next: gerd check gerd.yaml\n")
+    assert (written.code, written.out) == (
+        0,
+        "wrote gerd.yaml, and gerd-schema.json for editors; next: gerd check gerd.yaml\n",
+    )
     text = Path("gerd.yaml").read_text()
+    named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
+    assert named
+    assert Path(named[1]).read_text("utf-8") == run("schema").out
     assert gerd.parse(text).actors[0].shape == "square"
     assert run("check", "gerd.yaml").code == 0
     for name in ("gerd.yaml", "small.yaml"):
