@@ -13,6 +13,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
@@ -20,10 +22,11 @@ from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import Actor, start_outside
 from gerd.config.base import Model, at, detail, details_of, fault, faults, plain, replaced
-from gerd.config.document import Document, dotted, dump_yaml
+from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
+from gerd.config.problems import explain
 from gerd.config.transform import Quicken, Transform
 from gerd.config.values import Initial, Probability, Speed, TimeScale
-from gerd.errors import ConfigError, shorten
+from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 
 MOST_ACTORS = 64
 MOST_TRANSFORMS = 32
@@ -122,6 +125,17 @@ class Config(Model):
 
     _origin: Origin = PrivateAttr(Origin())
 
+    def __init__(self, *unnamed: Any, **fields: Any):
+        if unnamed:
+            how = "allowed: fields by name, as in Config(actors=[…]); a file: gerd.load, text or a dict: gerd.parse"
+            raise ConfigError([Problem("Config", None, "", shorten(unnamed[0]), how)])
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise explain(error, Document(fields, "Config")) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # `of` need not go through it
+
     @classmethod
     def of(cls, data: Any, origin: Origin) -> Config:
         """The config that plain data describes; pydantic's ValidationError if it is wrong."""
@@ -131,6 +145,12 @@ class Config(Model):
     def origin(self) -> Origin:
         """Where the config comes from."""
         return self._origin
+
+    @property
+    def name(self) -> str:
+        """Of the file that it was read from, or of the dataset that it describes; empty if it comes from neither."""
+        source = self._origin.document.source
+        return "" if source == UNNAMED else PurePath(source).name
 
     @property
     def family(self) -> Config:
@@ -270,6 +290,12 @@ class Config(Model):
         labels = {**self._origin.labels, **values}
         return Config.of(data, replace(self._origin, text=None, family=self.family, labels=labels, path=None))
 
+    def member(self, which: int | Mapping[str, Any]) -> Config:
+        """The config of one member of the sweep: its number, or swept values that only it has."""
+        from gerd.config import sweep  # which is built on this module
+
+        return sweep.member(self, sweep.member_number(self, which))
+
     @property
     def _fields(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in Config.model_fields}
@@ -332,6 +358,33 @@ class Config(Model):
 
     def resolved_yaml(self) -> str:
         return dump_yaml(self.resolved())
+
+    def to_yaml(self) -> str:
+        """Text that gives the same recordings, sweep and all: the fields that differ from their defaults.
+
+        Masks, paths and glyphs are polygons, as in `resolved`, and Python functions are named.
+        """
+        from gerd.config import sweep  # which is built on this module
+
+        if self.family is not self and sweep.relatives(self.family):
+            message = "is a member whose starts depend on the whole sweep; write config.family.to_yaml()"
+            raise GerdError(f"{self._origin.document.source}: {message}")
+        return self._short_yaml()
+
+    def _short_yaml(self) -> str:
+        return dump_yaml((self._origin.path or self).model_dump(mode="json", exclude_defaults=True))
+
+    def __repr__(self) -> str:
+        members = math.prod(len(values) for values in self.sweep.values())
+        swept = f", a sweep of {counted(members, 'member')}" if self.sweep else ""
+        size = f"{self.sensor.width}×{self.sensor.height}, {self.steps} steps, {counted(len(self.actors), 'actor')}"
+        return f"<Config {f'{self.name}: ' if self.name else ''}{size}{swept}, seed {self.seed}, {self.digest[:8]}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """What it says, as text, for notebooks."""
+        return f"<div>{escape(repr(self)[1:-1])}</div><pre>{escape(self._origin.text or self._short_yaml())}</pre>"
 
     @cached_property
     def digest(self) -> str:

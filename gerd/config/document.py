@@ -6,9 +6,9 @@ and a key that stands twice is an error. PyYAML's own loader follows YAML 1.1 an
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -24,6 +24,7 @@ _TOO_LONG = f"is too long; at most {LONGEST_TEXT} bytes are allowed"
 _TOO_DEEP = f"is nested too deeply; at most {DEEPEST} levels are allowed"
 
 Location = tuple[str | int, ...]
+UNNAMED = "config"  # the source of a config that comes from no file
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Document:
     """Plain data (dict, list, str, int, float, bool, None) and where each part of it was written."""
 
     data: Any
-    source: str = "config"
+    source: str = UNNAMED
     lines: dict[Location, int] = field(default_factory=dict)
     overrides: dict[tuple[str, ...], str] = field(default_factory=dict)  # path → the command-line option that set it
 
@@ -102,7 +103,7 @@ for _kind, (_pattern, _first) in _SCALARS.items():
         _class.add_implicit_resolver(_TAG + _kind, re.compile(rf"^(?:{_pattern})$"), _first)
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a config file, or a `ConfigError` that names the file."""
     try:
         with open(path, "rb") as file:
@@ -119,7 +120,7 @@ def read_text(path: str | Path) -> str:
         raise ConfigError([Problem(str(path), line, "", None, message)]) from None
 
 
-def parse_yaml(text: str, source: str = "config") -> Document:
+def parse_yaml(text: str, source: str = UNNAMED) -> Document:
     """`text` as a `Document`; every fault is a `ConfigError` with the line."""
     if len(text) > LONGEST_TEXT:
         raise ConfigError([Problem(source, None, "", None, _TOO_LONG)])

@@ -256,7 +256,7 @@ def test_check_warns_of_a_scene_without_events(actors: str, timing: str, warning
     silent = gerd.simulate(gerd.load("small.yaml", overrides=options[1::2]), backend="torch").background.all()
     assert shown.code == 0
     assert silent == (warning is not None)
-    assert shown.error.startswith(f"warning: recording 0 makes no events: {warning}") if silent else not shown.error
+    assert shown.error.startswith(f"warning: index 0: makes no events: {warning}") if silent else not shown.error
 
 
 def test_check_names_the_silent_members_of_a_sweep(run: Any) -> None:
@@ -264,7 +264,7 @@ def test_check_names_the_silent_members_of_a_sweep(run: Any) -> None:
     swept = "sweep={actors.0.intensity: [0.7, 0], step_us: [1000]}"
     shown = run("check", "small.yaml", "--set", moving, "--set", swept)
     (warning,) = shown.error.splitlines()
-    assert warning.startswith("warning: recording 0 with actors.0.intensity=0, step_us=1000 makes no events: ")
+    assert warning.startswith("warning: index 0, member 1 (actors.0.intensity=0, step_us=1000): makes no events: ")
     assert re.search(r"events +about \d+ to \d+ \(", shown.out)
 
 
@@ -444,7 +444,7 @@ def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
     assert run("render", "small.yaml", "b.gif", "--index", "2").code == 0
     assert Path("a.gif").read_bytes() == Path("b.gif").read_bytes()
     beyond = run("render", "data", "c.gif", "--index", "3")
-    assert (beyond.code, beyond.error) == (1, "error: data: there is no recording 3; it holds 3, numbered from 0\n")
+    assert (beyond.code, beyond.error) == (1, "error: data: index 3: allowed: 0 to 2\n")
     changed = run("render", "data", "c.gif", "--set", "steps=3")
     assert changed.code == 1
     assert "--set goes with a config" in changed.error
