@@ -32,6 +32,7 @@ Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", he
 Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
 
 
+NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a config"
 SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first line
 
 
@@ -198,7 +199,7 @@ def render(
 
 
 def export(
-    dataset: DatasetFolder,
+    source: Annotated[str, Argument(metavar="CONFIG|DATASET", help="A config file, or a dataset: a folder or a URL.")],
     out: Annotated[Path, Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
     format_: Annotated[
         str,
@@ -217,17 +218,35 @@ def export(
             "--causes", help="With csv, npz, hdf5, parquet: the actor, the velocity and the echo flag of each event."
         ),
     ] = False,
+    index: Annotated[
+        str | None,
+        Option(metavar="I,J:K", help="Which draws: 3, or 1,4,7, or 10:20; default: all of a dataset, 0 of a config."),
+    ] = None,
+    member: Annotated[
+        list[str] | None,
+        Option("--member", metavar="K|PATH=VALUE", help="Which member of a sweep; default: all. Repeatable."),
+    ] = None,
+    set_: Overrides = None,
+    trust: Trust = False,
 ) -> None:
-    """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it.
+    """Write recordings in the format of other tools, a file for each with its ground truth beside it.
 
-    Parquet: a file for each shard of the dataset, with the ground truth in it.
+    They come from a dataset, or straight from a config. Parquet: a file for each shard, with the ground truth in it.
     """
     from gerd.cli.progress import Bar
+    from gerd.config.sweep import parse_member
+    from gerd.exchange.chosen import choose, parse_indices
     from gerd.exchange.export import export_dataset
-    from gerd.storage.recordings import Recordings
 
-    with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
-        count = export_dataset(dataset, out, format_, levels=levels, causes=causes, progress=bar)
+    is_config = Path(source).is_file() or source.endswith((".yaml", ".yml"))
+    if not is_config and set_:
+        raise GerdError(f"{source}: {NOT_CHANGED}")
+    chosen = _load(Path(source), set_, trust) if is_config else source
+    indices, which = None if index is None else parse_indices(index), parse_member(member or ())
+    with _stoppable(out), Bar("recordings", len(choose(chosen, indices, which))) as bar:
+        count = export_dataset(
+            chosen, out, format_, indices=indices, member=which, levels=levels, causes=causes, progress=bar
+        )
     echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
 
 
@@ -324,7 +343,7 @@ def _recording(
         from gerd.storage.recordings import Recordings
 
         if overrides:
-            raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
+            raise GerdError(f"{source}: {NOT_CHANGED}")
         data = Recordings(source)
         return data.at(index, _member(data.config, member))
     from gerd.recording.simulate import simulate
