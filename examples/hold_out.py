@@ -1,7 +1,7 @@
 """Does a network that has seen one speed work at others? Train on one time scale, test on those held out.
 
 Run it with `python examples/hold_out.py`. All members of a family share their path and their noise and differ in speed
-only, so what differs between the lines of the table is due to the speed.
+only, so what differs between the lines of the table is due to the speed. It takes about 20 seconds on one core.
 """
 
 from __future__ import annotations

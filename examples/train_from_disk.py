@@ -1,6 +1,7 @@
 """Make a dataset, split it, and train a small network to find the square in each frame.
 
 Run it with `python examples/train_from_disk.py`. It prints how far off the network is, in pixels, before and after.
+It takes about 40 seconds on one core.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Run it with `python examples/train_from_stream.py [--device cuda]`. The network estimates how fast a triangle turns. It
 prints the error in degrees per step before and after training, on recordings that it was not trained on.
+It takes about 10 seconds on one core.
 """
 
 from __future__ import annotations

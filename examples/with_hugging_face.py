@@ -2,7 +2,7 @@
 
 Needs the packages pyarrow (`pip install 'gerd[export]'`) and datasets. Run it with
 `python examples/with_hugging_face.py`; it needs no network. It prints the share of shapes that the network gets wrong,
-before and after training.
+before and after training. It takes about 10 seconds on one core.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Needs the package norse, without the torchvision that it asks for: `pip install nir nirtorch` and
 `pip install --no-deps norse`. Run it with `python examples/with_norse.py`. It prints the share of shapes that the
-network gets wrong, before and after training.
+network gets wrong, before and after training. It takes about 10 seconds on one core.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tonic's transforms and cache, and a spiking network of snnTorch that tells a square from a circle and a triangle.
 
 Needs the packages tonic and snntorch. Run it with `python examples/with_tonic.py`. It prints the share of shapes that
-the network gets wrong, before and after training.
+the network gets wrong, before and after training. It takes about 20 seconds on one core.
 """
 
 from __future__ import annotations
