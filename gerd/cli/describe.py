@@ -19,7 +19,7 @@ from gerd.config.config import Config
 from gerd.config.sweep import lengths, member, member_count, named
 from gerd.errors import counted
 from gerd.events import exact, rasterise
-from gerd.events.backends import run
+from gerd.events.backends import needs_compiling, run
 from gerd.events.keys import Keys
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
@@ -104,7 +104,7 @@ def _first_steps(scenes: Scenes, steps: int) -> tuple[NDArray[np.int64], NDArray
     instants = steps + scenes.warmup
     if scenes.exact:
         instants = int(exact.sub_steps(scenes.in_own_time(), -scenes.warmup, exact.last_unit(scenes, steps)).sum())
-    backend = "torch" if instants * _values(scenes) <= QUICK_VALUES else None
+    backend = "torch" if instants * _values(scenes) <= QUICK_VALUES and needs_compiling(scenes) else None
     parts = [(part.keys, part.background) for part in run(scenes, backend=backend)]
     keys, background = zip(*parts, strict=True)
     return np.concatenate(keys), np.concatenate(background)
