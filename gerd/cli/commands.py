@@ -33,8 +33,12 @@ Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", he
 Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
 
 
+NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a config"
+SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first line
+
+
 def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
-    """Write a commented starter config."""
+    """Write a commented starter config, and beside it its schema, with which editors complete and check the fields."""
     from importlib.resources import files
     from shlex import quote
 
@@ -42,24 +46,29 @@ def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(starter.replace("gerd.yaml", quote(str(path))))
+        path.with_name(SCHEMA).write_text(_schema(), "utf-8")
     except FileExistsError:
         raise GerdError(f"{path}: exists already; give another name") from None
     except OSError as error:
         raise GerdError(f"{path}: cannot be written: {error.strerror}") from None
-    echo(f"wrote {path}; next: gerd check {quote(str(path))}")
+    echo(f"wrote {path}, and {path.with_name(SCHEMA)} for editors; next: gerd check {quote(str(path))}")
 
 
 def schema() -> None:
     """Print the JSON schema of a config, for editors."""
+    echo(_schema(), nl=False)
+
+
+def _schema() -> str:
     import json
 
     from gerd.config.config import Config
 
-    echo(json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False))
+    return json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: Trust = False) -> None:
-    """Validate a config and show what it would make: the first scene, the number of recordings, the size."""
+    """Validate a config and show what it would make: the first scene, how many recordings and events, the size."""
     from gerd.cli.describe import dry_run
 
     dry_run(_load(config, set_, trust), count)
@@ -79,7 +88,7 @@ def generate(
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Make a dataset. Run the same command again to continue one that was interrupted."""
+    """Make a dataset. The same command continues one that was interrupted, and with a larger -n adds to it."""
     import time
 
     from gerd.cli.progress import Bar
@@ -151,7 +160,10 @@ def render(
     out: Annotated[Path, Argument(metavar="OUT", help="The file: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")],
     kind: Annotated[
         str | None,
-        Option(help="video, frame, sheet, cloud, rate, curves (of T), parameters or stages (of the simulation)."),
+        Option(
+            help="video (default of .gif and .mp4); for .png, .svg and .pdf: sheet (default), frame, cloud, rate, "
+            "curves (of T), parameters or stages (of the simulation)."
+        ),
     ] = None,
     index: Index = 0,
     member: Member = None,
@@ -187,7 +199,7 @@ def render(
 
 
 def export(
-    dataset: DatasetFolder,
+    source: Annotated[str, Argument(metavar="CONFIG|DATASET", help="A config file, or a dataset: a folder or a URL.")],
     out: Annotated[Path, Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
     format_: Annotated[
         str,
@@ -206,17 +218,35 @@ def export(
             "--causes", help="With csv, npz, hdf5, parquet: the actor, the velocity and the echo flag of each event."
         ),
     ] = False,
+    index: Annotated[
+        str | None,
+        Option(metavar="I,J:K", help="Which draws: 3, or 1,4,7, or 10:20; default: all of a dataset, 0 of a config."),
+    ] = None,
+    member: Annotated[
+        list[str] | None,
+        Option("--member", metavar="K|PATH=VALUE", help="Which member of a sweep; default: all. Repeatable."),
+    ] = None,
+    set_: Overrides = None,
+    trust: Trust = False,
 ) -> None:
-    """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it.
+    """Write recordings in the format of other tools, a file for each with its ground truth beside it.
 
-    Parquet: a file for each shard of the dataset, with the ground truth in it.
+    They come from a dataset, or straight from a config. Parquet: a file for each shard, with the ground truth in it.
     """
     from gerd.cli.progress import Bar
+    from gerd.config.sweep import parse_member
+    from gerd.exchange.chosen import choose, parse_indices
     from gerd.exchange.export import export_dataset
-    from gerd.storage.recordings import Recordings
 
-    with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
-        count = export_dataset(dataset, out, format_, levels=levels, causes=causes, progress=bar)
+    is_config = Path(source).is_file() or source.endswith((".yaml", ".yml"))
+    if not is_config and set_:
+        raise GerdError(f"{source}: {NOT_CHANGED}")
+    chosen = _load(Path(source), set_, trust) if is_config else source
+    indices, which = None if index is None else parse_indices(index), parse_member(member or ())
+    with _stoppable(out), Bar("recordings", len(choose(chosen, indices, which))) as bar:
+        count = export_dataset(
+            chosen, out, format_, indices=indices, member=which, levels=levels, causes=causes, progress=bar
+        )
     echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
 
 
@@ -331,7 +361,7 @@ def _dataset(source: Path, overrides: list[str] | None) -> Recordings:
     from gerd.storage.recordings import Recordings
 
     if overrides:
-        raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
+        raise GerdError(f"{source}: {NOT_CHANGED}")
     return Recordings(source)
 
 

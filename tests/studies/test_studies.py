@@ -19,6 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from gerd.cli.app import app
+from gerd.config.load import parse
 from gerd.config.sweep import with_values
 from gerd.errors import GerdError
 from gerd.measures.measure import Curve, effect_size, summary
@@ -609,7 +610,10 @@ def nothing():
     report = Path("torus/report.md").read_text()
     assert "translation" not in report
     said = symmetry.conclusions(read_results(Path("torus")))
-    assert said[-1] == "Not tested: time_scale; the recordings are too short for it."
+    assert said[-1].startswith("Not tested: time_scale; the recordings are too short for it: ")
+    assert said[-1].endswith(": 24 steps would do for some time scales, 65 for all.")
+    tested = {steps: symmetry.transformations(parse(torus.replace("18", f"{steps}")), 16) for steps in (23, 24, 65)}
+    assert [len(kinds["time_scale"]) for kinds in tested.values()] == [1, 3, len(symmetry.TIME_SCALES)]
 
     for wrong, message in {
         "mine": "allowed: module:function",
@@ -623,6 +627,11 @@ def nothing():
     for file in ("bad.pt", "missing.pt"):
         with pytest.raises(GerdError, match=f"--checkpoint {file}: cannot be loaded"):
             symmetry.load_model("mine:build", file, "cpu")
+    torch.save(torch.nn.Linear(2, 2), "whole.pt")
+    with pytest.raises(
+        GerdError, match=r"more than weights \(torch\.nn.*Linear\).*torch\.save\(net\.state_dict\(\), FILE"
+    ):
+        symmetry.load_model("mine:build", "whole.pt", "cpu")
 
 
 @pytest.mark.parametrize(
@@ -631,6 +640,7 @@ def nothing():
         (["study"], "allowed: timescale, covariance, noise, symmetry"),
         (["study", "sparse"], "study sparse: is a part of the study timescale now"),
         (["study", "colours"], "study colours: allowed:"),
+        (["study", "symetry"], "study symetry: did you mean symmetry? allowed:"),
         (["study", "noise", "--from", "nowhere"], "allowed: the folder of a finished study"),
         (["study", "noise", "--model", "a:b"], "goes with the study symmetry"),
         (["study", "--checkpoint", "a.pt"], "goes with --model"),
