@@ -12,7 +12,7 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from gerd.cli.app import app
 
-SLASH = "\\|"  # a bar in a table
+BAR = "\\|"  # in a cell of a table
 INTRODUCTION = """\
 # Commands
 
@@ -46,8 +46,8 @@ def _section(command: Callable[..., Any]) -> str:
             options.append(_option(name, annotation, parameter.default, about))
     usage = " ".join([command.__name__, *(word for word, _ in arguments), *(["[OPTIONS]"] if options else [])])
     lines = [f"## `{command.__name__}`\n", f"{inspect.getdoc(command)}\n", f"```text\ngerd {usage}\n```\n"]
-    rows = [f"| `{word.strip('[]').replace('|', SLASH)}` | {meaning} | |" for word, meaning in arguments]
-    rows += [f"| {names} | {meaning} | {default} |" for names, meaning, default in options]
+    cells = [(f"`{word.strip('[]')}`", meaning, "") for word, meaning in arguments] + options
+    rows = ["| " + " | ".join(cell.replace("|", BAR) for cell in row) + " |" for row in cells]
     if rows:
         lines.append("\n".join(["| | what it is | default |", "| --- | --- | --- |", *rows, ""]))
     return "\n".join(lines)

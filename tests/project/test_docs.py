@@ -156,6 +156,7 @@ def test_the_reference_of_commands_has_what_help_says() -> None:
     """Every option that the program itself lists stands on the page, with its help."""
     page = (ROOT / "docs" / "commands.md").read_text("utf-8")
     sections = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in re.findall(r"^\|.*$", page, re.MULTILINE)} == {4}
     group = get_command(app)
     assert sections.keys() == group.commands.keys()
     for name, command in group.commands.items():
