@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Context, Exit, Option, echo
 
@@ -18,6 +18,7 @@ from gerd.errors import GerdError, counted
 if TYPE_CHECKING:
     from gerd.config.config import Config
     from gerd.recording.recording import Recording
+    from gerd.storage.recordings import Recordings
 
 ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
 DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
@@ -166,6 +167,9 @@ def render(
     ] = None,
     index: Index = 0,
     member: Member = None,
+    family: Annotated[
+        bool, Option("--family", help="All members of a sweep side by side: a video, a sheet, a page.")
+    ] = False,
     start: Annotated[int, Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
     stop: Annotated[int | None, Option(help="The step to stop before.")] = None,
     step: Annotated[int | None, Option(help="Of a frame: which step.")] = None,
@@ -178,24 +182,20 @@ def render(
     trust: Trust = False,
 ) -> None:
     """Show a recording of a config, or one of a dataset: as a video, a picture or a page. Look before you generate."""
+    from gerd.cli.progress import Bar
+    from gerd.page.render import check as check_wishes
+    from gerd.page.render import render as write
+
     wishes = {"step": step, "count": count, "overlay": overlay or None, "side_by_side": side_by_side or None}
-    options = {name: wish for name, wish in {**wishes, "zoom": zoom, "fps": fps}.items() if wish is not None}
-    if out.suffix.lower() == ".html":
-        from gerd.page.answers import save_page
-
-        if kind or options:
-            raise GerdError(f"{out}: a page shows everything, and has no kind or options")
-        recording = _recording(source, index, member, set_, trust).window(start, stop)
-        save_page([recording], out)
-    else:
-        from gerd.cli.progress import Bar
-        from gerd.pictures import render as pictures
-
-        pictures.check(out, kind, options)
-        recording = _recording(source, index, member, set_, trust)
-        with Bar("steps", recording.window(start, stop).steps) as bar:
-            pictures.render(recording, out, kind, start=start, stop=stop, progress=bar, **options)
-    echo(f"wrote {out}: {recording!r}")
+    options: Any = {name: wish for name, wish in {**wishes, "zoom": zoom, "fps": fps}.items() if wish is not None}
+    check_wishes(out, kind, options, family=family)
+    if family and member:
+        raise GerdError(f"--member {member[0]}: --family shows all members; allowed: one of both")
+    recordings = _family(source, index, set_, trust) if family else [_recording(source, index, member, set_, trust)]
+    with Bar("steps", max(recording.window(start, stop).steps for recording in recordings)) as bar:
+        write(recordings if family else recordings[0], out, kind, start=start, stop=stop, progress=bar, **options)
+    what = f"{recordings[0].config.name}, index {index}, all {counted(len(recordings), 'member')}"
+    echo(f"wrote {out}: {what if family else repr(recordings[0])}")
 
 
 def export(
@@ -340,16 +340,29 @@ def _recording(
 ) -> Recording:
     """The recording of a config or of a dataset that an index and a member name."""
     if source.is_dir():
-        from gerd.storage.recordings import Recordings
-
-        if overrides:
-            raise GerdError(f"{source}: {NOT_CHANGED}")
-        data = Recordings(source)
+        data = _dataset(source, overrides)
         return data.at(index, _member(data.config, member))
     from gerd.recording.simulate import simulate
 
     config = _load(source, overrides, trust)
     return simulate(config, index, _member(config, member))
+
+
+def _family(source: Path, index: int, overrides: list[str] | None, trust: bool) -> list[Recording]:
+    """All members of an index."""
+    if source.is_dir():
+        return _dataset(source, overrides).family(index)
+    from gerd.page.render import family_of
+
+    return family_of(_load(source, overrides, trust), index)
+
+
+def _dataset(source: Path, overrides: list[str] | None) -> Recordings:
+    from gerd.storage.recordings import Recordings
+
+    if overrides:
+        raise GerdError(f"{source}: {NOT_CHANGED}")
+    return Recordings(source)
 
 
 def _member(config: Config, words: list[str] | None) -> int:

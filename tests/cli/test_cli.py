@@ -390,7 +390,7 @@ def test_a_dataset_from_start_to_end(run: Any) -> None:
     assert (told.code, told.error) == (0, "")
     for line in (
         "dataset     data, complete",
-        "recordings  140 (70 × 2 members of the sweep) in 3 shards",
+        "recordings  140 (70 indices × 2 members of the sweep) in 3 shards",
         "sweep       time_scale: 1, 2",
         "frame       30×20, 7 steps of 1000 µs",
         "actors      circle",
@@ -452,7 +452,9 @@ def test_options_reach_the_picture(run: Any) -> None:
 
 def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
     run("generate", "small.yaml", "data", "-n", "3", "--workers", "1")
-    assert run("render", "data", "a.gif", "--index", "2").code == 0
+    Path("named").mkdir()
+    Path("named/small.yaml").symlink_to("../data")  # the name of the dataset is in the picture
+    assert run("render", "named/small.yaml", "a.gif", "--index", "2").code == 0
     assert run("render", "small.yaml", "b.gif", "--index", "2").code == 0
     assert Path("a.gif").read_bytes() == Path("b.gif").read_bytes()
     beyond = run("render", "data", "c.gif", "--index", "3")
@@ -461,6 +463,57 @@ def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
     assert changed.code == 1
     assert "--set goes with a config" in changed.error
     assert not Path("c.gif").exists()
+
+
+SWEPT = SMALL.replace("circle", "circle, translation: {velocity: [1, 0.3]}") + (
+    "sweep: {time_scale: [0.5, 2], noise.background: [0, 0.01]}\n"
+)
+
+
+def test_index_and_member_mean_the_same_in_every_command(run: Any) -> None:
+    """Of a config and of its dataset; and if no member is named, the first, which is said."""
+    Path("swept.yaml").write_text(SWEPT)
+    run("generate", "swept.yaml", "data", "-n", "3", "--workers", "1")
+    data = gerd.Recordings("data")
+    for words, row in (
+        ([], 4),
+        (["--member", "3"], 7),
+        (["--member", "time_scale=2", "--member", "noise.background=0"], 6),
+    ):
+        wanted = data[row]
+        for source in ("swept.yaml", "data"):
+            played = run("play", source, "--index", "1", "--speed", "inf", "--to", "out.csv", *words)
+            lines = Path("out.csv").read_text().splitlines()[1:]
+            Path("out.csv").unlink()
+            assert [tuple(map(int, line.split(","))) for line in lines] == [
+                (t, x, y, p) for x, y, t, p in wanted.events.tolist()
+            ]
+            rendered = run("render", source, "a.gif", "--index", "1", *words)
+            assert rendered.out == f"wrote a.gif: {wanted!r}\n".replace(" data,", f" {source},")
+            told = "member 0 of 4, time_scale=0.5, noise.background=0; the others: --member 1 to 3\n"
+            assert rendered.error == ("" if words else told)
+            assert played.error.startswith("" if words else told)
+    assert "index 0, member 0 (time_scale=0.5, noise.background=0), at step 0" in run("check", "swept.yaml").out
+    for wrong, message in (
+        ("4", "member 4: allowed: 0 to 3"),
+        ("time_scale=2", "say which member"),
+        ("x", "--member x"),
+    ):
+        refused = run("render", "swept.yaml", "b.gif", "--member", wrong)
+        assert (refused.code, message in refused.error) == (1, True)
+    assert not Path("b.gif").exists()
+
+
+def test_a_family_is_rendered(run: Any) -> None:
+    Path("swept.yaml").write_text(SWEPT)
+    shown = run("render", "swept.yaml", "a.gif", "--family", "--index", "2")
+    assert (shown.code, shown.out) == (0, "wrote a.gif: swept.yaml, index 2, all 4 members\n")
+    gerd.render("swept.yaml", "b.gif", family=True, index=2)
+    assert Path("a.gif").read_bytes() == Path("b.gif").read_bytes()
+    assert run("render", "swept.yaml", "a.html", "--family").code == 0
+    for wrong in (["--member", "1"], ["--kind", "rate"], ["--set", f"sweep={{steps: {list(range(1, 102))}}}"]):
+        assert run("render", "swept.yaml", "b.png", "--family", *wrong).code == 1
+    assert not Path("b.png").exists()
 
 
 # Pipes
