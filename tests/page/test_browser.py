@@ -51,6 +51,7 @@ class Window:
         page.on("console", lambda said: self.faults.append(said.text) if "Security Policy" in said.text else None)
         page.goto(address)
         page.wait_for_selector("body[data-digest]")
+        page.uncheck("#outlines")  # which hide pixels
         page.evaluate("document.querySelectorAll('details').forEach((section) => (section.open = true))")
 
     def _look(self, url: str, address: str) -> None:
