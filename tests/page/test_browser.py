@@ -52,7 +52,7 @@ class Window:
         page.goto(address)
         page.wait_for_selector("body[data-digest]")
         page.uncheck("#outlines")  # which hide pixels
-        page.evaluate("document.querySelectorAll('details').forEach((section) => (section.open = true))")
+        page.evaluate("document.querySelectorAll('aside details').forEach((section) => (section.open = true))")
 
     def _look(self, url: str, address: str) -> None:
         if not url.startswith((address, "data:", "blob:")):
@@ -432,7 +432,7 @@ def test_a_large_dataset_is_browsed(window: Callable[..., Window], shelf: str, d
     shown.page.wait_for_selector('.row[data-row="1999"]')
     shown.page.click('.row[data-row="1999"]')
     shown.until(data[1999].digest)
-    assert shows(shown, data[1999], 0)
+    assert shows(shown, data[1999], shown.step())
     shown.page.keyboard.press("ArrowUp")
     shown.until(data[1998].digest)
 
