@@ -51,9 +51,9 @@ class ConfigError(GerdError):
         return type(self), (self.problems,)  # so that it survives the way out of a worker process
 
 
-def counted(number: int, word: str) -> str:
-    """A number of things: 1 seed, 2 seeds."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+def counted(number: int, word: str, several: str | None = None) -> str:
+    """A number of things: 1 seed, 2 seeds; 1 index, 2 indices."""
+    return f"{number} {word if number == 1 else several or word + 's'}"
 
 
 def shorten(value: object, limit: int = 60) -> str:

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
 DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
 Source = Annotated[Path, Argument(metavar="CONFIG|DATASET", help="A config file or a dataset.")]
-Count = Annotated[int, Option("-n", "--count", min=1, max=2**32, help="Recordings, each with all members of a sweep.")]
-Index = Annotated[int, Option(min=0, help="Which recording; of a dataset, which of all its members.")]
+Count = Annotated[int, Option("-n", "--count", min=1, max=2**32, help="Indices, each with all members of a sweep.")]
+Index = Annotated[int, Option(min=0, help="Which draw; all members of a sweep have it.")]
+Member = Annotated[
+    list[str] | None,
+    Option("--member", metavar="K|PATH=VALUE", help="Which member of a sweep; default: the first. Repeatable."),
+]
 Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", help="Override a field; repeatable.")]
 Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
 
@@ -149,6 +153,7 @@ def render(
         Option(help="video, frame, sheet, cloud, rate, curves (of T), parameters or stages (of the simulation)."),
     ] = None,
     index: Index = 0,
+    member: Member = None,
     start: Annotated[int, Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
     stop: Annotated[int | None, Option(help="The step to stop before.")] = None,
     step: Annotated[int | None, Option(help="Of a frame: which step.")] = None,
@@ -168,14 +173,14 @@ def render(
 
         if kind or options:
             raise GerdError(f"{out}: a page shows everything, and has no kind or options")
-        recording = _recording(source, index, set_, trust).window(start, stop)
+        recording = _recording(source, index, member, set_, trust).window(start, stop)
         save_page([recording], out)
     else:
         from gerd.cli.progress import Bar
         from gerd.pictures import render as pictures
 
         pictures.check(out, kind, options)
-        recording = _recording(source, index, set_, trust)
+        recording = _recording(source, index, member, set_, trust)
         with Bar("steps", recording.window(start, stop).steps) as bar:
             pictures.render(recording, out, kind, start=start, stop=stop, progress=bar, **options)
     echo(f"wrote {out}: {recording!r}")
@@ -220,6 +225,7 @@ def play(
     to: Annotated[str, Option(help="- for standard output, udp://HOST:PORT, or a file or pipe.")] = "-",
     format_: Annotated[str | None, Option("--format", help="Default: csv, over UDP aestream; or binary.")] = None,
     index: Index = 0,
+    member: Member = None,
     speed: Annotated[float, Option(help="2 is twice as fast as real time; inf does not wait.")] = 1.0,
     loop: Annotated[bool, Option("--loop", help="Start anew at the end.")] = False,
     endless: Annotated[bool, Option("--endless", help="Go on simulating after the last step of a config.")] = False,
@@ -231,7 +237,12 @@ def play(
     from gerd.exchange.live import send
 
     say = partial(echo, err=True)
-    chosen = _recording(source, index, set_, trust) if source.is_dir() else _load(source, set_, trust)
+    chosen: Recording | Config
+    if source.is_dir():
+        chosen = _recording(source, index, member, set_, trust)
+    else:
+        family = _load(source, set_, trust)
+        chosen = family.member(_member(family, member))
     sent = send(
         chosen, to, format=format_, index=index, speed=speed, loop=loop, endless=endless, truth_to=truth, report=say
     )
@@ -294,20 +305,31 @@ def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:
     return load(path, overrides=overrides or (), trust=trust)
 
 
-def _recording(source: Path, index: int, overrides: list[str] | None, trust: bool) -> Recording:
-    """One recording of a config or of a dataset."""
+def _recording(
+    source: Path, index: int, member: list[str] | None, overrides: list[str] | None, trust: bool
+) -> Recording:
+    """The recording of a config or of a dataset that an index and a member name."""
     if source.is_dir():
         from gerd.storage.recordings import Recordings
 
         if overrides:
             raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
-        try:
-            return Recordings(source)[index]
-        except IndexError as error:
-            raise GerdError(str(error)) from None
+        data = Recordings(source)
+        return data.at(index, _member(data.config, member))
     from gerd.recording.simulate import simulate
 
-    return simulate(_load(source, overrides, trust), index)
+    config = _load(source, overrides, trust)
+    return simulate(config, index, _member(config, member))
+
+
+def _member(config: Config, words: list[str] | None) -> int:
+    """The number of the member that --member names; if it is not given the first, and a line says so."""
+    from gerd.config.sweep import in_words, labels, member_count, member_number, parse_member
+
+    which, count = parse_member(words or ()), member_count(config)
+    if which is None and count > 1:
+        echo(f"member 0 of {count}, {in_words(labels(config, 0))}; the others: --member 1 to {count - 1}", err=True)
+    return member_number(config, 0 if which is None else which)
 
 
 class _StoppedError(GerdError):

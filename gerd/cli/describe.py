@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gerd.config.config import Config
-from gerd.config.sweep import lengths, member, member_count
+from gerd.config.sweep import lengths, member, member_count, named
 from gerd.errors import counted
 from gerd.events.backends import run
 from gerd.events.keys import Keys
@@ -37,7 +37,7 @@ MOST_ACTORS_SHOWN = 12
 
 
 def dry_run(config: Config, count: int) -> None:
-    """Print the scene of recording 0 (of the first member of a sweep), and number and size of `count` recordings."""
+    """Print the scene of index 0 (in a sweep of member 0), and number and size of the recordings of `count` indices."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     members = member_count(config)
     for number in range(min(members, TRIED_MEMBERS)):  # an error here if one cannot be drawn
@@ -53,11 +53,11 @@ def dry_run(config: Config, count: int) -> None:
     sizes = [_size(member(base, number)) for number in tried]
     recordings = count * members
     size = recordings * sum(sizes) / len(sizes)
-    family = f" ({count} × {members} members of the sweep)" if base.sweep else ""
+    family = f" ({counted(count, 'index', 'indices')} × {members} members of the sweep)" if base.sweep else ""
     frame = f"{scenes.width}×{scenes.height}, {scenes.steps} steps, upsampling {scenes.upsampling}"
-    console.print(f"frame       {frame}{', in the first member' if base.sweep else ''}")
+    console.print(f"frame       {frame}{', in member 0' if base.sweep else ''}")
     console.print(f"recordings  {recordings}{family}, seed {config.seed}")
-    basis = f"the first steps of recording 0{f' of {len(tried)} members' if base.sweep else ''}"
+    basis = f"the first steps of index 0{f' in {len(tried)} members' if base.sweep else ''}"
     console.print(f"size        about {_bytes(size)}, by {basis}")
 
 
@@ -77,7 +77,7 @@ def _size(config: Config) -> float:
 
 def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
     """The parameters of some actors at t = 0, with their velocities."""
-    table = Table(title="recording 0 at step 0, with the change per step", title_justify="left")
+    table = Table(title=f"{named(config, 0)}, at step 0, with the change per step", title_justify="left")
     table.add_column("")
     columns = []
     start = scenes.trajectory.parameters(np.zeros(1))[0, :, 0]
@@ -105,7 +105,8 @@ def describe(path: str | Path) -> None:
         f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}, {_code(manifest.code_digest)}"
     )
     console.print(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
-    family = f" ({manifest.count} × {manifest.members} members of the sweep)" if config.sweep else ""
+    indices = counted(manifest.count, "index", "indices")
+    family = f" ({indices} × {manifest.members} members of the sweep)" if config.sweep else ""
     console.print(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
     for swept, values in config.sweep.items():
         console.print(f"sweep       {swept}: {', '.join(map(str, values))}")

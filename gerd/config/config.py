@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
@@ -20,7 +21,7 @@ from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import Actor, start_outside
 from gerd.config.base import Model, at, detail, details_of, fault, faults, plain, replaced
-from gerd.config.document import Document, dotted, dump_yaml
+from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.transform import Quicken, Transform
 from gerd.config.values import Initial, Probability, Speed, TimeScale
 from gerd.errors import ConfigError, shorten
@@ -131,6 +132,12 @@ class Config(Model):
     def origin(self) -> Origin:
         """Where the config comes from."""
         return self._origin
+
+    @property
+    def name(self) -> str:
+        """Of the file that it was read from, or of the dataset that it describes; empty if it comes from neither."""
+        source = self._origin.document.source
+        return "" if source == UNNAMED else PurePath(source).name
 
     @property
     def family(self) -> Config:
@@ -269,6 +276,12 @@ class Config(Model):
             data = replaced(data, path, value, NOT_SWEPT)
         labels = {**self._origin.labels, **values}
         return Config.of(data, replace(self._origin, text=None, family=self.family, labels=labels, path=None))
+
+    def member(self, which: int | Mapping[str, Any]) -> Config:
+        """The config of one member of the sweep: its number, or swept values that only it has."""
+        from gerd.config import sweep  # which is built on this module
+
+        return sweep.member(self, sweep.member_number(self, which))
 
     @property
     def _fields(self) -> dict[str, Any]:

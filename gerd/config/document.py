@@ -24,6 +24,7 @@ _TOO_LONG = f"is too long; at most {LONGEST_TEXT} bytes are allowed"
 _TOO_DEEP = f"is nested too deeply; at most {DEEPEST} levels are allowed"
 
 Location = tuple[str | int, ...]
+UNNAMED = "config"  # the source of a config that comes from no file
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Document:
     """Plain data (dict, list, str, int, float, bool, None) and where each part of it was written."""
 
     data: Any
-    source: str = "config"
+    source: str = UNNAMED
     lines: dict[Location, int] = field(default_factory=dict)
     overrides: dict[tuple[str, ...], str] = field(default_factory=dict)  # path → the command-line option that set it
 
@@ -119,7 +120,7 @@ def read_text(path: str | Path) -> str:
         raise ConfigError([Problem(str(path), line, "", None, message)]) from None
 
 
-def parse_yaml(text: str, source: str = "config") -> Document:
+def parse_yaml(text: str, source: str = UNNAMED) -> Document:
     """`text` as a `Document`; every fault is a `ConfigError` with the line."""
     if len(text) > LONGEST_TEXT:
         raise ConfigError([Problem(source, None, "", None, _TOO_LONG)])

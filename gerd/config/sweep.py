@@ -1,24 +1,30 @@
 """Sweeps: a config in, the configs of its members out, which differ in the swept fields and in nothing else.
 
-A config with `sweep: {a: [1, 2], b: [x, y, z]}` has six members, numbered with the last path fastest. Every
-member of recording i is drawn with the same randomness, because draws depend on (seed, index) alone.
+A config with `sweep: {a: [1, 2], b: [x, y, z]}` has six members, numbered with the last path fastest. An index and a
+member name a recording. All members of an index have the same draw, which depends on (seed, index) alone.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
 
+from gerd.config.base import did_you_mean, plain
 from gerd.config.config import Config
-from gerd.config.document import Document
+from gerd.config.document import Document, parse_yaml
 from gerd.config.problems import explain
+from gerd.errors import GerdError, shorten
 
 KEPT_MEMBERS = 1024  # whose configs are not checked again
+MOST_LISTED = 12  # values of a path in a message
+LONGEST_LABEL = 24  # characters of a swept value in a name
+
+Which = int | Mapping[str, Any]  # how a user names a member: its number, or swept values that only it has
 
 
 @lru_cache(maxsize=KEPT_MEMBERS)
@@ -45,6 +51,99 @@ def labels(config: Config, number: int) -> dict[str, Any]:
         number, position = divmod(number, len(values))
         result[path] = values[position]
     return dict(reversed(result.items()))
+
+
+def parse_member(words: Sequence[str]) -> Which | None:
+    """What `--member` says, a number or path=value, several of them for several swept paths; None if nothing."""
+    if not words:
+        return None
+    if len(words) == 1 and words[0].strip().isdecimal():
+        return int(words[0])
+    named: dict[str, Any] = {}
+    for word in words:
+        path, equals, value = word.partition("=")
+        if not equals or path.strip() in named:
+            raise GerdError(f"--member {word}: allowed: a number, or path=value once for each swept path")
+        named[path.strip()] = parse_yaml(value, f"--member {word}").data
+    return named
+
+
+def member_number(family: Config, which: Which | None) -> int:
+    """The number of the member that a user names; None names the only one, if there is but one."""
+    source, sweep, count = family.origin.document.source, family.sweep, member_count(family)
+    if which is None or isinstance(which, Mapping):
+        positions = {path: _position(family, path, value) for path, value in (which or {}).items()}
+        open_paths = [path for path, values in sweep.items() if path not in positions and len(values) > 1]
+        if open_paths:
+            raise _not_named(family, open_paths)
+        number = 0
+        for path, values in sweep.items():
+            number = number * len(values) + positions.get(path, 0)
+        return number
+    if isinstance(which, bool) or not hasattr(which, "__index__") or not 0 <= (number := int(which)) < count:
+        allowed = f"0 to {count - 1}, or swept values" if sweep else "0, the only one without a sweep"
+        raise GerdError(f"{source}: member {shorten(which)}: allowed: {allowed}")
+    return number
+
+
+def _position(family: Config, path: str, value: Any) -> int:
+    """Where a value stands in the list of those that `path` takes."""
+    source, sweep, value = family.origin.document.source, family.sweep, plain(value)
+    if path not in sweep:
+        swept = f"{did_you_mean([path], sweep)}swept: {', '.join(sweep)}" if sweep else "there is no sweep"
+        raise GerdError(f"{source}: member {path}={shorten(value)}: {path} is not swept; {swept}")
+    for position, known in enumerate(sweep[path]):
+        if known == value and isinstance(known, bool) == isinstance(value, bool):
+            return position
+    raise GerdError(f"{source}: member {path}={shorten(value)}: allowed: {_listed(sweep[path])}")
+
+
+def _not_named(family: Config, paths: list[str]) -> GerdError:
+    """An error for a swept config of which nobody has said which member is meant."""
+    values = " and ".join(f"{path} ({_listed(family.sweep[path])})" for path in paths)
+    allowed = f"a number from 0 to {member_count(family) - 1}, or its value of {values}"
+    return GerdError(f"{family.origin.document.source}: is swept; say which member: {allowed}")
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(shorten, values[:MOST_LISTED])) + ", …" * (len(values) > MOST_LISTED)
+
+
+def number_of(config: Config) -> int | None:
+    """Which member of its family a config is; None if other fields were set, or to values that are not swept."""
+    labelled = config.origin.labels
+    if labelled.keys() != config.family.sweep.keys():
+        return None
+    try:
+        return member_number(config.family, labelled)
+    except GerdError:
+        return None
+
+
+def named(config: Config, index: int | str) -> str:
+    """Which recording it is, in words: the index, and in a sweep the member and its values."""
+    labelled, number = in_words(config.origin.labels), number_of(config)
+    member = f", member {number}" if labelled and number is not None else ""
+    return f"index {index}{member}{f' ({labelled})' if labelled else ''}"
+
+
+def in_words(labels: Mapping[str, Any]) -> str:
+    return ", ".join(f"{path}={shorten(value, LONGEST_LABEL)}" for path, value in labels.items())
+
+
+def config_of(config: Config, which: Which | None = None, values: Mapping[str, Any] | None = None) -> Config:
+    """The config of one recording: that of a member, with the fields at the given paths replaced.
+
+    Of a swept config every swept field has to be named, by the member or by `values`: the value that is written beside
+    a sweep is that of no recording.
+    """
+    values = values or {}
+    if config.sweep and which is None and (open_paths := [path for path in config.sweep if path not in values]):
+        if any(len(config.sweep[path]) > 1 for path in open_paths):
+            raise _not_named(config, open_paths)
+        which = 0
+    labelled = labels(config, member_number(config, which)) if which is not None else {}
+    return with_values(config, {**labelled, **values}, "values")
 
 
 def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep") -> Config:

@@ -124,7 +124,7 @@ def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any
     step, row, actor, entry = np.argwhere(np.moveaxis(wrong, (3, 1, 2, 0), (0, 1, 2, 3)))[0]  # the earliest
     time = np.broadcast_to(times, shape[::2])[row, step]
     raise GerdError(
-        f"recording {scenes.indices[row]}: actor {actor} cannot be drawn at time {time:g}: its T has the number "
+        f"index {scenes.indices[row]}: actor {actor} cannot be drawn at time {time:g}: its T has the number "
         f"{T[entry, row, actor, step]:g}; allowed: within ±{LARGEST:g}, and fewer turns than a number has digits for"
     )
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
+from gerd.config.sweep import named, number_of
 from gerd.errors import GerdError, counted, shorten
 from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry import trajectory
@@ -101,12 +102,22 @@ class Recording:
         """The number of events."""
         return len(self.keys)
 
+    @cached_property
+    def member(self) -> int | None:
+        """Which member of the sweep it is, 0 without one; None if fields were set that make it none of them."""
+        return number_of(self.config)
+
+    @property
+    def name(self) -> str:
+        """Which recording it is, in words: the config's name, the index, and in a sweep the member and its values."""
+        which = named(self.config, self.identity.index)
+        return f"{self.config.name}, {which}" if self.config.name else which
+
     def __repr__(self) -> str:
-        labels = ", ".join(f"{path}={value}" for path, value in self.identity.labels.items())
         window = f" from step {self.first}" if self.first else ""
         on = int(polarities(self.keys).sum())
         return (
-            f"<Recording {self.identity.index}{f' ({labels})' if labels else ''}: {self.width}×{self.height}, "
+            f"<Recording {self.name}: {self.width}×{self.height}, "
             f"{self.steps} steps{window}, {counted(self.actors, 'actor')}, {len(self)} events "
             f"({on} ON, {len(self) - on} OFF; {int(self.background.sum())} background), config "
             f"{self.identity.config_digest[:8]}>"

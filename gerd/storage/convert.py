@@ -61,7 +61,7 @@ def _written(data: Recordings, job: Job, number: int, progress: Progress) -> Ent
     for recording, digest in zip(recordings, shard.digests, strict=True):
         if recording.digest != digest:
             index = recording.identity.index
-            raise StorageError(f"{shard.path}: recording {index}: the events differ from their digest")
+            raise StorageError(f"{shard.path}: index {index}: the events differ from their digest")
     content = shard_bytes(recordings, shard.member.tolist(), job.manifest.code_digest)
     job.place.write(shard_name(number), content)
     progress(len(recordings))

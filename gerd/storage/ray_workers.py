@@ -147,7 +147,7 @@ def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[floa
         first, last = job.manifest.positions(numbers[0])[0], job.manifest.positions(numbers[-1])[-1]
         reason = str(error).strip().partition("\n")[0]
         tried = f"tried {RETRIES + 1} times"
-        raise GerdError(f"{job.place}: recordings {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
+        raise GerdError(f"{job.place}: rows {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
 
 
 def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tuple[float, list[Entry]]:

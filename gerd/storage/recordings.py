@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from gerd.config.config import Config, Origin, digest_of
-from gerd.config.sweep import member_count
-from gerd.errors import StorageError
+from gerd.config.document import Document
+from gerd.config.sweep import Which, member_count, member_number
+from gerd.errors import GerdError, StorageError, shorten
 from gerd.recording.recording import Recording
 from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, parsed_json, read_manifest, shard_name
 from gerd.storage.places import Folder, MissingError, place_at
@@ -60,7 +61,7 @@ class Recordings(Sequence[Recording]):
             data = parsed_json(self.place.read(RESOLVED))
             if digest_of(data) != self.manifest.config_digest:
                 raise StorageError(f"{file}: is not the config that the manifest names")
-            return Config.of(data, Origin(directory=None))
+            return Config.of(data, Origin(document=Document(None, str(self.path)), directory=None))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ValidationError) as error:
             raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
 
@@ -82,7 +83,7 @@ class Recordings(Sequence[Recording]):
             raise error if self.manifest.complete else MissingError(f"{error}: {UNFINISHED}") from None
         except StorageError as error:
             positions = self.manifest.positions(number)
-            raise StorageError(f"{error} (recordings {positions.start} to {positions.stop - 1})") from None
+            raise StorageError(f"{error} (rows {positions.start} to {positions.stop - 1})") from None
         if difference := shard.difference(number, self.manifest):
             raise StorageError(f"{shard.path}: {difference}")
         self._shards[number] = shard
@@ -100,6 +101,25 @@ class Recordings(Sequence[Recording]):
         shard, row = self._shard_and_row(position)
         return shard.recording(row, self.config)
 
+    def at(self, index: int, member: Which | None = None) -> Recording:
+        """The recording that an index and a member name; `member` is its number, or swept values.
+
+        It is row index · members + member of the dataset. Without a sweep the row is the index.
+        """
+        return self[self.row(index, member)]
+
+    def row(self, index: int, member: Which | None = None) -> int:
+        """Where the recording stands that an index and a member name."""
+        manifest = self.manifest
+        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= int(index) < manifest.count:
+            raise GerdError(f"{self.path}: index {shorten(index)}: allowed: 0 to {manifest.count - 1}")
+        return int(index) * manifest.members + member_number(self.config, member)
+
+    def family(self, index: int) -> list[Recording]:
+        """The recordings of an index, one for each member of the sweep."""
+        first = self.row(index, 0)
+        return self[first : first + self.manifest.members]
+
     def window(self, position: int, start: int, stop: int) -> Recording:
         """The steps from `start` up to `stop` of a recording; only the blocks that hold them are read."""
         shard, row = self._shard_and_row(position)
@@ -113,6 +133,6 @@ class Recordings(Sequence[Recording]):
     def _shard_and_row(self, position: int) -> tuple[Shard, int]:
         wanted = whole_number(position)
         if not -len(self) <= wanted < len(self):
-            raise IndexError(f"{self.path}: there is no recording {wanted}; it holds {len(self)}, numbered from 0")
+            raise IndexError(f"{self.path}: there is no row {wanted}; it has {len(self)}, numbered from 0")
         number, row = divmod(wanted % len(self), SHARD_SIZE)
         return self.shard(number), row

@@ -54,7 +54,7 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_di
         try:
             blocks += packed(recording, size)
         except ValueError as error:
-            raise StorageError(f"recording {recording.identity.index}: cannot be stored: {error}") from None
+            raise StorageError(f"index {recording.identity.index}: cannot be stored: {error}") from None
     tensors: dict[str, NDArray[Any]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),
         "member": np.array(members, np.int64),
@@ -79,7 +79,7 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_di
     try:
         return tensors_bytes(tensors, about)
     except ValueError as error:
-        raise StorageError(f"recordings {first.index} and following: cannot be stored: {error}") from None
+        raise StorageError(f"index {first.index} and following: cannot be stored: {error}") from None
 
 
 class Content(Protocol):
@@ -146,7 +146,7 @@ class Shard:
         wanted = [divmod(position, manifest.members) for position in manifest.positions(number)]
         if list(zip(self.index, self.member, strict=True)) != wanted:
             positions = manifest.positions(number)
-            return f"does not hold the recordings {positions.start} to {positions.stop - 1} of this dataset"
+            return f"does not hold the rows {positions.start} to {positions.stop - 1} of this dataset"
         for key in ("format_version", "config_digest", "seed", "gerd_version", "code_digest"):
             here, there = getattr(self, key), getattr(manifest, key)
             if here != there:
@@ -202,4 +202,4 @@ class Shard:
             raise self._damaged(row, "does not fit into the memory") from None
 
     def _damaged(self, row: int, problem: str) -> StorageError:
-        return StorageError(f"{self.path}: is damaged: row {row}, recording {self.index[row]}, {problem}")
+        return StorageError(f"{self.path}: is damaged: index {self.index[row]}, member {self.member[row]}, {problem}")

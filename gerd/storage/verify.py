@@ -121,7 +121,7 @@ def _shard_faults(
         return
     for row, position in enumerate(data.manifest.positions(number)):
         for message in _recording_faults(shard, row, config, regenerate):
-            yield Fault(file, f"recording {position}: {message}")
+            yield Fault(file, f"row {position}: {message}")
 
 
 def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gerd.config.config import Config
-from gerd.config.sweep import member
+from gerd.config.sweep import member, named
 from gerd.errors import GerdError, StorageError
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
@@ -100,13 +100,11 @@ def _simulated(job: Job, config: Config, indices: Sequence[int]) -> list[Recordi
 
 def _culprit(job: Job, config: Config, indices: Sequence[int], error: Exception) -> str:
     """Which recording of a batch gives this kind of error when it is made alone."""
-    swept = ", ".join(f"{path}={value}" for path, value in config.origin.labels.items())
-    of_member = f" ({swept})" if swept else ""
     for index in indices if not isinstance(error, MemoryError) else ():
         try:
             simulate_batch(config, [index], device=job.device)
         except type(error):
-            return f"recording {index}{of_member}"
+            return named(config, index)
         except Exception:
             continue
-    return f"recordings {indices[0]} to {indices[-1]}{of_member}"
+    return named(config, f"{indices[0]} to {indices[-1]}")

@@ -388,7 +388,7 @@ def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
     assert run("render", "small.yaml", "b.gif", "--index", "2").code == 0
     assert Path("a.gif").read_bytes() == Path("b.gif").read_bytes()
     beyond = run("render", "data", "c.gif", "--index", "3")
-    assert (beyond.code, beyond.error) == (1, "error: data: there is no recording 3; it holds 3, numbered from 0\n")
+    assert (beyond.code, beyond.error) == (1, "error: data: index 3: allowed: 0 to 2\n")
     changed = run("render", "data", "c.gif", "--set", "steps=3")
     assert changed.code == 1
     assert "--set goes with a config" in changed.error

@@ -606,4 +606,4 @@ def test_a_good_config_is_accepted(
         with pytest.raises(SystemExit) as exit_:
             main()
         assert exit_.value.code == 0
-        assert "recording 0" in capsys.readouterr().out
+        assert "index 0" in capsys.readouterr().out

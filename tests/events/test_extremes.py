@@ -56,7 +56,7 @@ def test_a_turn_faster_than_numbers_can_say_is_refused_by_every_backend() -> Non
             gerd.simulate(spinning, 3, backend=backend)
         errors.add(str(raised.value))
     assert len(errors) == 1
-    assert errors.pop().startswith("recording 3: actor 1 cannot be drawn at time ")
+    assert errors.pop().startswith("index 3: actor 1 cannot be drawn at time ")
 
 
 @pytest.mark.parametrize("backend", ["cpu", "torch"])
@@ -71,7 +71,7 @@ def test_the_error_names_recording_actor_and_time(bad: float, backend: str) -> N
             return tuple(entries)
 
     spoilt = Spoilt(**{name: getattr(scenes.trajectory, name) for name in scenes.trajectory.__dataclass_fields__})
-    with pytest.raises(GerdError, match=r"^recording 6: actor 1 cannot be drawn at time 4: its T has the number "):
+    with pytest.raises(GerdError, match=r"^index 6: actor 1 cannot be drawn at time 4: its T has the number "):
         list(run(replace(scenes, trajectory=spoilt), backend=backend))
 
 

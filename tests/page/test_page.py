@@ -240,7 +240,7 @@ def test_a_recording_of_the_dataset_is_given_with_its_config(dataset: Path) -> N
     head = unpacked(shelf.recording({"position": 7}))[0]
     assert head["digest"] == gerd.Recordings(dataset)[7].digest
     assert gerd.simulate(gerd.parse(head["text"]), head["index"], **head["labels"]).digest == head["digest"]
-    with pytest.raises(gerd.GerdError, match="no recording 80"):
+    with pytest.raises(gerd.GerdError, match="no row 80"):
         shelf.recording({"position": 80})
 
 

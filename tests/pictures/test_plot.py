@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import matplotlib
@@ -13,7 +13,7 @@ from support.scenes import actor, simulated
 
 import gerd
 from gerd import plot
-from gerd.pictures.colours import BACKDROP, BOX, OFF, ON, OUTLINE, PATH, Colour, shade
+from gerd.pictures.colours import ACTORS, BACKDROP, BOX, OFF, ON, OUTLINE, PATH, Colour, shade
 from gerd.recording.recording import Recording
 from gerd.scene.scenes import INTENSITY_ONE
 
@@ -284,6 +284,11 @@ def seen_apart(one: Any, other: Any, reader: str) -> float:
 def test_colour_blind_readers_tell_the_colours_apart(reader: str) -> None:
     for one, other in (*combinations((ON, OFF, BACKDROP), 2), *((BOX, other) for other in (ON, OFF, PATH, BACKDROP))):
         assert seen_apart(one, other, reader) > TOLD_APART, (one, other)
+    actors = [np.array(to_rgb(colour)) * 255 for colour in ACTORS]
+    for one, other in product(actors, (ON, OFF, BACKDROP)):
+        assert seen_apart(one, other, reader) > TOLD_APART, (one, other)
+    for one, other in combinations(actors, 2):
+        assert seen_apart(one, other, reader) > 0.8 * TOLD_APART, (one, other)
 
 
 def test_not_all_colours_can_be_told_apart() -> None:

@@ -74,7 +74,7 @@ def test_background_is_told_apart(busy: Recording) -> None:
 def test_repr(busy: Recording) -> None:
     on = int(busy.coordinates[:, 3].sum())
     assert repr(busy) == (
-        f"<Recording 0: 19×13, 12 steps, 2 actors, {len(busy)} events ({on} ON, {len(busy) - on} OFF; "
+        f"<Recording index 0: 19×13, 12 steps, 2 actors, {len(busy)} events ({on} ON, {len(busy) - on} OFF; "
         f"{busy.background.sum()} background), config {busy.config.digest[:8]}>"
     )
     assert "1 actor," in repr(simulated(actor()))

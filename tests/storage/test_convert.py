@@ -122,7 +122,7 @@ def test_a_recording_that_differs_from_its_digest_is_not_converted(old: Path, tm
     digest = bytes.fromhex(gerd.Recordings(old)[5].digest)
     forged = (old / shard_name(0)).read_bytes().replace(digest, digest[::-1])
     (old / shard_name(0)).write_bytes(forged)
-    with pytest.raises(gerd.StorageError, match="recording 1: the events differ from their digest"):
+    with pytest.raises(gerd.StorageError, match="index 1: the events differ from their digest"):
         convert(old, tmp_path / "new")
     assert not gerd.Recordings(tmp_path / "new").manifest.complete
 

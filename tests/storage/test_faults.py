@@ -204,7 +204,7 @@ def test_a_range_that_kills_every_worker_is_given_up(cluster: Any, held: Path, s
     (held / "go").touch()
     (held / "deadly").touch()
     (error,) = errors_of(start("--engine", "ray", "--address", cluster.address), 1)
-    assert "recordings 0 to 63, tried 6 times: " in error
+    assert "rows 0 to 63, tried 6 times: " in error
 
 
 # Disks

@@ -103,7 +103,7 @@ def test_no_flipped_bit_reaches_anybody(flips: int, tmp_path: Path, monkeypatch:
         assert wrong, f"bit {place} was flipped, and nobody noticed"
         for row, text in wrong:
             assert isinstance(text, str), f"bit {place} was flipped, and row {row} is silently wrong"
-            assert text.startswith(f"flipped: is damaged: row {row}, recording {row // 2}, ")
+            assert text.startswith(f"flipped: is damaged: index {row // 2}, member {row % 2}, ")
         at_reading += 1
     assert at_opening > flips * begin / len(sound) / 2
     assert at_reading > flips * (1 - begin / len(sound)) / 4
@@ -118,5 +118,5 @@ def test_a_damaged_header_names_the_recordings_that_are_lost(tmp_path: Path) -> 
     data = Recordings(tmp_path / "data")
     assert data[63].steps == 12
     for read in (lambda: data[64], lambda: data.window(70, 0, 2), lambda: data.truth(79)):
-        with pytest.raises(gerd.StorageError, match=r"shard-000001\.safetensors: is damaged: .*recordings 64 to 79"):
+        with pytest.raises(gerd.StorageError, match=r"shard-000001\.safetensors: is damaged: .*rows 64 to 79"):
             read()

@@ -82,13 +82,13 @@ def test_ranges_grow_and_few_are_under_way(cluster: Any, tmp_path: Path, monkeyp
 def test_a_failure_names_the_recording_and_the_command_fails(cluster: Any, tmp_path: Path) -> None:
     with pytest.raises(gerd.GerdError, match="does not move the outline") as there:
         generate(tmp_path / "ray", cluster, FAILING)
-    index = int(str(there.value).removeprefix("recording ").partition(":")[0])
+    index = int(str(there.value).removeprefix("index ").partition(":")[0])
     gerd.simulate(gerd.parse(FAILING), index - 1)
     with pytest.raises(gerd.ConfigError, match="does not move the outline"):
         gerd.simulate(gerd.parse(FAILING), index)
     assert there.value.exit_code == 2
     assert not gerd.Recordings(tmp_path / "ray").manifest.complete
-    with pytest.raises(gerd.GerdError, match=r"^recording \d+: "):
+    with pytest.raises(gerd.GerdError, match=r"^index \d+: "):
         gerd.generate(gerd.parse(FAILING), tmp_path / "local", 330, workers=2)
 
 
@@ -115,7 +115,7 @@ def test_a_bug_in_a_worker_comes_with_its_traceback_and_the_recording(cluster: A
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 1
     assert "AssertionError: seventy-seven" in result.stderr
-    assert "while making recording 77" in result.stderr
+    assert "while making index 77" in result.stderr
 
 
 def test_workers_have_gpus_if_the_cluster_has() -> None:

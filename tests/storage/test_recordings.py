@@ -217,7 +217,7 @@ def test_positions_count_like_those_of_a_list(pristine: Path) -> None:
     for part in (slice(3), slice(60, 70, 3), slice(-2, None), slice(5, 2), slice(None, None, -50)):
         assert [(r.identity.index, r.identity.labels["time_scale"]) for r in data[part]] == indices[part]
     for position in (140, -141, 10**30):
-        with pytest.raises(IndexError, match=rf"no recording {position}; it holds 140"):
+        with pytest.raises(IndexError, match=rf"no row {position}; it has 140"):
             data[position]
     for strange in ("3", 3.0, None):
         with pytest.raises(TypeError):
@@ -316,7 +316,7 @@ def test_no_flipped_byte_of_a_shard_gives_a_wrong_recording(tmp_path: Path) -> N
 @pytest.mark.parametrize("keys", [[-1, 5], [5, 3], [5, 5], [5, 3 * 2 * 20 * 10]], ids=str)
 def test_events_that_cannot_be_are_not_written(keys: list[int]) -> None:
     forged = dataclasses.replace(gerd.simulate(gerd.parse(TRIANGLE)), keys=np.array(keys), background=np.zeros(2, bool))
-    with pytest.raises(gerd.StorageError, match="recording 0: cannot be stored: its events are not in order"):
+    with pytest.raises(gerd.StorageError, match="index 0: cannot be stored: its events are not in order"):
         shard_bytes([forged], [0], "code")
 
 
@@ -324,7 +324,7 @@ def test_events_that_cannot_be_are_not_written(keys: list[int]) -> None:
 def test_ground_truth_that_cannot_be_is_not_written(number: float) -> None:
     recording = gerd.simulate(gerd.parse(TRIANGLE))
     recording.truth[1, 0, 1, 2] = number
-    with pytest.raises(gerd.StorageError, match="recording 0: cannot be stored: its ground truth is not finite"):
+    with pytest.raises(gerd.StorageError, match="index 0: cannot be stored: its ground truth is not finite"):
         shard_bytes([recording], [0], "code")
 
 
@@ -342,7 +342,7 @@ def test_events_that_cannot_be_are_refused_whatever_the_checksum_says(keys: list
         tensors["blocks"][:, 3] = xxhash.xxh3_64(data.tobytes()).intdigest()
 
     rewritten(forge)(file)
-    with pytest.raises(gerd.StorageError, match="row 0, recording 0, has changed"):
+    with pytest.raises(gerd.StorageError, match="index 0, member 0, has changed"):
         shard_of(file).recording(0, config)
 
 

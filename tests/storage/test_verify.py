@@ -46,7 +46,7 @@ def test_verify_finds_a_flipped_byte(tensor: str, dataset: Path) -> None:
     assert any("sha256" in line for line in found)
     assert all(line.startswith(f"{file}: ") for line in found)
     if tensor in ("events", "truth"):
-        assert any("recording 1" in line and "has changed" in line for line in found)
+        assert any("row 1" in line and "has changed" in line for line in found)
 
 
 def test_verify_finds_swapped_shards(dataset: Path) -> None:
@@ -54,7 +54,7 @@ def test_verify_finds_swapped_shards(dataset: Path) -> None:
     a.rename(dataset / "spare")
     b.rename(a)
     (dataset / "spare").rename(b)
-    with pytest.raises(gerd.StorageError, match=f"{a.name}: does not hold the recordings 0 to 63"):
+    with pytest.raises(gerd.StorageError, match=f"{a.name}: does not hold the rows 0 to 63"):
         gerd.Recordings(dataset)[0]
     assert {line.partition(": ")[0] for line in faults(dataset)} == {str(a), str(b)}
 
@@ -130,7 +130,7 @@ def test_a_forged_digest_is_found(tmp_path: Path) -> None:
     forged = list(gerd.Recordings(tmp_path))
     forged[1].__dict__["digest"] = "00" * 32
     store(tmp_path, shard_bytes(forged, [0, 1], code_digest()), [digests[0], "00" * 32])
-    assert faults(tmp_path) == [f"{tmp_path / shard_name(0)}: recording 1: the events differ from their digest"]
+    assert faults(tmp_path) == [f"{tmp_path / shard_name(0)}: row 1: the events differ from their digest"]
 
 
 @pytest.mark.parametrize("message", FORGERIES)
@@ -140,7 +140,7 @@ def test_regenerate_finds_a_forgery_with_valid_hashes(message: str, tmp_path: Pa
     recordings[4] = dataclasses.replace(recordings[4], **FORGERIES[message](recordings[4]))
     store(folder, shard_bytes(recordings, [0, 1] * 3, code_digest()), [recording.digest for recording in recordings])
     assert not faults(folder)
-    assert faults(folder, regenerate=True) == [f"{folder / shard_name(0)}: recording 4: made again, {message}"]
+    assert faults(folder, regenerate=True) == [f"{folder / shard_name(0)}: row 4: made again, {message}"]
 
 
 @pytest.mark.parametrize("field", ["labels", "step_us"])
@@ -151,8 +151,8 @@ def test_a_recording_that_is_not_the_configs_is_found_and_not_read(field: str, t
     change = {"labels": {"identity": identity}, "step_us": {"step_us": recordings[1].step_us + 1}}
     recordings[1] = dataclasses.replace(recordings[1], **change[field])
     store(folder, shard_bytes(recordings, [0, 1], code_digest()), [recording.digest for recording in recordings])
-    message = "is damaged: row 1, recording 0, is not a recording of the dataset's config"
-    assert faults(folder) == [f"{folder / shard_name(0)}: recording 1: {message}"]
+    message = "is damaged: index 0, member 1, is not a recording of the dataset's config"
+    assert faults(folder) == [f"{folder / shard_name(0)}: row 1: {message}"]
     with pytest.raises(gerd.StorageError, match="is not a recording of the dataset's config"):
         gerd.Recordings(folder)[1]
 

@@ -483,11 +483,11 @@ def test_a_damaged_dataset_is_noticed(tensor: str, tmp_path: Path) -> None:
     content[begin + json.loads(content[8:begin])[tensor]["data_offsets"][0]] ^= 1  # of the first block
     file.write_bytes(content)
     for options in ({}, {"steps": 8}):
-        with pytest.raises(gerd.StorageError, match="row 0, recording 0, has changed"):
+        with pytest.raises(gerd.StorageError, match="index 0, member 0, has changed"):
             gerd.Dataset(tmp_path / "data", **options)[0]
     data = gerd.Dataset(tmp_path / "data")
     if tensor == "truth":
-        with pytest.raises(gerd.StorageError, match="row 0, recording 0, has changed"):
+        with pytest.raises(gerd.StorageError, match="index 0, member 0, has changed"):
             data.where(lambda r: r.parameters["x"].max() > 0)
     assert torch.equal(data[1][0], gerd.simulate(BUSY, 1).frames())
 

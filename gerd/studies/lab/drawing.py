@@ -12,7 +12,7 @@ import numpy as np
 from gerd.errors import GerdError, counted
 from gerd.measures.curves import Covariance, Curve, Number
 from gerd.measures.statistics import Summary, summary
-from gerd.pictures.colours import ACTORS
+from gerd.pictures.colours import SERIES
 from gerd.pictures.figure import STYLE
 from gerd.pictures.figure import save as save_figure
 from gerd.studies.lab.comparison import Comparison
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MATCHED = ACTORS[1]  # the colour of a matched channel's frame
+MATCHED = SERIES[1]  # the colour of a matched channel's frame
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -207,7 +207,7 @@ def draw_curves(
     shared = len({curve.trained for curve in curves.values()}) == 1
     for number, (name, curve) in enumerate(curves.items()):
         summaries = curve.summaries
-        colour = ACTORS[number % len(ACTORS)]
+        colour = SERIES[number % len(SERIES)]
         ax.plot(places, [each.median for each in summaries], color=colour, marker="o", markersize=3, label=name)
         low, high = zip(*(each.quartiles for each in summaries), strict=True)
         ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)

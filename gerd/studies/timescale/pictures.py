@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gerd.pictures.colours import ACTORS, BACKDROP, OFF, ON, shade
+from gerd.pictures.colours import BACKDROP, OFF, ON, SERIES, shade
 from gerd.studies.lab.drawing import new_figure, save
 from gerd.studies.lab.results import Example, Results
 from gerd.studies.lab.training import recordings
@@ -118,10 +118,10 @@ class _Panel:
             blank, extent=side, cmap="Greens", vmin=0, vmax=1, alpha=blank, interpolation="bilinear"
         )
         (self.truth,) = above.plot([], [], "+", color="k", markersize=9, label="truth")
-        (self.said,) = above.plot([], [], "o", mfc="none", color=ACTORS[3], markersize=8, mew=1.6, label="the network")
+        (self.said,) = above.plot([], [], "o", mfc="none", color=SERIES[3], markersize=8, mew=1.6, label="the network")
         above.set(xticks=[], yticks=[])
         matched = matched_channel(scale)
-        colours = [ACTORS[1] if k == matched else "0.6" for k in range(len(TIME_BANK))]
+        colours = [SERIES[1] if k == matched else "0.6" for k in range(len(TIME_BANK))]
         self.bars = below.bar(range(len(TIME_BANK)), [0.0] * len(TIME_BANK), color=colours)
         below.set(ylim=(0, 1), yticks=[0, 1], xticks=range(0, len(TIME_BANK), 2), xlabel="channel, μ in steps")
         below.set_xticklabels([f"{TIME_BANK[k]:.2g}" for k in range(0, len(TIME_BANK), 2)], fontsize=6)
