@@ -179,9 +179,9 @@ def _with_entry(text: str, node: yaml.MappingNode, key: str, value: str) -> str:
 
 def _with_item(text: str, node: yaml.SequenceNode, item: dict[str, Any]) -> str:
     """`text` with one more item at the end of a list that is not empty."""
-    end = _end(node)
+    end = _end(node.value[-1])
     if node.flow_style:
-        return f"{text[: end - 1].rstrip()}, {_flow(item)}{text[end - 1 :]}"
+        return f"{text[:end]}, {_flow(item)}{text[end:]}"
     dash = " " * node.start_mark.column
     lines = f"\n{dash}  ".join(f"{_flow(key)}: {_flow(value)}" for key, value in item.items())
     end = _line_end(text, end)

@@ -5,8 +5,8 @@ The page in `web/` asks for one recording at a time, and gets it as these bytes,
     "GERD"                        4 bytes
     length of the head            uint32, a multiple of 4
     head                          JSON in UTF-8, blanks at its end: width, height, steps, first, step_us, timing, index,
-                                  labels, digest, events, intensities, actors (each with its rings, none for the circle,
-                                  and wraps)
+                                  member, name, labels, digest, events, intensities, actors (each with its rings,
+                                  none for the circle, and wraps)
     offsets (steps + 1)           uint32: step i has the events offsets[i] … offsets[i + 1] - 1
     events (events)               uint32: ((y · width + x) · 2 + p) · 2 + whether it is background noise
     times (events)                float32, in exact timing only: in steps, counted from the first
@@ -36,7 +36,7 @@ from gerd.config.config import Config
 from gerd.config.document import parse_yaml, read_text
 from gerd.config.load import load, parse
 from gerd.config.overrides import edited, with_actor, without_actor
-from gerd.config.sweep import labels, member, member_count
+from gerd.config.sweep import labels, member, member_count, named
 from gerd.errors import ConfigError, GerdError, Problem
 from gerd.page.table import table
 from gerd.pictures import video
@@ -71,6 +71,8 @@ def pack(recording: Recording, **more: Any) -> bytes:
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
         "timing": recording.config.timing,
         "index": recording.identity.index,
+        "member": recording.member,
+        "name": named(recording.config, recording.identity.index),
         "labels": recording.identity.labels,
         "events": len(recording),
         "intensities": recording.intensities.tolist(),
@@ -296,10 +298,11 @@ class Shelf:
 def _instructions(recording: Recording, file: str, *, runs_code: bool) -> dict[str, str]:
     """How to make a recording from its config in `file`, in Python; and on the command line a dataset of such."""
     trust, allowed = (", trust=True", " --trust") if runs_code else ("", "")
-    swept = f", **{recording.identity.labels!r}" if recording.identity.labels else ""
+    index, values = recording.identity.index, recording.identity.labels
+    chosen = "" if not values else f", **{values!r}" if recording.member is None else f", member={recording.member}"
     lines = (
         f"config = gerd.load({file!r}{trust})",
-        f"gerd.simulate(config, {recording.identity.index}{swept}).digest",
+        f"gerd.simulate(config, index={index}{chosen}).digest",
         f"# {recording.digest}",
     )
     command = f"gerd generate {quote(file)} {quote(Path(file).stem + '-data')} -n 100{allowed}"

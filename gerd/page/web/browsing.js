@@ -75,8 +75,8 @@ export class Browsing {
     }
     const family = this.#family(this.columns.get("index")[position]);
     const name = (row) => labelled(Object.fromEntries(this.swept.map((path) => [path, this.columns.get(path)[row]])));
-    const members = family.slice(0, MOST_MEMBERS).map((row) => [name(row) || `recording ${row}`, row]);
-    if (other !== null && !family.includes(other)) members.push([`recording ${other}`, other]);
+    const members = family.slice(0, MOST_MEMBERS).map((row, k) => [`${k}: ${name(row)}`, row]);
+    if (other !== null && !family.includes(other)) members.push([`row ${other}`, other]);
     offer(members, position, other);
   }
 }

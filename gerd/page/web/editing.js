@@ -196,7 +196,7 @@ export class Editing {
       button.disabled = "timing" in recordings[0].sweep;
     }
     element("index").value = this.index;
-    offer(members.map((labels, k) => [labelled(labels), k]), member, this.other);
+    offer(members.map((labels, k) => [`${k}: ${labelled(labels)}`, k]), member, this.other);
     this.player.show(recordings);
     describe(recordings[0]);
   }

@@ -3,7 +3,7 @@
 import { whole } from "./address.js";
 import { Cloud, firstLook } from "./cloud.js";
 import { Curves, Timeline } from "./curves.js";
-import { labelled, sum } from "./recording.js";
+import { sum } from "./recording.js";
 import { brightnessPane, eventPane } from "./video.js";
 
 const SPEEDS = [1, 2, 5, 10, 20, 30, 60, 120, 240, 1000]; // steps per second
@@ -164,9 +164,8 @@ const isBusy = (recording, step) => step < recording.steps && seen(recording, st
 function captioned(recording, step) {
   const part = (text, className = "") => Object.assign(document.createElement("span"), { textContent: text, className });
   const { on, off, background } = recording.counts;
-  const name = [`draw ${recording.index}`, labelled(recording.labels)].filter(Boolean).join(", ");
   return [
-    part(name, "what"),
+    part(recording.name, "what"),
     part(`${on[step]} ON`, "on"), part(`${off[step]} OFF`, "off"),
     part(`of ${sum(on)} ON, ${sum(off)} OFF, ${sum(background)} noise`, "faint"),
   ];

@@ -10,8 +10,8 @@ const FASTEST_GIF = 50; // pictures per second
 export function prepareSaving(page) {
   const stem = page.start.name.replace(/\.ya?ml$/i, ""), { player, chooser } = page;
   const file = (ending) => {
-    const { index, labels } = player.recordings[0];
-    return `${[stem, index, ...Object.values(labels).map(String)].join("-").replace(/[^\w.+-]+/g, "_").slice(0, 100)}.${ending}`;
+    const { index, member, labels } = player.recordings[0], isSwept = Object.keys(labels).length > 0 && member !== null;
+    return `${stem}-index${index}${isSwept ? `-member${member}` : ""}.${ending}`;
   };
   const yaml = () => download(`${stem}.yaml`, new Blob([element("text").value], { type: "application/yaml" }));
   const actions = {
