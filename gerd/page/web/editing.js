@@ -129,13 +129,14 @@ export class Editing {
   }
 
   async ask(signal) {
-    const sent = new Map(this.pending), { text, actors } = this;
+    const sent = new Map(this.pending), { text, actors, member } = this;
     const [first, second] = this.questions;
     try {
       const recordings = [await asked(first, signal)];
       if (second && this.other < recordings[0].member_count) recordings.push(await asked(second, signal));
       if (this.text !== text) return; // typed on meanwhile
       if (this.actors === actors) this.actors = null;
+      if (this.member === member) this.member = recordings[0].member; // the last one, where there are not so many
       for (const [path, value] of sent) if (this.pending.get(path) === value) this.pending.delete(path);
       this.show(recordings);
     } catch (error) {
@@ -176,8 +177,7 @@ export class Editing {
   }
 
   show(recordings) {
-    const [{ text, member }] = recordings;
-    Object.assign(this, { text, member });
+    this.text = recordings[0].text;
     complain("");
     element("undescribed").hidden = true;
     markLines([]);

@@ -4,6 +4,9 @@ import { actorColour, eventColours } from "./colours.js";
 import { pen } from "./draw.js";
 import { matrix } from "./recording.js";
 
+const FINEST = 8; // fine pixels in one, a side, where brightness is drawn
+const MOST_FINE = 2 ** 21; // of them in a picture
+
 // A pane with a picture of one pixel for each of the sensor's, enlarged. `paint(context, recording, step)` makes it.
 class Pane {
   constructor(name, paint) {
@@ -57,7 +60,10 @@ function paintEvents(context, { width, height, offsets, packed }, step) {
   context.putImageData(image, 0, 0);
 }
 
+const fine = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+
 // What the sensor sees before any noise, from the farthest actor to the nearest; the background has brightness 0.
+// It is drawn in finer pixels, which are then halved until they are the sensor's: edges that meet in a pixel come out right.
 function paintBrightness(context, recording, step) {
   const { width, height, intensities, actors } = recording;
   const low = Math.min(0, ...intensities), high = Math.max(1, ...intensities);
@@ -65,12 +71,19 @@ function paintBrightness(context, recording, step) {
     const level = (255 * (brightness - low)) / (high - low);
     return `rgb(${level}, ${level}, ${level})`;
   };
-  context.fillStyle = grey(0);
-  context.fillRect(0, 0, width, height);
+  let zoom = FINEST;
+  while (zoom > 1 && width * height * zoom ** 2 > MOST_FINE) zoom /= 2;
+  Object.assign(fine.canvas, { width: width * zoom, height: height * zoom });
+  fine.fillStyle = grey(0);
+  fine.fillRect(0, 0, width * zoom, height * zoom);
   actors.forEach((_, actor) => {
-    context.fillStyle = grey(intensities[actor]);
-    trace(context, recording, step, actor, 1, () => context.fill("evenodd"));
+    fine.fillStyle = grey(intensities[actor]);
+    trace(fine, recording, step, actor, zoom, () => fine.fill("evenodd"));
   });
+  for (; zoom > 1; zoom /= 2) {
+    fine.drawImage(fine.canvas, 0, 0, width * zoom, height * zoom, 0, 0, (width * zoom) / 2, (height * zoom) / 2);
+  }
+  context.drawImage(fine.canvas, 0, 0, width, height, 0, 0, width, height);
 }
 
 function drawOutlines(context, recording, step, zoom) {
