@@ -2,7 +2,8 @@
 
     python benchmarks/labels.py [--items N] [--json FILE]
 
-An item is a window of 40 steps of a recording of three shapes, 128×128 pixels, as `Dataset` gives it. What a label
+An item is a window of 40 steps of a recording of 128×128 pixels, as `Dataset` gives it: one of configs/bouncing.yaml,
+whose three shapes are 12 to 44 pixels large, and one of three shapes of 60 pixels that are always in view. What a label
 costs is the time of an item with it, less that of the same item without a label. For comparison, masks and flow are
 worked out by the dense definition, too, as they were before there were kernels for them: for each actor a picture of
 the whole frame, from all sub-rows.
@@ -82,40 +83,49 @@ def milliseconds(made: Callable[[int], Any], items: int) -> float:
     return 1e3 * statistics.median(times)
 
 
+def costs_of(config: gerd.Config, folder: Path, items: int) -> dict[str, float]:
+    """Milliseconds of each label, by name."""
+    gerd.generate(config, folder, items)
+
+    def cost(label: Any, item: str = "frames") -> float:
+        data = gerd.Dataset(folder, item, label, steps=STEPS, stride=config.steps, rest="drop")
+        return milliseconds(data.__getitem__, items)
+
+    def dense(label: Callable[[Recording], Any]) -> float:
+        return cost(lambda part: torch.from_numpy(label(part)))
+
+    recording = gerd.Recordings(folder)[0]
+    part = recording.window(0, STEPS)
+    assert np.array_equal(dense_masks(part), part.masks())
+    assert np.allclose(dense_flow(part), part.flow(), atol=1e-5)
+    bare, bare_events = cost(None), cost(None, "events")
+    return {
+        "masks, dense": dense(dense_masks) - bare,
+        "flow, dense": dense(dense_flow) - bare,
+        **{label: cost(label) - bare for label in LABELS},
+        "actor, event_flow, echo": cost(PER_EVENT, "events") - bare_events,
+        "causes of a whole recording": milliseconds(lambda _: replace(recording).actor, items),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=64)
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    config = gerd.parse(THREE_SHAPES, overrides=["sensor.width=128", "sensor.height=128"])
-    costs: dict[str, float] = {}
+    frame = ["sensor.width=128", "sensor.height=128"]
+    bouncing = gerd.load(Path(__file__).parents[1] / "configs" / "bouncing.yaml", overrides=frame)
+    scenes = {"bouncing": bouncing, "60-pixel shapes": gerd.parse(THREE_SHAPES, overrides=frame)}
     with tempfile.TemporaryDirectory(prefix="gerd-bench-") as folder:
-        gerd.generate(config, Path(folder) / "data", chosen.items)
-
-        def cost(label: Any, item: str = "frames") -> float:
-            data = gerd.Dataset(Path(folder) / "data", item, label, steps=STEPS, stride=128, rest="drop")
-            return milliseconds(data.__getitem__, chosen.items)
-
-        def dense(label: Callable[[Recording], Any]) -> float:
-            return cost(lambda part: torch.from_numpy(label(part)))
-
-        bare, bare_events = cost(None), cost(None, "events")
-        costs["masks, dense"], costs["flow, dense"] = dense(dense_masks) - bare, dense(dense_flow) - bare
-        costs.update({label: cost(label) - bare for label in LABELS})
-        costs["actor, event_flow, echo"] = cost(PER_EVENT, "events") - bare_events
-        recording = gerd.Recordings(Path(folder) / "data")[0]
-        costs[f"causes of a recording of {len(recording)} events"] = milliseconds(
-            lambda _: replace(recording).actor, chosen.items
-        )
-        part = recording.window(0, STEPS)
-        assert np.array_equal(dense_masks(part), part.masks())
-        assert np.allclose(dense_flow(part), part.flow(), atol=1e-5)
-    print("\n| label | ms per item |\n| --- | --- |")
-    for name, value in costs.items():
-        print(f"| {name} | {value:.2f} |")
-    ratios = [costs[f"{name}, dense"] / costs[name] for name in ("masks", "flow")]
-    print(f"\nmasks are {ratios[0]:.0f} and flow is {ratios[1]:.0f} times as fast as by the dense definition")
+        costs = {name: costs_of(config, Path(folder) / name, chosen.items) for name, config in scenes.items()}
+    print(f"\n| label, ms per item | {' | '.join(costs)} |\n| --- |{' --- |' * len(costs)}")
+    for label in costs["bouncing"]:
+        print(f"| {label} | {' | '.join(f'{each[label]:.2f}' for each in costs.values())} |")
+    print()
+    for name, each in costs.items():
+        masks, flow = (each[f"{label}, dense"] / each[label] for label in ("masks", "flow"))
+        print(f"{name}: masks are {masks:.0f} and flow is {flow:.0f} times as fast as by the dense definition")
     if chosen.json:
         chosen.json.write_text(json.dumps(costs, indent=1) + "\n")
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -22,9 +23,10 @@ from pydantic_core import InitErrorDetails
 from gerd.config.actor import Actor, start_outside
 from gerd.config.base import Model, at, detail, details_of, fault, faults, plain, replaced
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
+from gerd.config.problems import explain
 from gerd.config.transform import Quicken, Transform
 from gerd.config.values import Initial, Probability, Speed, TimeScale
-from gerd.errors import ConfigError, shorten
+from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 
 MOST_ACTORS = 64
 MOST_TRANSFORMS = 32
@@ -122,6 +124,17 @@ class Config(Model):
     )
 
     _origin: Origin = PrivateAttr(Origin())
+
+    def __init__(self, *unnamed: Any, **fields: Any):
+        if unnamed:
+            how = "allowed: fields by name, as in Config(actors=[…]); a file: gerd.load, text or a dict: gerd.parse"
+            raise ConfigError([Problem("Config", None, "", shorten(unnamed[0]), how)])
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise explain(error, Document(fields, "Config")) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # `of` need not go through it
 
     @classmethod
     def of(cls, data: Any, origin: Origin) -> Config:
@@ -345,6 +358,33 @@ class Config(Model):
 
     def resolved_yaml(self) -> str:
         return dump_yaml(self.resolved())
+
+    def to_yaml(self) -> str:
+        """Text that gives the same recordings, sweep and all: the fields that differ from their defaults.
+
+        Masks, paths and glyphs are polygons, as in `resolved`, and Python functions are named.
+        """
+        from gerd.config import sweep  # which is built on this module
+
+        if self.family is not self and sweep.relatives(self.family):
+            message = "is a member whose starts depend on the whole sweep; write config.family.to_yaml()"
+            raise GerdError(f"{self._origin.document.source}: {message}")
+        return self._short_yaml()
+
+    def _short_yaml(self) -> str:
+        return dump_yaml((self._origin.path or self).model_dump(mode="json", exclude_defaults=True))
+
+    def __repr__(self) -> str:
+        members = math.prod(len(values) for values in self.sweep.values())
+        swept = f", a sweep of {counted(members, 'member')}" if self.sweep else ""
+        size = f"{self.sensor.width}×{self.sensor.height}, {self.steps} steps, {counted(len(self.actors), 'actor')}"
+        return f"<Config {f'{self.name}: ' if self.name else ''}{size}{swept}, seed {self.seed}, {self.digest[:8]}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """What it says, as text, for notebooks."""
+        return f"<div>{escape(repr(self)[1:-1])}</div><pre>{escape(self._origin.text or self._short_yaml())}</pre>"
 
     @cached_property
     def digest(self) -> str:

@@ -6,9 +6,9 @@ and a key that stands twice is an error. PyYAML's own loader follows YAML 1.1 an
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -103,7 +103,7 @@ for _kind, (_pattern, _first) in _SCALARS.items():
         _class.add_implicit_resolver(_TAG + _kind, re.compile(rf"^(?:{_pattern})$"), _first)
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a config file, or a `ConfigError` that names the file."""
     try:
         with open(path, "rb") as file:

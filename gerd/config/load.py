@@ -1,48 +1,78 @@
-"""Text to `Config`: reads YAML, applies overrides, says where a fault was written."""
+"""Text, a file or plain data to `Config`: reads YAML, applies overrides, says where a fault was written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from gerd.config.config import Config, Origin
-from gerd.config.document import parse_yaml, read_text
+from gerd.config.document import UNNAMED, Document, parse_yaml, read_text
 from gerd.config.overrides import overridden
 from gerd.config.problems import explain
-from gerd.errors import ConfigError
+from gerd.errors import ConfigError, Problem, shorten
+
+AnyConfig = Config | str | os.PathLike[str] | Mapping[str, Any]  # what is taken where a config is meant
 
 
-def load(path: str | Path, *, overrides: Sequence[str] = (), trust: bool = False) -> Config:
+def as_config(given: AnyConfig) -> Config:
+    """The config that a user means: one that there is, the path of a file, YAML text, or the fields in a mapping."""
+    if isinstance(given, Config):
+        return given
+    if isinstance(given, Mapping) or (isinstance(given, str) and _is_text(given)):
+        return parse(given)
+    if not isinstance(given, str | os.PathLike):
+        how = "allowed: a Config, the path of a config file, YAML text or a mapping of fields"
+        raise ConfigError([Problem(UNNAMED, None, "", shorten(given), how)])
+    return load(given)
+
+
+def _is_text(words: str) -> bool:
+    """Whether a string is YAML and not the path of a file."""
+    return re.search(r"\n|:\s|:$|^\s*(\{|$)", words) is not None
+
+
+def load(path: str | os.PathLike[str], *, overrides: Sequence[str] = (), trust: bool = False) -> Config:
     """The config in the file at `path`.
 
     `overrides` are `path=value` strings that replace fields of the text. `trust` allows the Python functions
     that the config names to be imported, from its own folder too; without it none is ever run.
     """
+    if not isinstance(path, str | os.PathLike) or (isinstance(path, str) and "\n" in path):
+        how = "allowed: the path of a config file; text and mappings: gerd.parse"
+        raise ConfigError([Problem(UNNAMED, None, "", shorten(path), how)])
     directory = Path(path).resolve().parent
     return parse(read_text(path), source=str(path), directory=directory, overrides=overrides, trust=trust)
 
 
 def parse(
-    text: str,
+    text: str | Mapping[str, Any],
     *,
-    source: str = "config",
+    source: str = UNNAMED,
     directory: str | Path = ".",
     overrides: Sequence[str] = (),
     trust: bool = False,
 ) -> Config:
-    """The config written in `text`; masks are looked up in `directory`."""
-    document = parse_yaml(text, source)
+    """The config written in `text`, or the one whose fields a mapping holds; masks are looked up in `directory`."""
+    if not isinstance(text, str | Mapping):
+        how = "allowed: YAML text, or a mapping of fields; a file: gerd.load"
+        raise ConfigError([Problem(source, None, "", shorten(text), how)])
+    document = parse_yaml(text, source) if isinstance(text, str) else Document(dict(text), source)
     for override in overrides:
         document = overridden(document, override)
     if not isinstance(document.data, dict):
         what = "is empty" if document.data is None else "is not a mapping of fields"
-        raise ConfigError([document.problem((), f"{what}; allowed: {', '.join(Config.model_fields)}")])
-    if overrides:
-        text += "".join(f"\n# --set {override}" for override in overrides) + "\n"
-    origin = Origin(text, replace(document, data=None), str(directory), str(directory) if trust else None)
+        file = f"; to read a file: gerd.load({shorten(text)})" if isinstance(text, str) and not _is_text(text) else ""
+        raise ConfigError([document.problem((), f"{what}; allowed: {', '.join(Config.model_fields)}{file}")])
+    written = text if isinstance(text, str) else None
+    if overrides and written is not None:
+        written += "".join(f"\n# --set {override}" for override in overrides) + "\n"
+    origin = Origin(written, replace(document, data=None), str(directory), str(directory) if trust else None)
     try:
         return Config.of(document.data, origin)
     except ValidationError as error:

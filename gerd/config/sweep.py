@@ -102,7 +102,7 @@ def _not_named(family: Config, paths: list[str]) -> GerdError:
     """An error for a swept config of which nobody has said which member is meant."""
     values = " and ".join(f"{path} ({_listed(family.sweep[path])})" for path in paths)
     allowed = f"a number from 0 to {member_count(family) - 1}, or its value of {values}"
-    return GerdError(f"{family.origin.document.source}: is swept; say which member: {allowed}")
+    return GerdError(f"{family.origin.document.source}: is swept; say which member, as in config.member(0): {allowed}")
 
 
 def _listed(values: Sequence[Any]) -> str:

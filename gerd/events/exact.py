@@ -1,7 +1,7 @@
 """Exact timing: scenes in, the instants at which their picture is looked at; passages of the threshold in, events out.
 
 The integrators run in the motion's own time u. A grid cuts each unit of it into equal parts, so many that no point of
-an outline moves by more than `STRIDE` from one instant to the next; between instants a pixel's count is linear. The
+an outline moves by more than `stride` from one instant to the next; between instants a pixel's count is linear. The
 grid is a function of the path alone: neither the time scale nor the length of a step shows in it. So the events of a
 scene that runs s times as fast are the same, at times divided by s. (Shape noise belongs to steps: with it, the end of
 each step is an instant, too.)
@@ -26,7 +26,6 @@ from gerd.events.shared import Events, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
-STRIDE = 0.25  # pixels that an outline moves between two instants, at most
 MOST_PARTS = 2**10  # of a unit of own time; outlines that are faster than this many strides take longer ones
 ROUNDING = 1e-12  # by which the end of a step may lie beyond it
 UNITS = 256  # of own time, whose instants are worked out together
@@ -113,11 +112,16 @@ def slabs(own: Scenes, rate: float, first: int, stop: int, most: int) -> Iterato
         first += parts.shape[1]
 
 
+def stride(upsampling: int) -> float:
+    """How many pixels an outline moves between two instants, at most: a quarter, or two sub-pixels if that is less."""
+    return min(0.25, 2 / upsampling)
+
+
 def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
     """(recordings, units): into how many parts each unit of own time is cut, a power of two."""
     reach = np.array([outline.reach for outline in own.outlines])
     fastest = own.trajectory.fastest(reach, first, stop).max(axis=1, initial=0.0)
-    share, power = np.frexp(np.minimum(fastest / STRIDE, MOST_PARTS))
+    share, power = np.frexp(np.minimum(fastest / stride(own.upsampling), MOST_PARTS))
     parts = np.int64(1) << np.maximum(power - (share == 0.5), 0).astype(np.int64)
     return np.broadcast_to(parts, (len(own), stop - first))
 

@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gerd.config.config import Config
+from gerd.config.load import AnyConfig, as_config
 from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.measures.action import (
@@ -103,7 +103,7 @@ class Measured:
 
 def equivariance_error(
     model: Model,
-    config: Config,
+    config: AnyConfig,
     transformation: Transformation,
     *,
     acts: str | Action = "coordinates",
@@ -137,7 +137,7 @@ def equivariance_error(
 
 
 def invariance_error(
-    model: Model, config: Config, transformation: Transformation, **options: Unpack[Options]
+    model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
 ) -> Measured:
     """‖f(g·x) - f(x)‖ / ‖f(x)‖: how much the output changes at all."""
     return equivariance_error(model, config, transformation, acts=_unchanged, **options)
@@ -145,7 +145,7 @@ def invariance_error(
 
 def assert_equivariant(
     model: Model,
-    config: Config,
+    config: AnyConfig,
     transformation: Transformation,
     *,
     tolerance: float = math.inf,
@@ -167,7 +167,7 @@ def assert_equivariant(
     return measured
 
 
-def assert_invariant(model: Model, config: Config, transformation: Transformation, **options: Any) -> Measured:
+def assert_invariant(model: Model, config: AnyConfig, transformation: Transformation, **options: Any) -> Measured:
     """Fails if the output changes by more than its bound; options as in `assert_equivariant`."""
     return assert_equivariant(model, config, transformation, acts=_unchanged, **options)
 
@@ -178,12 +178,12 @@ def _unchanged(g: Transformation, out: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def _stimuli(
-    config: Config, *, count: int = 64, first: int = 0, first_step: int = 0, device: str = "cpu", batch: int = 16
+    config: AnyConfig, *, count: int = 64, first: int = 0, first_step: int = 0, device: str = "cpu", batch: int = 16
 ) -> tuple[list[Scenes], int, str]:
     """The recordings that `Options` name, in batches; the first step to compare, and the device."""
     if count < 1 or batch < 1:
         raise GerdError(f"count {count}, batch {batch}: allowed: whole numbers, 1 or more")
-    scenes = draw(config, range(first, first + count))
+    scenes = draw(as_config(config), range(first, first + count))
     return [scenes[begin : begin + batch] for begin in range(0, count, batch)], first_step, device
 
 
@@ -230,7 +230,7 @@ def _distances(out_g: Tensor, expected: Tensor, out: Tensor, axes: int) -> Tenso
     return torch.stack([gap / torch.where(size > 0, size, 1.0), gap * axes**0.5], dim=1)
 
 
-def truth_error(model: Model, config: Config, transformation: Transformation, **options: Unpack[Options]) -> Array:
+def truth_error(model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]) -> Array:
     """(count,): the mean distance in pixels from the truth of a model that gives places (batch, steps, [actors,] 2)."""
     parts = []
     batches, first_step, device = _stimuli(config, **options)
@@ -250,7 +250,7 @@ def truth_error(model: Model, config: Config, transformation: Transformation, **
 
 def generalisation_curve(
     model: Model,
-    config: Config,
+    config: AnyConfig,
     transformations: Sequence[Transformation],
     *,
     trained: float | None = None,
@@ -273,7 +273,12 @@ def generalisation_curve(
 
 
 def assert_flat(
-    model: Model, config: Config, transformations: Sequence[Transformation], *, bound: float, **options: Unpack[Options]
+    model: Model,
+    config: AnyConfig,
+    transformations: Sequence[Transformation],
+    *,
+    bound: float,
+    **options: Unpack[Options],
 ) -> Curve:
     """Fails unless the error against the truth varies by a factor of `bound` at most, up to the end of its interval.
 
@@ -287,9 +292,9 @@ def assert_flat(
     return curve
 
 
-def chance_error(config: Config, first: int, count: int, first_step: int = 0) -> Summary:
+def chance_error(config: AnyConfig, first: int, count: int, first_step: int = 0) -> Summary:
     """The errors in pixels of always saying the mean place."""
-    scenes = draw(config, range(first, first + count))
+    scenes = draw(as_config(config), range(first, first + count))
     places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, :, first_step:, 0, :2]
     away = np.linalg.norm(places - places.mean(axis=(0, 2), keepdims=True), axis=-1)
     return summary(away.mean(axis=(1, 2)))
@@ -306,7 +311,7 @@ class Channelled(Protocol):
 
 def channel_errors(
     read: Callable[[Tensor], Channelled],
-    config: Config,
+    config: AnyConfig,
     transformation: Transformation,
     **options: Unpack[Options],
 ) -> tuple[Array, Array]:

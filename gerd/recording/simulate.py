@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import LARGEST_KEY, Config
+from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, config_of, member_count
 from gerd.events.backends import run
 from gerd.events.keys import Keys
@@ -26,7 +27,7 @@ MOST_STEPS = 2**32 - 1  # the random counter has 32 bits for the step
 
 
 def simulate(
-    config: Config,
+    config: AnyConfig,
     index: int = 0,
     member: Which | None = None,
     *,
@@ -37,21 +38,22 @@ def simulate(
 ) -> Recording:
     """The recording of `config` that `index` and `member` name, as a dataset of the config has it.
 
-    `member` is a number or swept values, such as {"time_scale": 2}; a swept config needs it. `values` are fields to set
-    besides, by path. The draw depends on the index alone. `device` is where to compute, `chunk` how many steps at a
-    time; neither shows in the result.
+    `config` is a Config, the path of a file, YAML text or a mapping of fields. `member` is a number or swept values,
+    such as {"time_scale": 2}; a swept config needs it. `values` are fields to set besides, by path. The draw depends on
+    the index alone. `device` is where to compute, `chunk` how many steps at a time; neither shows in the result.
     """
     options: Any = {"device": device, "backend": backend, "chunk": chunk}
     return simulate_batch(config, [index], member, values=values, **options)[0]
 
 
-def simulate_family(config: Config, index: int = 0, *, device: str = "cpu", **values: Any) -> list[Recording]:
+def simulate_family(config: AnyConfig, index: int = 0, *, device: str = "cpu", **values: Any) -> list[Recording]:
     """The recordings of an index, one for each member of the sweep: the same draw, and only what is swept differs."""
-    return [simulate(config, index, k, device=device, **values) for k in range(member_count(config))]
+    family = as_config(config)
+    return [simulate(family, index, k, device=device, **values) for k in range(member_count(family))]
 
 
 def simulate_batch(
-    config: Config,
+    config: AnyConfig,
     indices: Sequence[int],
     member: Which | None = None,
     *,
@@ -63,7 +65,7 @@ def simulate_batch(
     """Several recordings of a member at once, each with the same bits as alone."""
     if len(indices) == 0:
         return []
-    config = config_of(config, member, values)
+    config = config_of(as_config(config), member, values)
     scenes = draw(config, indices)
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
@@ -73,7 +75,7 @@ def simulate_batch(
 
 
 def simulate_chunks(
-    config: Config,
+    config: AnyConfig,
     index: int = 0,
     member: Which | None = None,
     *,
@@ -88,7 +90,7 @@ def simulate_chunks(
     The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
     its configured steps, up to step 2³² - 1, or in exact timing to the last whose events have keys of 62 bits.
     """
-    config = config_of(config, member, values)
+    config = config_of(as_config(config), member, values)
     scenes = draw(config, [index])
     if endless:
         codec = Keys.of(scenes)

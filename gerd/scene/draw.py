@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from gerd.config.actor import BRIGHTEST, DIMMEST
 from gerd.config.config import Config
-from gerd.config.sweep import KEPT_MEMBERS, relatives
-from gerd.errors import GerdError
+from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
+from gerd.errors import GerdError, shorten
 from gerd.geometry import shapes
 from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
 from gerd.scene.motion import motion
@@ -23,8 +23,8 @@ from gerd.scene.transformation import configured
 
 
 def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
-    """The scenes of the recordings `indices`, in one batch. Members of a family that differ in size share positions."""
-    config = config.in_steps
+    """The scenes of some indices of a member, in one batch. Members of a family that differ in size share positions."""
+    config = config_of(config)
     resting = appearance(config, indices)
     sources = [Source(config.seed, resting.indices, i) for i in range(len(config.actors))]
     family = relatives(config.family)
@@ -39,7 +39,7 @@ def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Sc
     """The same scenes without their motion: all actors rest at the origin. Runs no code that the config names."""
     for index in indices:
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
-            raise GerdError(f"index {index}: a recording's index is a whole number from 0 to {2**32 - 1}")
+            raise GerdError(f"index {shorten(index)}: allowed: a whole number from 0 to {2**32 - 1}")
     config = config.in_steps
     rows = np.asarray(indices, np.int64)
     sources = [Source(config.seed, rows, i) for i in range(len(config.actors))]

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 
 from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
+from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import lengths, member, member_count
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
@@ -60,7 +61,7 @@ _PART = re.compile(r"\.part-\d+-of-\d+\.json")
 
 
 def generate(
-    config: Config,
+    config: AnyConfig,
     out: str | Path,
     count: int,
     *,
@@ -71,7 +72,7 @@ def generate(
     part: tuple[int, int] = WHOLE,
     progress: Progress = lambda made: None,
 ) -> Recordings:
-    """Write recordings 0 … count - 1 (with all members of a sweep) as a dataset into `out`, a folder or a URL.
+    """Write the indices 0 … count - 1 (with all members of a sweep) as a dataset into `out`, a folder or a URL.
 
     Continues what an interrupted call has left; refuses a place that holds something else. `engine` is who does the
     work: `local`, `workers` processes (None: as many as there are cores, and one if the device is not the CPU), or
@@ -79,6 +80,7 @@ def generate(
     calls, in any order and on any machines, make one dataset, which is complete when the last of them has ended.
     `progress` is called with the number of recordings just made.
     """
+    config = as_config(config)
     _check(config, count, workers, engine, address, part)
     if engine == "local":
         check_device(device or "cpu")

@@ -104,7 +104,7 @@ def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
     """What `module:build` makes, with the weights of a checkpoint; modules of the current folder are found."""
     module, _, function = name.partition(":")
     if not module or not function:
-        raise GerdError(f"--model {name!r}: allowed is module:function, such as my_models:build")
+        raise GerdError(f"--model {name!r}: allowed: module:function, such as my_models:build")
     sys.path.insert(0, str(Path.cwd()))
     try:
         network: Any = getattr(importlib.import_module(module), function)()

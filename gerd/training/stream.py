@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from gerd.config.config import Config
+from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import member, member_count
 from gerd.errors import GerdError
 from gerd.events import backends
@@ -63,7 +63,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
 
     def __init__(
         self,
-        config: Config,
+        config: AnyConfig,
         batch_size: int,
         item: Item = "frames",
         label: Label = "positions",
@@ -82,14 +82,14 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             check_whole(name, value, least)
         if steps is not None:
             check_whole("steps", steps, 1)
-        self.config, self.batch_size, self.device, self.first = config, batch_size, str(device), first
+        self.config, self.batch_size, self.device, self.first = as_config(config), batch_size, str(device), first
         self.steps, self.pad, self.ahead = steps, pad, ahead
         backends.check_device(self.device)
         if (rank is None) != (ranks is None) or (ranks is not None and not 0 <= (rank or 0) < ranks):
             raise GerdError(f"rank {rank}, ranks {ranks}: allowed: both or none, with rank from 0 to ranks - 1")
         self._place = None if rank is None or ranks is None else (rank, ranks)
-        self.members = tuple(range(member_count(config)))
-        self._window(member(config, 0).steps)  # refuses what does not fit
+        self.members = tuple(range(member_count(self.config)))
+        self._window(member(self.config, 0).steps)  # refuses what does not fit
         self._shared, self._process = torch.zeros(3, dtype=torch.int64).share_memory_(), os.getpid()
         self._next = 0  # in a worker: the next batch that it makes
         self._resume_at: int | None = None  # in a worker: the batch to begin with, from a state

@@ -206,7 +206,7 @@ def test_a_config_made_in_python_equals_the_one_from_text() -> None:
 
 
 def test_a_field_of_a_config_made_in_python_is_checked() -> None:
-    with pytest.raises(ValueError, match="did you mean steps"):
+    with pytest.raises(gerd.ConfigError, match="did you mean steps"):
         Config(step=3, actors=[])
 
 

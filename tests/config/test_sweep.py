@@ -164,7 +164,7 @@ class TestRelatives:
             assert min(left.min(), top.min()) >= -1e-9
             assert right.max() <= 24 + 1e-9
             assert bottom.max() <= 20 + 1e-9
-            assert members[0].positions[0, 0].tolist() != gerd.simulate(config, index + 1).positions[0, 0].tolist()
+            assert members[0].positions[0, 0].tolist() != gerd.simulate(config, index + 1, 0).positions[0, 0].tolist()
 
 
 class TestInPython:
@@ -178,11 +178,11 @@ class TestInPython:
     @pytest.mark.parametrize("value", [push, [push, 0]])
     def test_a_function_cannot_be_swept(self, value: Any) -> None:
         path = "actors.0.translation.acceleration"
-        with pytest.raises(ValueError, match="a Python function cannot be swept"):
+        with pytest.raises(gerd.ConfigError, match="a Python function cannot be swept"):
             Config(actors=[{"shape": "square"}], sweep={path: [0, value]})
 
     def test_a_bad_path_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="did you mean time_scale"):
+        with pytest.raises(gerd.ConfigError, match="did you mean time_scale"):
             Config(actors=[], sweep={"timescale": [1]})
 
 

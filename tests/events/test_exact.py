@@ -7,6 +7,7 @@ fit of optical flow that needs good times. That all backends agree, and with an 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from gerd.recording.recording import Recording
 
 SCALES = [0.25, 0.35, 0.5, 0.7, 1.4, 2.0, 2.8, 4.0]
 SIDE = 120  # of the frame that one shape crosses
+Passages = dict[tuple[int, int], list[tuple[float, int]]]  # the events of each pixel (y, x): time in steps, polarity
 SQUARE = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
 
 
@@ -32,37 +34,60 @@ def exact(*actors: dict[str, Any], **fields: Any) -> Config:
     return config(*actors, timing="exact", **fields)
 
 
-def by_pixel(recording: Recording) -> dict[tuple[int, int], list[tuple[float, int]]]:
-    """The events of each pixel (y, x): time in steps, polarity."""
-    result: dict[tuple[int, int], list[tuple[float, int]]] = {}
+def by_pixel(recording: Recording) -> Passages:
+    result: Passages = {}
     for x, y, t, p in recording.events.tolist():
         result.setdefault((y, x), []).append((t / recording.step_us, int(p)))
     return result
 
 
-def crossing(shape: str, speed: float, threshold: float, upsampling: int, turn: float, angle: float) -> Any:
-    """A shape that crosses the frame, and the same as areas in continuous time: both cameras' events by pixel."""
-    size, steps, state = 24.3, math.ceil(60 / speed) + 1, 0.13
-    velocity = speed * np.array([math.cos(angle), math.sin(angle)])
-    start = SIDE / 2 + np.array([0.31, 0.17]) - velocity * (steps - 1) / 2
-    moving = actor(shape, at=start.tolist(), velocity=velocity.tolist(), size=size, turn=turn)
-    integrator = {"threshold": threshold, "initial": state, "warmup": 0}
-    fields: dict[str, Any] = {"width": SIDE, "height": SIDE, "upsampling": upsampling, "integrator": integrator}
-    recording = gerd.simulate(exact(moving, steps=steps, **fields))
+@dataclass(frozen=True)
+class Crossing:
+    """A shape that crosses the frame."""
 
-    def area(time: float) -> np.ndarray:
-        centre = start + velocity * time
-        if shape == "circle":
-            return continuous.ellipse_area((centre[0], centre[1]), (size / 2, size / 2), SIDE, SIDE)
-        cosine, sine = math.cos(math.radians(turn)), math.sin(math.radians(turn))
-        points = size * SQUARE @ np.array([[cosine, sine], [-sine, cosine]]) + centre
+    shape: str
+    speed: float  # pixels per step
+    threshold: float
+    turn: float = 0.0
+    angle: float = 0.4
+    size: float = 48.3
+    state: float = 0.13  # of all integrators, in thresholds
+
+    @property
+    def steps(self) -> int:
+        return math.ceil(60 / self.speed) + 1
+
+    @property
+    def velocity(self) -> np.ndarray:
+        return self.speed * np.array([math.cos(self.angle), math.sin(self.angle)])
+
+    @property
+    def start(self) -> np.ndarray:
+        return SIDE / 2 + np.array([0.31, 0.17]) - self.velocity * (self.steps - 1) / 2
+
+    def recorded(self, upsampling: int) -> Passages:
+        """What we make of it."""
+        at, velocity = self.start.tolist(), self.velocity.tolist()
+        moving = actor(self.shape, at=at, velocity=velocity, size=self.size, turn=self.turn)
+        integrator = {"threshold": self.threshold, "initial": self.state, "warmup": 0}
+        fields: dict[str, Any] = {"width": SIDE, "height": SIDE, "upsampling": upsampling, "integrator": integrator}
+        return by_pixel(gerd.simulate(exact(moving, steps=self.steps, **fields)))
+
+    def area(self, time: float) -> np.ndarray:
+        centre, radius = self.start + self.velocity * time, self.size / 2
+        if self.shape == "circle":
+            return continuous.ellipse_area((centre[0], centre[1]), (radius, radius), SIDE, SIDE)
+        cosine, sine = math.cos(math.radians(self.turn)), math.sin(math.radians(self.turn))
+        points = self.size * SQUARE @ np.array([[cosine, sine], [-sine, cosine]]) + centre
         return continuous.polygon_area(points, SIDE, SIDE)
 
-    truth = continuous.passages(area, 0.0, steps - 1.0, 0.04 / speed, threshold, state * threshold)
-    return by_pixel(recording), truth
+    def truth(self) -> Passages:
+        """What a camera in continuous time makes of it, which knows the areas."""
+        begin, end, apart = 0.0, self.steps - 1.0, 0.03 / self.speed
+        return continuous.passages(self.area, begin, end, apart, self.threshold, self.state * self.threshold)
 
 
-def agreement(made: Any, truth: Any) -> tuple[float, float]:
+def agreement(made: Passages, truth: Passages) -> tuple[float, float]:
     """The share of the pixels that fire with the same polarities, and the rms difference of times in these."""
     pixels = set(made) | set(truth)
     alike = [at for at in pixels if [p for _, p in made.get(at, [])] == [p for _, p in truth.get(at, [])]]
@@ -75,7 +100,8 @@ def test_the_continuous_camera_knows_areas() -> None:
     points = 9.0 * SQUARE @ np.array([[0.8, 0.6], [-0.6, 0.8]]) + 10.3
     assert continuous.polygon_area(points, 20, 20).sum() == pytest.approx(81.0)
     assert continuous.ellipse_area((9.3, 10.1), (5.0, 3.0), 20, 20).sum() == pytest.approx(15 * math.pi)
-    made, truth = crossing("circle", 4, 0.3, 8, 0.0, 0.3)
+    scene = Crossing("circle", 4, 0.3)
+    made, truth = scene.recorded(8), scene.truth()
     share, apart = agreement(made, truth)
     late = {at: [(t + 0.1, p) for t, p in events] for at, events in made.items()}
     assert agreement(late, truth)[1] > apart + 0.09
@@ -84,24 +110,23 @@ def test_the_continuous_camera_knows_areas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "speed", "threshold", "turn"),
+    "scene",
     [
-        ("square", 1.0, 0.5, 17.0),
-        ("circle", 1.0, 0.2, 0.0),
-        ("square", 4.0, 0.3, 33.0),
-        ("circle", 8.0, 0.1, 0.0),
-        ("square", 8.0, 0.7, 61.0),
+        Crossing("square", 1.0, 0.5, turn=17.0),
+        Crossing("circle", 2.0, 0.1),
+        Crossing("square", 8.0, 0.1, turn=17.0),
+        Crossing("circle", 8.0, 0.7),
     ],
+    ids=lambda scene: f"{scene.shape}-{scene.speed:g}-{scene.threshold:g}",
 )
-def test_events_are_those_of_a_camera_in_continuous_time(
-    shape: str, speed: float, threshold: float, turn: float
-) -> None:
+def test_events_are_those_of_a_camera_in_continuous_time(scene: Crossing) -> None:
     """In number and time; what is left is the grid of sub-pixels, and shrinks with it."""
+    truth = scene.truth()
     found = []
-    for upsampling, least in ((2, 0.9), (8, 0.985), (32, 0.995)):
-        share, apart = agreement(*crossing(shape, speed, threshold, upsampling, turn, 0.4))
+    for upsampling, least in ((2, 0.9), (8, 0.99), (32, 0.999)):
+        share, apart = agreement(scene.recorded(upsampling), truth)
         assert share >= least
-        assert upsampling == 2 or apart <= max(0.03, 0.5 / (upsampling * speed))
+        assert upsampling == 2 or apart <= max(0.03, 0.5 / (upsampling * scene.speed))
         found.append((share, -apart))
     assert found == sorted(found)
 

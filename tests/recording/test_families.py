@@ -64,7 +64,7 @@ def test_sizes_are_told(dataset: Path, capsys: pytest.CaptureFixture[str]) -> No
     describe(dataset)
     assert "frame       20×16, 5 to 25 steps of 1000 µs but for what is swept" in capsys.readouterr().out
     dry_run(FAMILY, 3)
-    assert "frame       20×16, 25 steps, upsampling 8, in the first member" in capsys.readouterr().out
+    assert "frame       20×16, 25 steps, upsampling 8, in member 0" in capsys.readouterr().out
 
 
 def test_too_much_ground_truth_counts_the_steps_that_are_run(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_the_page_shows_each_member(tmp_path: Path) -> None:
     changed = {"text": TEXT, "overrides": ["transform.0.rotate=20", "sweep={}"], "index": 1, "member": 0}
     data = Editor.of(file).recording(changed)
     head = head_of(data)
-    assert head["digest"] == gerd.simulate(FAMILY, 1, **{"transform.0.rotate": 20}).digest
+    assert head["digest"] == gerd.simulate(FAMILY, 1, **{"transform.0.rotate": 20, "time_scale.factor": 1}).digest
 
 
 def test_pictures_and_pages_of_members(dataset: Path, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_repr(busy: Recording) -> None:
         f"{busy.background.sum()} background), config {busy.config.digest[:8]}>"
     )
     assert "1 actor," in repr(simulated(actor()))
-    assert "Recording 4 (time_scale=2.0):" in repr(gerd.simulate(busy.config, 4, backend="torch", time_scale=2.0))
+    assert "Recording index 4 (time_scale=2.0):" in repr(gerd.simulate(busy.config, 4, backend="torch", time_scale=2.0))
 
 
 def test_identity() -> None:

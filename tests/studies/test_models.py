@@ -339,13 +339,13 @@ def test_velocity_channels_are_covariant_under_a_boost() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ScaleChannels([]), "allowed are positive time constants"),
-        (lambda: ScaleChannels([-1.0]), "allowed are positive time constants"),
+        (lambda: ScaleChannels([]), "allowed: positive time constants"),
+        (lambda: ScaleChannels([-1.0]), "allowed: positive time constants"),
         (lambda: ScaleChannels(fusion="best"), "allowed: evidence, uniform"),  # type: ignore[arg-type]
         (lambda: Layers((2, 3), (3, 3), (1, 1)), "one kernel and one pool for each layer"),
         (lambda: Layers((2, 3, 1), (3, 4), (1, 1)), "odd sizes"),
         (lambda: VelocityChannels([(math.inf, 0)]), "pairs (x, y) of pixels per step"),
-        (lambda: TimeChannels([0.0]), "allowed are positive time constants"),
+        (lambda: TimeChannels([0.0]), "allowed: positive time constants"),
         (lambda: PoseChannels([(0.0, 0)]), "pairs of a factor, up to 4.0, and degrees"),
         (lambda: PoseChannels([]), "one or more"),
         (lambda: ScaleChannels(layers=TINY)(torch.zeros(2, 3, 16, 16)), "allowed: (batch, steps, 2, height, width)"),

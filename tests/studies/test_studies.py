@@ -612,7 +612,7 @@ def nothing():
     assert said[-1] == "Not tested: time_scale; the recordings are too short for it."
 
     for wrong, message in {
-        "mine": "allowed is module:function",
+        "mine": "allowed: module:function",
         "mine:nobody": "cannot be made: AttributeError",
         "nowhere:build": "cannot be made: ModuleNotFoundError",
         "mine:nothing": "allowed: a module or a function of frames",
@@ -631,15 +631,15 @@ def nothing():
         (["study"], "allowed: timescale, covariance, noise, symmetry"),
         (["study", "sparse"], "study sparse: is a part of the study timescale now"),
         (["study", "colours"], "study colours: allowed:"),
-        (["study", "noise", "--from", "nowhere"], "allowed is the folder of a finished study"),
+        (["study", "noise", "--from", "nowhere"], "allowed: the folder of a finished study"),
         (["study", "noise", "--model", "a:b"], "goes with the study symmetry"),
         (["study", "--checkpoint", "a.pt"], "goes with --model"),
         (["study", "noise", "--smoke", "--device", "nonsense"], "device 'nonsense': cannot be used"),
         (["study", "noise", "--smoke", "--minutes", "0"], "the same command continues"),
-        (["study", "noise", "--smoke", "--minutes", "nan"], "minutes nan: allowed is a number, 0 or more"),
+        (["study", "noise", "--smoke", "--minutes", "nan"], "minutes nan: allowed: a number, 0 or more"),
         (["study", "noise", "--smoke", "--quick"], "allowed: one of them"),
         (["study", "symmetry", "--smoke", "--seeds", "2"], "symmetry is of one network"),
-        (["study", "--from", "nowhere"], "allowed is the folder of a finished study"),
+        (["study", "--from", "nowhere"], "allowed: the folder of a finished study"),
         (["study", "noise", "--smoke", "--seed", "1", "--out", "/dev/null/x"], "/dev/null/x: cannot be written"),
     ],
 )

@@ -141,7 +141,7 @@ def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
 
 
 def parts(scenes: Scenes, unit: int) -> int:
-    """Into how many parts exact timing cuts a unit of own time: outlines move a quarter of a pixel at most."""
+    """Into how many parts exact timing cuts a unit of own time: outlines move ¼ pixel or two sub-pixels at most."""
     fastest, own = 0.0, scenes.trajectory.in_own_time()
     ends = np.abs(Trajectory.parameters(own, [unit, unit + 1])[0])  # (actors, 2, 3, 6), before any transformation
     stretch, drift = 1.0, 0.0
@@ -156,7 +156,7 @@ def parts(scenes: Scenes, unit: int) -> int:
         change = max(speed[2], speed[3]) + speed[5] * high + shear * speed[3]
         linear = speed[4] * (max(wide, high) + shear * high) + change
         fastest = max(fastest, stretch * (math.hypot(speed[0], speed[1]) + reach * linear) + drift)
-    return min(1024, 2 ** max(0, math.ceil(math.log2(max(fastest, 1e-9) / 0.25))))
+    return min(1024, 2 ** max(0, math.ceil(math.log2(max(fastest, 1e-9) / min(0.25, 2 / scenes.upsampling)))))
 
 
 def step_at(time: float) -> int:

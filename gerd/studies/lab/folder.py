@@ -126,7 +126,7 @@ def read_results(path: Path | str, study: str | None = None) -> Results:
     """The results in a folder, of any study or of the one that is named."""
     file = Path(path) / "results.json"
     if not file.exists():
-        raise GerdError(f"{file}: is not there; allowed is the folder of a finished study")
+        raise GerdError(f"{file}: is not there; allowed: the folder of a finished study")
     results = _read(file, Results)
     if study is not None and results.settings.study != study:
         raise GerdError(f"{file}: is of the study {results.settings.study!r}, and not of {study!r}")

@@ -65,7 +65,7 @@ def compute_study(
     changes = {key: number for key, number in changes.items() if number is not None}
     for key, number in changes.items():
         if number < 1:
-            raise GerdError(f"{key} {number}: allowed is a whole number, 1 or more")
+            raise GerdError(f"{key} {number}: allowed: a whole number, 1 or more")
     if name == "symmetry" and seeds is not None:
         raise GerdError("--seeds: goes with the other studies; symmetry is of one network")
     check_device(device)

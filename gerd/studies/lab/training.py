@@ -87,7 +87,7 @@ class Deadline:
     @classmethod
     def after(cls, minutes: float | None) -> Deadline:
         if minutes is not None and not 0 <= minutes < float("inf"):
-            raise GerdError(f"minutes {minutes:g}: allowed is a number, 0 or more")
+            raise GerdError(f"minutes {minutes:g}: allowed: a number, 0 or more")
         return cls() if minutes is None else cls(time.monotonic() + 60 * minutes)
 
     def check(self) -> None:

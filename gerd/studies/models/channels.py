@@ -25,9 +25,9 @@ class Layers:
 
     def __post_init__(self) -> None:
         if not len(self.widths) - 1 == len(self.kernels) == len(self.pools) >= 2:
-            raise GerdError(f"{self}: allowed is one kernel and one pool for each layer, and one width more")
+            raise GerdError(f"{self}: allowed: one kernel and one pool for each layer, and one width more")
         if any(kernel % 2 == 0 for kernel in self.kernels):
-            raise GerdError(f"kernels {self.kernels}: allowed are odd sizes, which have a middle")
+            raise GerdError(f"kernels {self.kernels}: allowed: odd sizes, which have a middle")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ TIME_BANK = tuple(5.0 * 2.0 ** (k / 2) for k in range(-6, 7))  # half an octave 
 def checked(mus: Sequence[float]) -> Tensor:
     """(channels,): time constants, or an error."""
     if not mus or not all(0 < mu < float("inf") for mu in mus):
-        raise GerdError(f"mus {mus}: allowed are positive time constants in steps, one or more")
+        raise GerdError(f"mus {mus}: allowed: positive time constants in steps, one or more")
     return torch.tensor(mus, dtype=torch.float64)
 
 

@@ -118,7 +118,7 @@ class VelocityChannels(TraceChannels):
     ):
         super().__init__(layers, fusion, seed)
         if not velocities or not all(abs(part) < float("inf") for velocity in velocities for part in velocity):
-            raise GerdError(f"velocities {velocities}: allowed are pairs (x, y) of pixels per step, one or more")
+            raise GerdError(f"velocities {velocities}: allowed: pairs (x, y) of pixels per step, one or more")
         self.velocities, self.mu = [(float(x), float(y)) for x, y in velocities], mu
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ class PoseChannels(TraceChannels):
         super().__init__(layers, fusion, seed)
         if not poses or not all(0 < factor <= MOST_SCALE and abs(angle) < float("inf") for factor, angle in poses):
             raise GerdError(
-                f"poses {poses}: allowed are pairs of a factor, up to {MOST_SCALE}, and degrees, one or more"
+                f"poses {poses}: allowed: pairs of a factor, up to {MOST_SCALE}, and degrees, one or more"
             )
         factors, angles = torch.tensor(poses, dtype=torch.float64).T
         sine, cosine = angles.deg2rad().sin() * factors, angles.deg2rad().cos() * factors
