@@ -15,16 +15,22 @@ export const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" 
 const mixed = (colour, other, share) => colour.map((channel, i) => Math.round(channel + (other[i] - channel) * share));
 const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
+// A colour that can be seen on a dark ground: as much white in it as it lacks.
+function lit(colour, wanted = 0.54) {
+  const lightness = (0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]) / 255;
+  return mixed(colour, WHITE, Math.max(0, (wanted - lightness) / (1 - lightness)));
+}
+
 // Red, green and blue of backdrop, on, off and both.
 export function eventColours() {
   const { backdrop, on, off, both } = palette;
   if (!isDark()) return { backdrop, on, off, both };
-  return { backdrop: DARK, on: mixed(on, WHITE, 0.25), off: mixed(off, WHITE, 0.15), both: mixed(both, WHITE, 0.7) };
+  return { backdrop: DARK, on: lit(on), off: lit(off), both: lit(both, 0.8) };
 }
 
 export function actorColour(actor) {
   const colour = palette.actors[actor % palette.actors.length];
-  return isDark() ? css(mixed(channels(colour), WHITE, 0.3)) : colour;
+  return isDark() ? css(lit(channels(colour))) : colour;
 }
 
 // Takes the palette, and keeps the page and whoever wants to know of it (`changed`) at the light or dark that is chosen:

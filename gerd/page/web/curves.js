@@ -134,9 +134,10 @@ export class Curves extends Chart {
 
   // The numbers of all actors at the step, under each other and, where that is not enough, in columns to the left.
   #numbers(context, { left, top, w, h, order, parameters, factor = 1 }, recordings, step) {
-    const numbers = recordings.flatMap((recording) => recording.actors.map((_, actor) => {
+    const upright = context.font;
+    const numbers = recordings.flatMap((recording, k) => recording.actors.map((_, actor) => {
       const values = parameters.map((parameter) => short(truth(recording, Math.min(step, recording.steps - 1), actor, order, parameter) * factor));
-      return [[...new Set(values)].join(" × "), actorColour(actor)];
+      return [[...new Set(values)].join(" × "), actorColour(actor), k ? `italic ${upright}` : upright];
     }));
     const rows = Math.max(1, Math.floor((h - 2) / LINE));
     context.textBaseline = "top";
@@ -151,11 +152,12 @@ export class Curves extends Chart {
       }
       context.fillStyle = style("--veil");
       context.fillRect(right - wide - 3, top + 1, wide + 5, column.length * LINE + 1);
-      column.forEach(([text, colour], i) => {
-        context.fillStyle = colour;
+      column.forEach(([text, colour, font], i) => {
+        Object.assign(context, { fillStyle: colour, font });
         context.fillText(text, right, top + 2 + i * LINE);
       });
       right -= wide + 8;
+      context.font = upright;
     }
   }
 }

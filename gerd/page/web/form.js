@@ -68,7 +68,7 @@ export class Form {
       field.message.textContent += `${field.message.textContent && "\n"}${below && `${below}: `}${problem.message}`;
       for (let box = field.row.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
     }
-    first?.scrollIntoView({ block: "nearest" });
+    requestAnimationFrame(() => first?.scrollIntoView({ block: "nearest" })); // when there is the room that there will be
     return homeless;
   }
 
