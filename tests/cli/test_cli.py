@@ -58,13 +58,24 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 # Light imports
 
 
-@pytest.mark.parametrize("statement", ["import gerd.cli.app", "import gerd; gerd.ConfigError"])
-def test_what_is_heavy_is_not_imported(statement: str) -> None:
+HEAVY = {"torch", "numpy", "pydantic", "matplotlib", "numba", "PIL", "yaml", "safetensors"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "heavy"),
+    [
+        ("import gerd.cli.app", HEAVY),
+        ("import gerd; gerd.ConfigError", HEAVY),
+        ("import gerd; gerd.simulate(gerd.parse('{steps: 2, actors: []}'))", {"torch", "matplotlib", "PIL"}),
+        ("import gerd.cli.describe, gerd.storage.generate, gerd.exchange.export", {"torch", "matplotlib", "PIL"}),
+    ],
+)
+def test_what_is_heavy_is_not_imported(statement: str, heavy: set[str]) -> None:
     program = f"{statement}\nimport sys\nprint(*sys.modules)"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in result.stdout.split()}
     assert "gerd" in loaded
-    assert not loaded & {"torch", "numpy", "pydantic", "matplotlib", "numba", "PIL", "yaml", "safetensors"}
+    assert not loaded & heavy
 
 
 def test_every_public_name_is_there() -> None:

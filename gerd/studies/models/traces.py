@@ -167,9 +167,7 @@ class PoseChannels(TraceChannels):
     ):
         super().__init__(layers, fusion, seed)
         if not poses or not all(0 < factor <= MOST_SCALE and abs(angle) < float("inf") for factor, angle in poses):
-            raise GerdError(
-                f"poses {poses}: allowed: pairs of a factor, up to {MOST_SCALE}, and degrees, one or more"
-            )
+            raise GerdError(f"poses {poses}: allowed: pairs of a factor, up to {MOST_SCALE}, and degrees, one or more")
         factors, angles = torch.tensor(poses, dtype=torch.float64).T
         sine, cosine = angles.deg2rad().sin() * factors, angles.deg2rad().cos() * factors
         maps = torch.stack([torch.stack([cosine, -sine], -1), torch.stack([sine, cosine], -1)], -2)
