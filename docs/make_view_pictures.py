@@ -38,7 +38,12 @@ def main() -> None:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
         take(browser, CONFIGS / "bouncing.yaml", "view-config.png", "step=38")
         gerd.generate(gerd.load(CONFIGS / "timescale.yaml"), Path(folder) / "timescale", count=200)
-        take(browser, Path(folder) / "timescale", "view-dataset.png", "index=1&member=4&other_index=1&other_member=7&step=25")
+        take(
+            browser,
+            Path(folder) / "timescale",
+            "view-dataset.png",
+            "index=1&member=4&other_index=1&other_member=7&step=25",
+        )
         browser.close()
 
 

@@ -11,8 +11,9 @@ const LONGEST_ADDRESS = 2 ** 19; // characters; browsers take a little more
 const FORMAT = "deflate-raw";
 
 export class Address {
-  constructor(state) {
-    this.state = state; // promises the whole state when it is written
+  // `state()` promises the whole state; `told(tooLong)` hears when it begins or ceases to be too long for an address.
+  constructor(state, told) {
+    Object.assign(this, { state, told, tooLong: false });
     window.addEventListener("hashchange", () => location.reload()); // another link in the same tab
   }
 
@@ -24,8 +25,10 @@ export class Address {
 
   async write() {
     const hash = fragment(await this.state());
-    this.tooLong = hash.length > LONGEST_ADDRESS;
-    if (!this.tooLong && hash !== location.hash) history.replaceState(null, "", page() + hash);
+    const tooLong = hash.length > LONGEST_ADDRESS;
+    if (tooLong !== this.tooLong) this.told(tooLong);
+    this.tooLong = tooLong;
+    if (!tooLong && hash !== location.hash) history.replaceState(null, "", page() + hash);
   }
 
   // The address of what is shown, with the text that the page may have taken from the server's file.

@@ -61,7 +61,9 @@ async function begin() {
     ...(await page.chooser.state()),
     ...page.player.state(),
     tab: openTab() === "choose" ? null : openTab(),
-  }));
+  }), (tooLong) => {
+    element("notice").textContent = tooLong ? "The text is too long for the address: save it, because a reload would lose the changes." : "";
+  });
   dress(start.colours, element("theme"), () => {
     page.player?.redraw();
     page.chooser?.form?.colour();
