@@ -49,7 +49,7 @@ MOST_PIXELS = 2**28  # of all steps together, warm-up included: the page is to a
 MOST_POSES = 1_000_000  # actors · steps of the trajectory's own time
 MOST_EVENTS = 4_000_000  # in one recording: a browser turns that many points
 MOST_MEMBERS = 500  # of a sweep that the page offers by name
-MOST_SAVED = 2  # recordings in a page that is saved from the page
+MOST_SAVED = 2  # recordings in a file that is saved from the page
 
 COLOURS = {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH, "actors": ACTORS}  # for the page to draw with
 NEW_ACTOR = {
@@ -150,8 +150,8 @@ class Editor:
         )
 
     def gif(self, question: Question) -> bytes:
-        """The recording as a GIF, `fps` steps per second, with `outlines` and `brightness` if they are asked for."""
-        return _gif(self._made(question).recording, question)
+        """The `recordings` as a GIF, `fps` steps per second, with `outlines` and `brightness` if they are asked for."""
+        return _gif([self._made(each).recording for each in _several(question)], question)
 
     def html(self, question: Question) -> bytes:
         """A page in one file with the `recordings` that are asked for."""
@@ -283,7 +283,7 @@ class Shelf:
         return pack(recording, text=family.resolved_yaml(), **how)
 
     def gif(self, question: Question) -> bytes:
-        return _gif(self._chosen(question), question)
+        return _gif([self._chosen(each) for each in _several(question)], question)
 
     def html(self, question: Question) -> bytes:
         return _page(self.name, [self._chosen(each) for each in _several(question)])
@@ -309,16 +309,14 @@ def _instructions(recording: Recording, file: str, *, runs_code: bool) -> dict[s
     return {"recipe": "\n".join(lines), "command": command}
 
 
-def _gif(recording: Recording, question: Question) -> bytes:
+def _gif(recordings: Sequence[Recording], question: Question) -> bytes:
     fps, outlines, brightness = (
         _field(question, *each) for each in (("fps", int), ("outlines", bool), ("brightness", bool))
     )
-    layout = video.Layout(recording, overlay=outlines, side_by_side=brightness)
-    if recording.steps * math.prod(layout.size) > MOST_PIXELS:
-        raise GerdError(
-            f"the video has {recording.steps} pictures, which are too many here; gerd render makes long ones"
-        )
-    return b"".join(video.gif(layout.size, layout.pictures(range(recording.steps)), max(1, fps)))
+    layout = video.Layout(recordings, overlay=outlines, side_by_side=brightness)
+    if layout.steps * math.prod(layout.size) > MOST_PIXELS:
+        raise GerdError(f"the video has {layout.steps} pictures, which are too many here; gerd render makes long ones")
+    return b"".join(video.gif(layout.size, layout.pictures(range(layout.steps)), max(1, fps)))
 
 
 def _several(question: Question) -> list[Any]:

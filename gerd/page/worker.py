@@ -101,9 +101,8 @@ class Worker:
 
 def _kernels(question: Any) -> set[str]:
     """Which kernels a question may need beside those that every recording does."""
-    text = f"{question.get('text')} {question.get('overrides')}" if isinstance(question, dict) else ""
-    shows_brightness = isinstance(question, dict) and question.get("brightness") is True
-    return {name for name, needed in (("exact", "exact" in text), ("images", shows_brightness)) if needed}
+    words = repr(question)
+    return {name for name, sign in (("exact", "exact"), ("images", "'brightness': True")) if sign in words}
 
 
 def _serve(pipe: Any, content: Editor | Shelf) -> None:

@@ -294,7 +294,7 @@ def test_a_recording_is_saved_as_a_gif(file: Path, dataset: Path, monkeypatch: p
         (Editor.of(file), question(index=1)),
         (Shelf("family", gerd.Recordings(dataset)), {"position": 2}),
     ):
-        data = content.gif({**which, **asked})
+        data = content.gif({"recordings": [which], **asked})
         recording = gerd.Recordings(dataset)[2]
         with Image.open(io.BytesIO(data)) as pages:
             assert (pages.n_frames, pages.info["duration"]) == (recording.steps, 100)
@@ -304,11 +304,11 @@ def test_a_recording_is_saved_as_a_gif(file: Path, dataset: Path, monkeypatch: p
                 shown = np.asarray(pages.convert("RGB"))[zoom // 2 : recording.height * zoom : zoom, zoom // 2 :: zoom]
                 off, on = recording.frames(step, step + 1)[0].numpy()
                 assert np.array_equal(off + 2 * on, [[EVENTS.index(tuple(pixel)) for pixel in row] for row in shown])
-    wide = Image.open(io.BytesIO(content.gif({**which, **asked, "brightness": True})))
+    wide = Image.open(io.BytesIO(content.gif({"recordings": [which], **asked, "brightness": True})))
     assert wide.width > 2 * recording.width * zoom
     monkeypatch.setattr(answers, "MOST_PIXELS", 1000)
     with pytest.raises(gerd.GerdError, match="too many here; gerd render makes long ones"):
-        content.gif({**which, **asked})
+        content.gif({"recordings": [which], **asked})
 
 
 def test_a_page_is_saved_from_the_page(file: Path) -> None:
@@ -399,7 +399,7 @@ def test_the_start_and_a_recording_are_given(asking: Asking) -> None:
     status, headers, body = asking("POST", "/api/recording", question(member=1))
     assert (status, headers["content-type"]) == (200, "application/octet-stream")
     assert unpacked(body)[0]["digest"] == gerd.simulate(gerd.parse(TEXT), time_scale=2).digest
-    asked = {**question(), "fps": 20, "outlines": True, "brightness": False}
+    asked = {"recordings": [question()], "fps": 20, "outlines": True, "brightness": False}
     status, headers, body = asking("POST", "/api/gif", asked)
     assert (status, headers["content-type"], body[:6]) == (200, "application/octet-stream", b"GIF89a")
     status, headers, body = asking("POST", "/api/html", {"recordings": [question()]})

@@ -19,6 +19,7 @@ from gerd.events import cpu
 from gerd.storage.code import code_digest
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 from gerd.storage.shard import shard_bytes
+from gerd.storage.verify import NOT_OURS
 
 
 @pytest.mark.parametrize("regenerate", [False, True])
@@ -61,7 +62,7 @@ def test_verify_finds_swapped_shards(dataset: Path) -> None:
 
 def test_verify_finds_a_shard_too_many(dataset: Path) -> None:
     shutil.copy(dataset / shard_name(0), dataset / shard_name(3))
-    assert faults(dataset) == [f"{dataset / shard_name(3)}: does not belong to the dataset"]
+    assert faults(dataset) == [f"{dataset / shard_name(3)}: {NOT_OURS}"]
 
 
 def test_verify_finds_a_dataset_cut_short(dataset: Path) -> None:

@@ -67,13 +67,13 @@ function download(name, blob) {
 }
 
 async function video(player, chooser) {
-  const [question] = chooser.questions;
-  const options = {
+  const question = {
+    recordings: chooser.questions,
     fps: Math.min(player.speed, FASTEST_GIF),
     outlines: element("outlines").checked,
     brightness: player.panes.includes("brightness"),
   };
-  return new Blob([await askedFor("gif", { ...question, ...options })], { type: "image/gif" });
+  return new Blob([await askedFor("gif", question)], { type: "image/gif" });
 }
 
 // The pictures of the stage as they are, with the words above them.
