@@ -46,7 +46,7 @@ format: setup ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## write the config reference and build the site into out/site
+docs: setup ## write the references of config and commands, and build the site into out/site
 	$(BIN)/python docs/make_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 

@@ -159,7 +159,7 @@ def tutorial() -> Figure:
     text = Path(__file__).with_name("tutorial.md").read_text("utf-8")
     config = re.search(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert config is not None
-    return figure.sheet(gerd.simulate(gerd.parse(config[1])), count=6, overlay=True)
+    return figure.sheet(gerd.simulate(gerd.parse(config[1], source="square.yaml")), count=6, overlay=True)
 
 
 STAGES = {"config": "Config", "scene": "Scenes", "events": "events", "recording": "Recording", "storage": "dataset"}

@@ -27,17 +27,12 @@ from matplotlib.patches import Polygon, StepPatch
 import gerd
 from gerd import plot
 from gerd.config.config import Config
-from gerd.config.sweep import labels, member_count
 from gerd.errors import counted
 from gerd.pictures import figure
 from gerd.recording.recording import Recording
 
 ROOT = Path(__file__).parent.parent
 SIX = ("picture", "seen", "difference", "fired", "kept", "events")  # the paper's numbers 1 to 6
-
-
-def family(config: Config) -> list[Recording]:
-    return [gerd.simulate(config, **labels(config, member)) for member in range(member_count(config))]
 
 
 def panels(rows: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
@@ -57,7 +52,7 @@ def pipeline(config: Config) -> Figure:
 
 def scaling(config: Config) -> Figure:
     drawn, axes = panels(1, 3, 7.5, 2.9)
-    for ax, recording, letter in zip(axes, family(config), "abc", strict=True):
+    for ax, recording, letter in zip(axes, gerd.simulate_family(config), "abc", strict=True):
         (factor,) = recording.identity.labels.values()
         plot.events(recording, 0, ax, legend=False)
         ax.set_title(f"({letter}) smaller by {100 * (1 - factor):.0f} %: {len(recording)} events")
@@ -77,7 +72,7 @@ def shapes(config: Config) -> Figure:
 
 def upsampling(config: Config) -> Figure:
     drawn, axes = panels(1, 2, 6.6, 3.4)
-    for ax, recording, letter in zip(axes, family(config), "ab", strict=True):
+    for ax, recording, letter in zip(axes, gerd.simulate_family(config), "ab", strict=True):
         factor = recording.identity.labels["upsampling"]
         plot.stage(recording.stages(), "picture", 0, ax)
         ax.set_title(f"({letter}) {counted(factor, 'sub-pixel')} along each side of a pixel")
@@ -102,7 +97,7 @@ def cloud(recording: Recording, drawn: Figure, place: tuple[float, float, float,
 
 def noise(config: Config) -> Figure:
     drawn, axes = panels(1, 3, 7.5, 2.9)
-    recordings = family(config)
+    recordings = gerd.simulate_family(config)
     for ax, recording, letter in zip(axes, recordings, "abc", strict=True):
         (name,) = (name for name, share in recording.identity.labels["noise"].items() if share)
         plot.events(recording, 0, ax, legend=False).set_title(f"({letter}) 10 % {name} noise")
@@ -124,13 +119,14 @@ FIGURES: dict[str, Callable[[Config], Figure]] = {
 }
 
 
-EXAMPLES: dict[str, dict[str, Any]] = {  # the options of gerd render configs/bouncing.yaml NAME.png
-    "overlay": {"kind": "frame", "step": 25, "overlay": True, "side_by_side": True},
-    "sheet": {"kind": "sheet", "count": 6},
-    "cloud": {"kind": "cloud"},
-    "rate": {"kind": "rate"},
-    "parameters": {"kind": "parameters"},
-    "stages": {"kind": "stages", "start": 25, "count": 2},
+EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {  # gerd render configs/CONFIG NAME.png, and its options
+    "overlay": ("bouncing.yaml", {"kind": "frame", "step": 25, "overlay": True, "side_by_side": True}),
+    "sheet": ("bouncing.yaml", {"kind": "sheet", "count": 6}),
+    "cloud": ("bouncing.yaml", {"kind": "cloud"}),
+    "rate": ("bouncing.yaml", {"kind": "rate"}),
+    "parameters": ("bouncing.yaml", {"kind": "parameters"}),
+    "stages": ("bouncing.yaml", {"kind": "stages", "start": 25, "count": 2}),
+    "family": ("families/own_time.yaml", {"family": True, "count": 5}),
 }
 
 
@@ -138,16 +134,25 @@ def made(name: str) -> Figure:
     """The figure of this name."""
     if name not in EXAMPLES:
         return FIGURES[name](gerd.load(ROOT / "configs" / "paper" / f"{name}.yaml"))
-    options = {"start": 0, **EXAMPLES[name]}
-    recording = gerd.simulate(gerd.load(ROOT / "configs" / "bouncing.yaml")).window(options.pop("start"))
-    return figure.KINDS[options.pop("kind")](recording, **options)
+    file, wishes = EXAMPLES[name]
+    options = {"start": 0, "family": False, **wishes}
+    start, path = options.pop("start"), ROOT / "configs" / file
+    if options.pop("family"):
+        return figure.family([recording.window(start) for recording in gerd.simulate_family(path)], **options)
+    return figure.KINDS[options.pop("kind")](gerd.simulate(path).window(start), **options)
 
 
 def contents(drawn: Figure) -> str:
     """A digest of what a figure shows: words, images, lines, areas and points, in whatever font they are drawn."""
-    words, arrays = [], []
+    words, arrays = [drawn.get_suptitle()], []
     for ax in drawn.axes:
-        words += [ax.get_title(), ax.get_xlabel(), ax.get_ylabel(), *(text.get_text() for text in ax.texts)]
+        words += [
+            ax.get_title(),
+            ax.get_title("left"),
+            ax.get_xlabel(),
+            ax.get_ylabel(),
+            *(text.get_text() for text in ax.texts),
+        ]
         words += [to_hex(line.get_color()) for line in ax.lines]
         arrays += [image.to_rgba(image.get_array(), bytes=True) for image in ax.images]
         arrays += [line.get_xydata() for line in ax.lines]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 import gerd
 from gerd.page.server import opened, running
@@ -20,25 +20,12 @@ CONFIGS = HERE.parent / "configs"
 COLOURS = 128  # of a picture's palette, which makes it small
 
 
-def config(page: Page) -> None:
-    page.check("#outlines")
-    page.locator("#scrub").fill("38")
-
-
-def dataset(page: Page) -> None:
-    page.click('.row[data-row="13"]', position={"x": 20, "y": 10})
-    page.select_option("#other", "16")
-    page.wait_for_selector("figure >> nth=1")
-    page.check("#outlines")
-    page.locator("#scrub").fill("25")
-
-
-def take(browser: Any, source: Path, name: str, prepare: Any) -> None:
+def take(browser: Any, source: Path, name: str, state: str) -> None:
+    """A picture of the page with this state in its address."""
     with running(opened(source)) as address:
         page = browser.new_page(viewport={"width": 1280, "height": 720})
-        page.goto(address)
+        page.goto(f"{address}#{state}")
         page.wait_for_selector("body[data-digest]")
-        prepare(page)
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
         page.close()
@@ -49,9 +36,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
         sandbox = [] if os.getuid() else ["--no-sandbox"]
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
-        take(browser, CONFIGS / "bouncing.yaml", "view-config.png", config)
+        take(browser, CONFIGS / "bouncing.yaml", "view-config.png", "step=38")
         gerd.generate(gerd.load(CONFIGS / "timescale.yaml"), Path(folder) / "timescale", count=200)
-        take(browser, Path(folder) / "timescale", "view-dataset.png", dataset)
+        take(
+            browser,
+            Path(folder) / "timescale",
+            "view-dataset.png",
+            "index=1&member=4&other_index=1&other_member=7&step=25",
+        )
         browser.close()
 
 

@@ -1,6 +1,7 @@
 """Make a dataset, split it, and train a small network to find the square in each frame.
 
 Run it with `python examples/train_from_disk.py`. It prints how far off the network is, in pixels, before and after.
+It takes about 40 seconds on one core.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def main(count: int, epochs: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # the network is small: more threads would wait for each other
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=150, help="recordings")
     parser.add_argument("--epochs", type=int, default=5)

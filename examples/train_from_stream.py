@@ -2,6 +2,7 @@
 
 Run it with `python examples/train_from_stream.py [--device cuda]`. The network estimates how fast a triangle turns. It
 prints the error in degrees per step before and after training, on recordings that it was not trained on.
+It takes about 10 seconds on one core.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ def main(count: int, device: str) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # the network is small: more threads would wait for each other
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=6400, help="recordings to train on")
     parser.add_argument("--device", default="cpu")

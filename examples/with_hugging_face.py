@@ -2,7 +2,7 @@
 
 Needs the packages pyarrow (`pip install 'gerd[export]'`) and datasets. Run it with
 `python examples/with_hugging_face.py`; it needs no network. It prints the share of shapes that the network gets wrong,
-before and after training.
+before and after training. It takes about 10 seconds on one core.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ def main(count: int, epochs: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # the network is small: more threads would wait for each other
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=150, help="recordings of each shape")
     parser.add_argument("--epochs", type=int, default=10)

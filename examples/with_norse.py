@@ -2,7 +2,7 @@
 
 Needs the package norse, without the torchvision that it asks for: `pip install nir nirtorch` and
 `pip install --no-deps norse`. Run it with `python examples/with_norse.py`. It prints the share of shapes that the
-network gets wrong, before and after training.
+network gets wrong, before and after training. It takes about 10 seconds on one core.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # the network is small: more threads would wait for each other
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1440, help="recordings to train on")
     main(parser.parse_args().count)

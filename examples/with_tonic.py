@@ -1,7 +1,7 @@
 """Tonic's transforms and cache, and a spiking network of snnTorch that tells a square from a circle and a triangle.
 
 Needs the packages tonic and snntorch. Run it with `python examples/with_tonic.py`. It prints the share of shapes that
-the network gets wrong, before and after training.
+the network gets wrong, before and after training. It takes about 20 seconds on one core.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def main(count: int, epochs: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # the network is small: more threads would wait for each other
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=150, help="recordings of each shape")
     parser.add_argument("--epochs", type=int, default=10)

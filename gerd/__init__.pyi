@@ -10,11 +10,13 @@ from gerd.exchange.export import export_dataset as export_dataset
 from gerd.exchange.formats import write_events as write_events
 from gerd.exchange.original import read_original as read_original
 from gerd.measures import measure as measure
+from gerd.page.render import render as render
 from gerd.pictures import plot as plot
 from gerd.recording.recording import Recording as Recording
 from gerd.recording.simulate import simulate as simulate
 from gerd.recording.simulate import simulate_batch as simulate_batch
 from gerd.recording.simulate import simulate_chunks as simulate_chunks
+from gerd.recording.simulate import simulate_family as simulate_family
 from gerd.scene import transformation as transformation
 from gerd.storage.convert import convert as convert
 from gerd.storage.generate import generate as generate

@@ -6,6 +6,7 @@ page with the text of all its files, and such a link leads to the file's place o
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent.parent
 FOLDERS = {
     "configs": ("Example configs", "yaml", "Each can be given to `gerd check`, `render`, `generate` and `view`."),
-    "examples": ("Example programs", "python", "Each runs in seconds: `python examples/train_from_disk.py`."),
+    "examples": ("Example programs", "python", "Each says how long it takes: `python examples/train_from_disk.py`."),
 }
 LINK = re.compile(rf"\]\(\.\./({'|'.join(FOLDERS)})/?([\w/.-]*)\)")
 
@@ -34,12 +35,24 @@ def page(folder: str) -> str:
     """A page with the text of every file in a folder."""
     title, language, about = FOLDERS[folder]
     parts = [f"# {title}\n\nThe files in `{folder}/`. {about}\n"]
-    endings = {"yaml": ".yaml", "python": ".py"}
-    for path in sorted((ROOT / folder).rglob(f"*{endings[language]}"), key=lambda path: (len(path.parts), path)):
+    endings = {"yaml": (".yaml",), "python": (".py", ".ipynb")}[language]
+    paths = [path for path in (ROOT / folder).rglob("*") if path.suffix in endings]
+    for path in sorted(paths, key=lambda path: (len(path.parts), path)):
         name = path.relative_to(ROOT / folder).as_posix()
         text = path.read_text("utf-8").rstrip()
-        parts.append(f"## {name} {{ #{anchor(name)} }}\n\n```{language}\n{text}\n```\n")
+        shown = notebook(text) if path.suffix == ".ipynb" else f"```{language}\n{text}\n```\n"
+        parts.append(f"## {name} {{ #{anchor(name)} }}\n\n{shown}")
     return "\n".join(parts)
+
+
+def notebook(text: str) -> str:
+    """The cells of a notebook, its headings below that of the file, its links as those of a page in docs/."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
+    parts = [
+        f"```python\n{source}\n```" if kind == "code" else re.sub("^#", "###", source, flags=re.MULTILINE)
+        for kind, source in cells
+    ]
+    return "\n\n".join(parts).replace("](../docs/", "](") + "\n"
 
 
 def anchor(name: str) -> str:

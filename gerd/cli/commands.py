@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Context, Exit, Option, echo
 
@@ -18,6 +18,7 @@ from gerd.errors import GerdError, counted
 if TYPE_CHECKING:
     from gerd.config.config import Config
     from gerd.recording.recording import Recording
+    from gerd.storage.recordings import Recordings
 
 ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
 DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
@@ -32,8 +33,12 @@ Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", he
 Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
 
 
+NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a config"
+SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first line
+
+
 def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
-    """Write a commented starter config."""
+    """Write a commented starter config, and beside it its schema, with which editors complete and check the fields."""
     from importlib.resources import files
     from shlex import quote
 
@@ -41,24 +46,29 @@ def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(starter.replace("gerd.yaml", quote(str(path))))
+        path.with_name(SCHEMA).write_text(_schema(), "utf-8")
     except FileExistsError:
         raise GerdError(f"{path}: exists already; give another name") from None
     except OSError as error:
         raise GerdError(f"{path}: cannot be written: {error.strerror}") from None
-    echo(f"wrote {path}; next: gerd check {quote(str(path))}")
+    echo(f"wrote {path}, and {path.with_name(SCHEMA)} for editors; next: gerd check {quote(str(path))}")
 
 
 def schema() -> None:
     """Print the JSON schema of a config, for editors."""
+    echo(_schema(), nl=False)
+
+
+def _schema() -> str:
     import json
 
     from gerd.config.config import Config
 
-    echo(json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False))
+    return json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: Trust = False) -> None:
-    """Validate a config and show what it would make: the first scene, the number of recordings, the size."""
+    """Validate a config and show what it would make: the first scene, how many recordings and events, the size."""
     from gerd.cli.describe import dry_run
 
     dry_run(_load(config, set_, trust), count)
@@ -78,7 +88,7 @@ def generate(
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Make a dataset. Run the same command again to continue one that was interrupted."""
+    """Make a dataset. The same command continues one that was interrupted, and with a larger -n adds to it."""
     import time
 
     from gerd.cli.progress import Bar
@@ -150,10 +160,16 @@ def render(
     out: Annotated[Path, Argument(metavar="OUT", help="The file: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")],
     kind: Annotated[
         str | None,
-        Option(help="video, frame, sheet, cloud, rate, curves (of T), parameters or stages (of the simulation)."),
+        Option(
+            help="video (default of .gif and .mp4); for .png, .svg and .pdf: sheet (default), frame, cloud, rate, "
+            "curves (of T), parameters or stages (of the simulation)."
+        ),
     ] = None,
     index: Index = 0,
     member: Member = None,
+    family: Annotated[
+        bool, Option("--family", help="All members of a sweep side by side: a video, a sheet, a page.")
+    ] = False,
     start: Annotated[int, Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
     stop: Annotated[int | None, Option(help="The step to stop before.")] = None,
     step: Annotated[int | None, Option(help="Of a frame: which step.")] = None,
@@ -166,28 +182,24 @@ def render(
     trust: Trust = False,
 ) -> None:
     """Show a recording of a config, or one of a dataset: as a video, a picture or a page. Look before you generate."""
+    from gerd.cli.progress import Bar
+    from gerd.page.render import check as check_wishes
+    from gerd.page.render import render as write
+
     wishes = {"step": step, "count": count, "overlay": overlay or None, "side_by_side": side_by_side or None}
-    options = {name: wish for name, wish in {**wishes, "zoom": zoom, "fps": fps}.items() if wish is not None}
-    if out.suffix.lower() == ".html":
-        from gerd.page.answers import save_page
-
-        if kind or options:
-            raise GerdError(f"{out}: a page shows everything, and has no kind or options")
-        recording = _recording(source, index, member, set_, trust).window(start, stop)
-        save_page([recording], out)
-    else:
-        from gerd.cli.progress import Bar
-        from gerd.pictures import render as pictures
-
-        pictures.check(out, kind, options)
-        recording = _recording(source, index, member, set_, trust)
-        with Bar("steps", recording.window(start, stop).steps) as bar:
-            pictures.render(recording, out, kind, start=start, stop=stop, progress=bar, **options)
-    echo(f"wrote {out}: {recording!r}")
+    options: Any = {name: wish for name, wish in {**wishes, "zoom": zoom, "fps": fps}.items() if wish is not None}
+    check_wishes(out, kind, options, family=family)
+    if family and member:
+        raise GerdError(f"--member {member[0]}: --family shows all members; allowed: one of both")
+    recordings = _family(source, index, set_, trust) if family else [_recording(source, index, member, set_, trust)]
+    with Bar("steps", max(recording.window(start, stop).steps for recording in recordings)) as bar:
+        write(recordings if family else recordings[0], out, kind, start=start, stop=stop, progress=bar, **options)
+    what = f"{recordings[0].config.name}, index {index}, all {counted(len(recordings), 'member')}"
+    echo(f"wrote {out}: {what if family else repr(recordings[0])}")
 
 
 def export(
-    dataset: DatasetFolder,
+    source: Annotated[str, Argument(metavar="CONFIG|DATASET", help="A config file, or a dataset: a folder or a URL.")],
     out: Annotated[Path, Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
     format_: Annotated[
         str,
@@ -206,17 +218,35 @@ def export(
             "--causes", help="With csv, npz, hdf5, parquet: the actor, the velocity and the echo flag of each event."
         ),
     ] = False,
+    index: Annotated[
+        str | None,
+        Option(metavar="I,J:K", help="Which draws: 3, or 1,4,7, or 10:20; default: all of a dataset, 0 of a config."),
+    ] = None,
+    member: Annotated[
+        list[str] | None,
+        Option("--member", metavar="K|PATH=VALUE", help="Which member of a sweep; default: all. Repeatable."),
+    ] = None,
+    set_: Overrides = None,
+    trust: Trust = False,
 ) -> None:
-    """Write a dataset in the format of other tools, a file for each recording and its ground truth beside it.
+    """Write recordings in the format of other tools, a file for each with its ground truth beside it.
 
-    Parquet: a file for each shard of the dataset, with the ground truth in it.
+    They come from a dataset, or straight from a config. Parquet: a file for each shard, with the ground truth in it.
     """
     from gerd.cli.progress import Bar
+    from gerd.config.sweep import parse_member
+    from gerd.exchange.chosen import choose, parse_indices
     from gerd.exchange.export import export_dataset
-    from gerd.storage.recordings import Recordings
 
-    with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
-        count = export_dataset(dataset, out, format_, levels=levels, causes=causes, progress=bar)
+    is_config = Path(source).is_file() or source.endswith((".yaml", ".yml"))
+    if not is_config and set_:
+        raise GerdError(f"{source}: {NOT_CHANGED}")
+    chosen = _load(Path(source), set_, trust) if is_config else source
+    indices, which = None if index is None else parse_indices(index), parse_member(member or ())
+    with _stoppable(out), Bar("recordings", len(choose(chosen, indices, which))) as bar:
+        count = export_dataset(
+            chosen, out, format_, indices=indices, member=which, levels=levels, causes=causes, progress=bar
+        )
     echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
 
 
@@ -310,16 +340,29 @@ def _recording(
 ) -> Recording:
     """The recording of a config or of a dataset that an index and a member name."""
     if source.is_dir():
-        from gerd.storage.recordings import Recordings
-
-        if overrides:
-            raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
-        data = Recordings(source)
+        data = _dataset(source, overrides)
         return data.at(index, _member(data.config, member))
     from gerd.recording.simulate import simulate
 
     config = _load(source, overrides, trust)
     return simulate(config, index, _member(config, member))
+
+
+def _family(source: Path, index: int, overrides: list[str] | None, trust: bool) -> list[Recording]:
+    """All members of an index."""
+    if source.is_dir():
+        return _dataset(source, overrides).family(index)
+    from gerd.page.render import family_of
+
+    return family_of(_load(source, overrides, trust), index)
+
+
+def _dataset(source: Path, overrides: list[str] | None) -> Recordings:
+    from gerd.storage.recordings import Recordings
+
+    if overrides:
+        raise GerdError(f"{source}: {NOT_CHANGED}")
+    return Recordings(source)
 
 
 def _member(config: Config, words: list[str] | None) -> int:

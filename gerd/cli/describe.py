@@ -5,11 +5,12 @@ Lengths are in pixels, angles in degrees, velocities per step.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import degrees
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -17,7 +18,8 @@ from gerd.config.actor import Actor
 from gerd.config.config import Config
 from gerd.config.sweep import lengths, member, member_count, named
 from gerd.errors import counted
-from gerd.events.backends import run
+from gerd.events import exact, rasterise
+from gerd.events.backends import needs_compiling, run
 from gerd.events.keys import Keys
 from gerd.geometry.shapes import BUILT_IN
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
@@ -26,11 +28,12 @@ from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.blocks import pack_events, pack_truth
 from gerd.storage.code import code_digest
 from gerd.storage.generate import TRIED_MEMBERS
-from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_name
+from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_name, shard_number
 from gerd.storage.recordings import Recordings
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
 SAMPLED_PIXELS = 2**26  # fewer steps if the frame is so large that they would have more pixels than this
+QUICK_VALUES = 2**24  # pixels and crossings that the definition sees in a second or two: nothing is compiled for them
 BYTES_OF_ENTRY = 150  # of a recording, in the tables of its shard
 SAMPLED_MEMBERS = 8  # members of a sweep simulated for the same
 ACTORS_ABREAST = 4  # columns that fit a terminal
@@ -52,29 +55,84 @@ def dry_run(config: Config, count: int) -> None:
     if len(config.cast) > shown:
         console.print(f"and {len(config.cast) - shown} more actors")
     tried = sorted({round(k * (members - 1) / max(1, SAMPLED_MEMBERS - 1)) for k in range(SAMPLED_MEMBERS)})
-    sizes = [_size(member(base, number)) for number in tried]
+    samples = {number: _sampled(member(base, number)) for number in tried}
     recordings = count * members
-    size = recordings * sum(sizes) / len(sizes)
+    size = recordings * sum(sample.bytes for sample in samples.values()) / len(samples)
     family = f" ({counted(count, 'index', 'indices')} × {members} members of the sweep)" if base.sweep else ""
     frame = f"{scenes.width}×{scenes.height}, {scenes.steps} steps, upsampling {scenes.upsampling}"
     console.print(f"frame       {frame}{', in member 0' if base.sweep else ''}")
     console.print(f"recordings  {recordings}{family}, seed {config.seed}")
     basis = f"the first steps of index 0{f' in {len(tried)} members' if base.sweep else ''}"
-    console.print(f"size        about {_bytes(size)}, by {basis}")
+    console.print(f"events      about {_events(list(samples.values()))} per recording")
+    console.print(f"size        about {_bytes(size)}, both by {basis}")
+    warnings = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    for number, sample in samples.items():
+        if sample.silence:
+            warnings.print(f"warning: {named(member(base, number), 0)}: makes no events{sample.silence}")
 
 
-def _size(config: Config) -> float:
-    """About how many bytes a recording takes."""
+@dataclass(frozen=True)
+class _Sample:
+    """What the first steps of index 0 say about a whole recording."""
+
+    events: float
+    noise: float  # events of those
+    bytes: float
+    silence: str  # if nothing but noise was seen: in which steps, and why that may be
+
+
+def _sampled(config: Config) -> _Sample:
     scenes = draw(config, [0])
-    steps = min(scenes.steps, SAMPLED_STEPS, max(2, SAMPLED_PIXELS // (scenes.width * scenes.height)))
-    span = steps * Keys.of(scenes).per_step
-    keys, background = (
-        np.concatenate(arrays)
-        for arrays in zip(*((part.keys, part.background) for part in run(replace(scenes, steps=steps))), strict=True)
+    most = max(2, SAMPLED_PIXELS // (scenes.width * scenes.height))
+    steps = min(scenes.steps, SAMPLED_STEPS, most)
+    keys, background = _first_steps(scenes, steps)
+    if background.all() and steps < scenes.steps:  # perhaps something comes later
+        steps = max(steps, min(scenes.steps, QUICK_VALUES // _values(scenes)))
+        keys, background = _first_steps(scenes, steps)
+    packed = len(pack_events(keys, background, 0, steps * Keys.of(scenes).per_step)[0])
+    packed += len(pack_truth(scenes.truth(np.arange(steps))[0]))
+    longer = scenes.steps / steps
+    return _Sample(
+        len(keys) * longer,
+        int(background.sum()) * longer,
+        packed * longer + BYTES_OF_ENTRY,
+        _silence(scenes, steps) if background.all() else "",
     )
-    events = len(pack_events(keys, background, 0, span)[0])
-    truth = len(pack_truth(scenes.truth(np.arange(steps))[0]))
-    return (events + truth) * scenes.steps / steps + BYTES_OF_ENTRY
+
+
+def _first_steps(scenes: Scenes, steps: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Keys and background flags of the events in the first steps of a batch of one."""
+    scenes = replace(scenes, steps=steps)
+    instants = steps + scenes.warmup
+    if scenes.exact:
+        instants = int(exact.sub_steps(scenes.in_own_time(), -scenes.warmup, exact.last_unit(scenes, steps)).sum())
+    backend = "torch" if instants * _values(scenes) <= QUICK_VALUES and needs_compiling(scenes) else None
+    parts = [(part.keys, part.background) for part in run(scenes, backend=backend)]
+    keys, background = zip(*parts, strict=True)
+    return np.concatenate(keys), np.concatenate(background)
+
+
+def _values(scenes: Scenes) -> int:
+    """The numbers that the definition holds for one picture."""
+    return scenes.height * 2 * (scenes.width + scenes.upsampling * 2 * (2 * rasterise.entry_count(scenes) + 1))
+
+
+def _silence(scenes: Scenes, steps: int) -> str:
+    """Where a scene without events was looked at, and what may be the reason."""
+    where = "" if steps == scenes.steps else f" in its first {steps} steps"
+    if not scenes.present.any():
+        return f"{where}: there are no actors"
+    if scenes.trajectory.in_own_time().fastest(scenes.reach, 0, steps)[scenes.present].max() == 0:
+        return f"{where}: nothing moves"
+    return f"{where}: what moves is outside the frame, hidden, or too faint or too small to pass the threshold"
+
+
+def _events(samples: list[_Sample]) -> str:
+    """How many, with the share of noise; from the fewest to the most if members differ."""
+    low, high = (int(float(f"{edge(sample.events for sample in samples):.2g}")) for edge in (min, max))
+    total, noise = (sum(getattr(sample, name) for sample in samples) for name in ("events", "noise"))
+    share = f" ({100 * noise / total:.3g} % of them background noise)" if noise else ""
+    return (f"{low}" if low == high else f"{low} to {high}") + share
 
 
 def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
@@ -117,7 +175,12 @@ def describe(path: str | Path) -> None:
     steps = " to ".join(map(str, sorted({min(of_members), max(of_members)})))
     console.print(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
     console.print(f"actors      {names or 'none'}")
-    if manifest.complete:
+    if not manifest.complete:
+        numbers = map(shard_number, data.place.names())
+        there = [number for number in numbers if number is not None and number < data.shard_count]
+        done = sum(len(manifest.positions(number)) for number in there)
+        console.print(f"done        {done} of {len(data)} recordings, {len(there)} of {data.shard_count} shards")
+    else:
         counts = np.concatenate([data.shard(number).lengths for number in range(data.shard_count)])
         size = sum(data.place.open(shard_name(number)).size for number in range(data.shard_count))
         spread = f"per recording {counts.min()} to {counts.max()}, median {np.median(counts):g}"

@@ -346,7 +346,9 @@ class Actor(Model):
     """A shape, its brightness and its motion. A transformation that is not named stays at rest."""
 
     shape: Shape
-    intensity: Value = Field(1.0, description=f"brightness on a background of 0, from {DIMMEST:g} to {BRIGHTEST:g}")
+    intensity: Value = Field(
+        1.0, description=f"brightness on a background of 0, from {DIMMEST:g} to {BRIGHTEST:g}, in multiples of 1/1024"
+    )
     translation: Translation = Translation(acceleration=0.0)
     scale: Scale = Scale(acceleration=0.0)
     rotation: Rotation = Rotation(acceleration=0.0)

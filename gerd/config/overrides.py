@@ -1,8 +1,9 @@
-"""`path=value`: one field of a config set to another value, in the data or in the text itself.
+"""`path=value`: one field of a config set to another value, in the data or in the text itself; and actors more or less.
 
 A `Document` and an override in, a `Document` out (`overridden`); or text and overrides in, text that gives the same
-config out (`edited`), with comments and layout kept. Each edit is parsed again and compared with what the override
-means. Where it cannot be made in place (it lies below an alias, say), the whole text is written anew, without comments.
+config out (`edited`), with comments and layout kept; so, too, with one actor more or less (`with_actor`,
+`without_actor`). Each edit is parsed again and compared with what it means. Where it cannot be made in place (it lies
+below an alias, say), the whole text is written anew, without comments.
 """
 
 from __future__ import annotations
@@ -71,6 +72,61 @@ def edited(text: str, overrides: Sequence[str], source: str = "config") -> str:
     return text
 
 
+def with_actor(text: str, actor: dict[str, Any], source: str = "config") -> str:
+    """`text` with one actor more, the nearest."""
+    data, actors = _actors(text, source)
+    wanted = {**data, "actors": [*actors, actor]}
+    node = _child(yaml.compose(text, Loader=yaml.SafeLoader), "actors")
+    appended = _with_item(text, node, actor) if isinstance(node, yaml.SequenceNode) and node.value else None
+    return _if_it_gives(appended, wanted) or _in_place(text, ("actors",), wanted) or dump_yaml(wanted)
+
+
+def without_actor(text: str, number: int, source: str = "config") -> str:
+    """`text` without one actor, and without what is swept of it; the actors after it are swept by their new numbers."""
+    data, actors = _actors(text, source)
+    if not 0 <= number < len(actors):
+        raise ConfigError([Problem(source, None, "actors", None, f"there is no actor {number} of {len(actors)}")])
+    wanted = {**data, "actors": actors[:number] + actors[number + 1 :]}
+    node = _child(yaml.compose(text, Loader=yaml.SafeLoader), "actors")
+    taken = _without_item(text, node, number) if isinstance(node, yaml.SequenceNode) and len(actors) > 1 else None
+    text = _if_it_gives(taken, wanted) or _in_place(text, ("actors",), wanted) or dump_yaml(wanted)
+    if not isinstance(data.get("sweep"), dict):
+        return text
+    wanted["sweep"] = _renumbered(data["sweep"], number)
+    return text if wanted["sweep"] == data["sweep"] else _in_place(text, ("sweep",), wanted) or dump_yaml(wanted)
+
+
+def _actors(text: str, source: str) -> tuple[dict[str, Any], list[Any]]:
+    data = parse_yaml(text, source).data
+    actors = (data.get("actors") or []) if isinstance(data, dict) else None
+    if not isinstance(actors, list):
+        raise ConfigError(
+            [Problem(source, None, "actors", None, "they are no list in the text, which is edited by hand")]
+        )
+    return data, actors
+
+
+def _renumbered(sweep: dict[str, Any], gone: int) -> dict[str, Any]:
+    """A sweep of actors from which one was taken away."""
+    result = {}
+    for path, values in sweep.items():
+        parts = str(path).split(".")
+        if parts[0] == "actors" and len(parts) > 1 and parts[1].isdecimal():
+            if int(parts[1]) == gone:
+                continue
+            parts[1] = str(int(parts[1]) - (int(parts[1]) > gone))
+        result[".".join(parts)] = values
+    return result
+
+
+def _if_it_gives(text: str | None, wanted: Any) -> str | None:
+    """An edited text, if it has the data that it should have."""
+    try:
+        return text if text is not None and parse_yaml(text).data == wanted else None
+    except ConfigError:  # the edit has broken the text
+        return None
+
+
 def _in_place(text: str, path: tuple[str, ...], wanted: Any) -> str | None:
     """`text` changed at `path` so that it gives the data `wanted`; None if that does not work."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -83,10 +139,7 @@ def _in_place(text: str, path: tuple[str, ...], wanted: Any) -> str | None:
         result = _with_entry(text, node, path[depth], _flow(_at(wanted, path[: depth + 1])))
     else:
         result = _with_value(text, node, _flow(_at(wanted, path[:depth])))
-    try:
-        return result if parse_yaml(result).data == wanted else None
-    except ConfigError:  # the edit has broken the text
-        return None
+    return _if_it_gives(result, wanted)
 
 
 def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
@@ -106,6 +159,9 @@ def _at(data: Any, path: tuple[str, ...]) -> Any:
 def _with_value(text: str, node: yaml.Node, value: str) -> str:
     """`text` with `value` in the place of a node."""
     start, end = node.start_mark.index, _end(node)
+    before = text[:start].rstrip()
+    if before.endswith(":"):  # a block begins on the line below its key
+        start = len(before)
     space = " " * (start > 0 and text[start - 1] in ":-,")
     return text[:start] + space + value + text[end:]
 
@@ -117,9 +173,35 @@ def _with_entry(text: str, node: yaml.MappingNode, key: str, value: str) -> str:
     if node.flow_style or not node.value:
         comma = ", " if node.value else ""
         return f"{text[: end - 1].rstrip()}{comma}{entry}{text[end - 1 :]}"
-    line_end = text.find("\n", end)
-    line_end = len(text) if line_end < 0 else line_end
+    line_end = _line_end(text, end)
     return f"{text[:line_end]}\n{' ' * node.start_mark.column}{entry}{text[line_end:]}"
+
+
+def _with_item(text: str, node: yaml.SequenceNode, item: dict[str, Any]) -> str:
+    """`text` with one more item at the end of a list that is not empty."""
+    end = _end(node.value[-1])
+    if node.flow_style:
+        return f"{text[:end]}, {_flow(item)}{text[end:]}"
+    dash = " " * node.start_mark.column
+    lines = f"\n{dash}  ".join(f"{_flow(key)}: {_flow(value)}" for key, value in item.items())
+    end = _line_end(text, end)
+    return f"{text[:end]}\n{dash}- {lines}{text[end:]}"
+
+
+def _without_item(text: str, node: yaml.SequenceNode, number: int) -> str:
+    """`text` without one item of a list that has others."""
+    item = node.value[number]
+    start, end = item.start_mark.index, _end(item)
+    if not node.flow_style:  # whole lines, comments at their ends included
+        return text[: text.rfind("\n", 0, start) + 1] + text[_line_end(text, end) + 1 :]
+    if number:
+        return text[: _end(node.value[number - 1])] + text[end:]
+    return text[:start] + text[node.value[1].start_mark.index :]
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end
 
 
 def _end(node: yaml.Node) -> int:

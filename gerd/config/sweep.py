@@ -135,8 +135,8 @@ def named(config: Config, index: int | str) -> str:
     return f"index {index}{member}{f' ({labelled})' if labelled else ''}"
 
 
-def in_words(labels: Mapping[str, Any]) -> str:
-    return ", ".join(f"{path}={shorten(value, LONGEST_LABEL)}" for path, value in labels.items())
+def in_words(labels: Mapping[str, Any], separator: str = ", ") -> str:
+    return separator.join(f"{path}={shorten(value, LONGEST_LABEL)}" for path, value in labels.items())
 
 
 def config_of(config: Config, which: Which | None = None, values: Mapping[str, Any] | None = None) -> Config:

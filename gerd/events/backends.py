@@ -74,6 +74,15 @@ def makes_frames(device: str) -> bool:
     return _fastest(device) == "cuda"
 
 
+def needs_compiling(scenes: Scenes) -> bool:
+    """Whether the fast backend of the CPU would have to compile its kernels first, which takes many seconds."""
+    if _fastest("cpu") != "cpu":
+        return False
+    from gerd.events import cpu
+
+    return not cpu.are_kept(scenes.exact)
+
+
 def check_device(device: str) -> None:
     """A clear error if PyTorch cannot compute on `device`; the CPU is not worth importing PyTorch for."""
     if device == "cpu":

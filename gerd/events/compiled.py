@@ -52,11 +52,16 @@ class Cache:
     def __init__(self, folder: Path, source: bytes):
         self.cache_path = str(folder)
         self._folder, self._source = folder, source
+        self._prefix = f"kernel-{hashlib.sha256(source).hexdigest()[:16]}"
 
     def file_of(self, signature: Any, codegen: Any) -> Path:
         """The file for a signature and the processor at hand."""
         key = hashlib.sha256(repr((str(signature), codegen.magic_tuple())).encode() + self._source)
-        return self._folder / f"kernel-{key.hexdigest()[:32]}"
+        return self._folder / f"{self._prefix}{key.hexdigest()[:16]}"
+
+    def is_kept(self) -> bool:
+        """Whether there is a file for some signature and some processor; what is in it was not looked at."""
+        return any(self._folder.glob(f"{self._prefix}*"))
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         from numba.core.compiler import CompileResult

@@ -230,14 +230,27 @@ def kernels(name: str = "cpu_kernels") -> Any:
         return _loaded(name)
 
 
+def are_kept(exact: bool) -> bool:
+    """Whether the kernels of this timing were compiled before, by this user; then they are soon loaded."""
+    module = _module("cpu_kernels")
+    return bool((module.simulate_instants if exact else module.simulate_steps)._cache.is_kept())
+
+
 @cache
-def _loaded(name: str) -> Any:
+def _module(name: str) -> Any:
+    """A module of kernels, not yet compiled or loaded."""
     from gerd.events import cpu_kernels
 
     module = import_module(f"gerd.events.{name}")
     for entry in module.ENTRIES:
         compiled.keep(entry, cpu_kernels, module)
-    if module is cpu_kernels:
+    return module
+
+
+@cache
+def _loaded(name: str) -> Any:
+    module = _module(name)
+    if name == "cpu_kernels":
         _check_constants()
         known.check(lambda scenes: _run(module, scenes), "the backend cpu")
     return module

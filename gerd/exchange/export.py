@@ -1,6 +1,6 @@
-"""A dataset to files that other tools read: for each recording one file of events, and one of ground truth beside it.
+"""Recordings to files that other tools read: for each one file of events, and one of ground truth beside it.
 
-    000000.raw, 000001.raw …    recording i of the dataset, in the format asked for
+    000000.raw, 000001.raw …    row i of the dataset, in the format asked for
     000000.truth.jsonl …        its ground truth; `truth_lines.py` says what is in it
     export.json                 what was exported, and which file is which recording
 
@@ -11,7 +11,9 @@ The format `frames` gives the grey-level video that the events were made from, f
 
 The format `parquet` has events and ground truth in one file for each shard of the dataset; `parquet.py` says how:
 
-    data/shard-000000.parquet … recordings 0 to 63, and so on: a row for each; nothing else is in this folder
+    data/shard-000000.parquet … rows 0 to 63, and so on; nothing else is in this folder
+
+What is exported is all of a dataset or a part of it, or recordings of a config: `chosen.py`.
 
 A file appears when it is whole. The same call again goes on where an interrupted one has stopped: `ledger.py` knows
 which files were finished, and those that have changed since are written anew. One call at a time writes into a folder.
@@ -21,21 +23,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gerd.errors import GerdError, StorageError
+from gerd.config.config import Config
+from gerd.config.sweep import Which
+from gerd.errors import GerdError, StorageError, shorten
 from gerd.exchange import parquet, truth_lines
+from gerd.exchange.chosen import Chosen, choose
 from gerd.exchange.formats import FORMATS, WITH_CAUSES, check_installed, format_named, write_events
 from gerd.exchange.ledger import Ledger
 from gerd.recording.recording import Recording
-from gerd.storage.manifest import json_bytes
+from gerd.storage.manifest import SHARD_SIZE, json_bytes
 from gerd.storage.places import Folder
-from gerd.storage.recordings import Recordings, check_complete
 from gerd.storage.whole import is_temporary, make_folder, write_whole, written_whole
 
 FRAMES, PARQUET = "frames", "parquet"
@@ -44,15 +49,20 @@ PICTURES_AT_ONCE = 64  # steps rendered together
 
 
 def export_dataset(
-    dataset: str | Path,
+    dataset: str | Path | Config,
     out: str | Path,
     format: str = "evt2",
     *,
+    indices: Sequence[int] | None = None,
+    member: Which | None = None,
     levels: tuple[int, int] = (0, 255),
     causes: bool = False,
     progress: Callable[[int], None] = lambda made: None,
 ) -> int:
-    """Write all recordings of `dataset` into the folder `out`, and return how many there are.
+    """Write recordings of a dataset, or of a config without one, into the folder `out`; returns how many.
+
+    `indices` and `member`, a number or swept values, choose some of them. Without, it is all of a dataset, and index 0
+    of a config with all its members.
 
     `format` is one of `formats.FORMATS`, `parquet`, or `frames`, for which `levels` are the grey values of brightness 0
     (the background) and 1. `causes` writes the actor, the velocity and the echo flag of each event, too, where the
@@ -64,8 +74,7 @@ def export_dataset(
         check_installed(format)
     if causes and format not in WITH_CAUSES:
         raise GerdError(f"causes: {format} has no room for them; allowed with {', '.join(WITH_CAUSES)}")
-    data, folder = Recordings(dataset), Path(out)
-    check_complete(data)
+    data, folder = choose(dataset, indices, member), Path(out)
     _names(folder)
     with Folder(folder).claimed(alone=True):
         about, known = _begin(data, folder, format, levels, causes)
@@ -74,8 +83,8 @@ def export_dataset(
             files = _export_shards(data, folder, causes, ledger, progress)
         else:
             files = []
-            for position, recording in enumerate(data):
-                files.append(_export(recording, folder, f"{position:06d}", format, levels, causes, ledger))
+            for row in data.rows:
+                files.append(_export(data.recording(row), folder, f"{row:06d}", format, levels, causes, ledger))
                 progress(1)
         write_whole(folder / INDEX, json_bytes({**about, "complete": True, "files": files, "sha256": ledger.digests}))
         ledger.close()
@@ -83,13 +92,14 @@ def export_dataset(
 
 
 def _begin(
-    data: Recordings, folder: Path, format: str, levels: tuple[int, int], causes: bool
+    data: Chosen, folder: Path, format: str, levels: tuple[int, int], causes: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Begin or continue this export; what `export.json` says about it, and the digests that it had before."""
     wanted = {
-        "config_digest": data.manifest.config_digest,
-        "gerd_version": data.manifest.gerd_version,
+        "config_digest": data.config.digest,
+        "gerd_version": data.gerd_version,
         "recordings": len(data),
+        "rows": None if data.all_of_dataset else list(data.rows),
         "format": format,
         "levels": list(levels) if format == FRAMES else None,
         "causes": causes or None,
@@ -101,7 +111,7 @@ def _begin(
     if len(names) > 1:
         stored = _read_index(folder / INDEX)
         changed = [
-            f"{key} is {stored.get(key)} there and {value} here"
+            f"{key} is {_shown(stored.get(key))} there and {_shown(value)} here"
             for key, value in wanted.items()
             if stored.get(key) != value
         ]
@@ -114,6 +124,10 @@ def _begin(
     known = known if isinstance(known, dict) else {}
     write_whole(folder / INDEX, json_bytes({**about, "sha256": known}))
     return about, known
+
+
+def _shown(value: Any) -> str:
+    return shorten(value) if isinstance(value, list) else str(value)
 
 
 def _tidy(folder: Path) -> None:
@@ -146,19 +160,18 @@ def _read_index(file: Path) -> dict[str, Any]:
 
 
 def _export_shards(
-    data: Recordings, folder: Path, causes: bool, ledger: Ledger, progress: Callable[[int], None]
+    data: Chosen, folder: Path, causes: bool, ledger: Ledger, progress: Callable[[int], None]
 ) -> list[dict[str, Any]]:
     """Write the shards that are not there already; what `export.json` says about each."""
     schema, files = parquet.schema_of(data.config, causes), []
     _names(folder / "data")
-    for number in range(data.shard_count):
-        positions, name = data.manifest.positions(number), f"data/shard-{number:06d}.parquet"
+    for number, some in groupby(data.rows, lambda row: row // SHARD_SIZE):
+        rows, name = list(some), f"data/shard-{number:06d}.parquet"
         if not ledger.has(name):
-            recordings = ((position, data[position]) for position in positions)
-            parquet.write_rows(folder / name, schema, recordings)
+            parquet.write_rows(folder / name, schema, ((row, data.recording(row)) for row in rows))
             ledger.finish(name)
-        files.append({"file": name, "first": positions.start, "recordings": len(positions)})
-        progress(len(positions))
+        files.append({"file": name, "first": rows[0], "recordings": len(rows)})
+        progress(len(rows))
     return files
 
 

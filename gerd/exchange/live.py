@@ -128,10 +128,10 @@ PACKETS = {"aestream": (aestream, 512 // 4), "binary": (binary, 1300 // BINARY_D
 
 
 @contextmanager
-def opened(to: str, format: str | None) -> Iterator[Pipe | Udp]:
+def opened(to: str, format: str | None, report: Callable[[str], None]) -> Iterator[Pipe | Udp]:
     """The receiver that `to` names: `-` for standard output, `udp://HOST:PORT`, or a file or pipe."""
     if to.startswith("udp://"):
-        with _udp(to, format or "aestream") as sink:
+        with _udp(to, format or "aestream", report) as sink:
             yield sink
         return
     if format not in (None, "csv", "binary"):
@@ -143,12 +143,13 @@ def opened(to: str, format: str | None) -> Iterator[Pipe | Udp]:
 
 
 @contextmanager
-def _udp(to: str, format: str) -> Iterator[Udp]:
+def _udp(to: str, format: str, report: Callable[[str], None]) -> Iterator[Udp]:
     if format not in PACKETS:
         raise GerdError(f"format {format!r} to {to}: allowed: {', '.join(PACKETS)}")
     host, _, port = to.removeprefix("udp://").rstrip("/").rpartition(":")
     if not host and not port.isdecimal():
         host, port = port, str(AESTREAM_PORT)
+        report(f"{to}: has no port; sending to {port}, at which AEStream listens")
     if not host or not (port.isdecimal() and 0 < int(port) < 2**16):
         raise GerdError(f"{to}: allowed: udp://HOST:PORT with a port from 1 to {2**16 - 1}")
     try:
@@ -211,7 +212,7 @@ def send(
 
     `to` is `-` for standard output, `udp://HOST:PORT`, or a file or pipe; `truth_to` the same without UDP. `speed` 2 is
     twice as fast as real time, infinity as fast as the receiver reads. `report` is called with a message when sending
-    falls behind.
+    falls behind, and with the port that was taken if `to` has none.
     """
     if not speed >= SLOWEST:
         raise GerdError(f"speed {speed:g}: allowed: a number from {SLOWEST:g} on, or inf")
@@ -223,7 +224,7 @@ def send(
         raise GerdError(f"{to}: events and ground truth cannot go to the same place")
     pace = Pace(speed, report)
     steps = events = 0
-    with opened(to, format) as sink, _recorder(truth_to) as record:
+    with opened(to, format, report) as sink, _recorder(truth_to) as record:
         windows = windows_of(source, index, loop=loop, endless=endless, speed=speed)
         try:
             if isinstance(sink, Pipe) and sink.format == "csv":

@@ -1,12 +1,12 @@
-"""What the page of `gerd view` shows: what there is to choose from, recordings as bytes, and a page in one file.
+"""What the page of `gerd view` shows: what there is to choose from, recordings as bytes, and files to save.
 
 The page in `web/` asks for one recording at a time, and gets it as these bytes, little-endian:
 
     "GERD"                        4 bytes
     length of the head            uint32, a multiple of 4
     head                          JSON in UTF-8, blanks at its end: width, height, steps, first, step_us, timing, index,
-                                  labels, digest, events, actors (each with its rings, none for the circle, null if
-                                  it is absent; wraps; and the name of its shape)
+                                  member, name, labels, digest, events, intensities, actors (each with its rings,
+                                  none for the circle, null if it is absent; wraps; and the name of its shape)
     offsets (steps + 1)           uint32: step i has the events offsets[i] … offsets[i + 1] - 1
     events (events)               uint32: ((y · width + x) · 2 + p) · 2 + whether it is background noise
     times (events)                float32, in exact timing only: in steps, counted from the first
@@ -18,7 +18,6 @@ The page in `web/` asks for one recording at a time, and gets it as these bytes,
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 import math
 import zlib
@@ -27,33 +26,38 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gerd.config.actor import is_svg_file
+from gerd.config.base import replaced
 from gerd.config.config import Config
 from gerd.config.document import parse_yaml, read_text
 from gerd.config.load import load, parse
-from gerd.config.overrides import edited
-from gerd.config.sweep import labels, member, member_count
-from gerd.errors import ConfigError, GerdError, Problem, StorageError
-from gerd.geometry.trajectory import PARAMETERS, ROTATION
-from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
+from gerd.config.overrides import edited, with_actor, without_actor
+from gerd.config.sweep import labels, member, member_count, named
+from gerd.errors import ConfigError, GerdError, Problem
+from gerd.page.table import table
+from gerd.pictures import video
+from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, OFF, ON
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
-from gerd.storage.recordings import Recordings
 from gerd.storage.whole import write_whole
 
 MOST_PIXELS = 2**28  # of all steps together, warm-up included: the page is to answer at once
 MOST_POSES = 1_000_000  # actors · steps of the trajectory's own time
 MOST_EVENTS = 4_000_000  # in one recording: a browser turns that many points
-MOST_MEMBERS = 500  # of a sweep that the page offers
-MOST_COLUMNS = 40  # of the table
-MOST_ROWS = 100_000  # the first ones of a dataset that has more
+MOST_MEMBERS = 500  # of a sweep that the page offers by name
+MOST_SAVED = 2  # recordings in a file that is saved from the page
 
-COLOURS = {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH}  # for the page to draw with
+COLOURS = {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH, "actors": ACTORS}  # for the page to draw with
+NEW_ACTOR = {
+    "shape": "circle",
+    "translation": {"start": "uniform", "velocity": {"uniform": [-1, 1]}, "acceleration": 0},
+    "scale": {"start": "uniform", "acceleration": 0},
+}
 
 Question = Mapping[str, Any]  # what the page asks, as it came out of JSON
 
@@ -69,9 +73,12 @@ def pack(recording: Recording, **more: Any) -> bytes:
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
         "timing": recording.config.timing,
         "index": recording.identity.index,
+        "member": recording.member,
+        "name": named(recording.config, recording.identity.index),
         "labels": recording.identity.labels,
         "events": len(recording),
-        "actors": [{"rings": rings, "wraps": wraps, "shape": shape} for rings, wraps, shape in actors],
+        "intensities": recording.intensities.tolist(),
+        "actors": [{"rings": rings, "wraps": bool(wraps), "shape": shape} for rings, wraps, shape in actors],
         **more,
     }
     text = json.dumps(head).encode()
@@ -90,6 +97,17 @@ def pack(recording: Recording, **more: Any) -> bytes:
 def _too_large(what: str, most: int, unit: str) -> GerdError:
     advice = "take fewer steps, a smaller sensor, fewer actors or less noise"
     return GerdError(f"the recording has {what}; the page shows at most {most} {unit}: {advice}")
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A recording of a config that the page has sent."""
+
+    text: str
+    written: Any  # the text's data
+    family: Config
+    member: int
+    recording: Recording
 
 
 @dataclass(frozen=True)
@@ -112,26 +130,44 @@ class Editor:
     def recording(self, question: Question) -> bytes:
         """The recording `index`, `member` of the sent `text` with `overrides` applied, as bytes.
 
-        Added to the head are the changed text, its values with all defaults filled in, and the family's labels.
+        `actors` is "add" for one actor more, or the number of one to take away. Added to the head are the changed text,
+        the member's values with all defaults filled in, the family, and how to make the recording without the page.
         """
-        text = _field(question, "text", str)
-        index = _field(question, "index", int)
-        text, written, config = self._changed(text, _field(question, "overrides", list))
-        members = member_count(config)
-        number = max(0, min(_field(question, "member", int), members - 1))
-        chosen = member(config, number)
-        _check_size(chosen)
-        recording = simulate(chosen, index)
+        made = self._made(question)
+        family, values = made.family, labels(made.family, made.member)
+        written: Any = made.written
+        for path, value in values.items():
+            written = _put(written, path.split("."), value)
         return pack(
-            recording,
-            text=text,
-            values=_as_written(config.resolved(), written),
-            member=number,
-            members=[labels(config, k) for k in range(min(members, MOST_MEMBERS))],
+            made.recording,
+            text=made.text,
+            values={**_as_written(family.with_values(values).resolved(), written), "sweep": family.resolved()["sweep"]},
+            member=made.member,
+            member_count=member_count(family),
+            members=[labels(family, k) for k in range(min(member_count(family), MOST_MEMBERS))],
+            sweep=family.resolved()["sweep"],
+            **_instructions(made.recording, self.file.name, runs_code=_runs_code(made.written)),
         )
 
-    def _changed(self, text: str, overrides: list[Any]) -> tuple[str, Any, Config]:
-        """The text with the overrides in it, its data and its config; an error lists what is wrong with any of them."""
+    def gif(self, question: Question) -> bytes:
+        """The `recordings` as a GIF, `fps` steps per second, with `outlines` and `brightness` if they are asked for."""
+        return _gif([self._made(each).recording for each in _several(question)], question)
+
+    def html(self, question: Question) -> bytes:
+        """A page in one file with the `recordings` that are asked for."""
+        return _page(self.file.stem, [self._made(each).recording for each in _several(question)])
+
+    def _made(self, question: Question) -> _Made:
+        text = _field(question, "text", str)
+        index = _field(question, "index", int)
+        text, written, family = self._changed(text, _field(question, "overrides", list), question.get("actors"))
+        number = max(0, min(_field(question, "member", int), member_count(family) - 1))
+        chosen = member(family, number)
+        _check_size(chosen)
+        return _Made(text, written, family, number, simulate(chosen, index))
+
+    def _changed(self, text: str, overrides: list[Any], actors: Any) -> tuple[str, Any, Config]:
+        """The text with the changes in it, its data and its config; an error lists what is wrong with any of them."""
         problems: list[Problem] = []
         for override in overrides:
             try:
@@ -140,6 +176,10 @@ class Editor:
                 path = str(override).partition("=")[0]
                 problems += [replace(problem, path=path) for problem in error.problems]
         try:
+            if actors == "add":
+                text = with_actor(text, NEW_ACTOR, self.file.name)
+            elif actors is not None:
+                text = without_actor(text, _field({"actors": actors}, "actors", int), self.file.name)
             written = parse_yaml(text, self.file.name).data
             self._check_names(written)
             config = parse(text, source=self.file.name, directory=self.file.resolve().parent, trust=self.trust)
@@ -186,6 +226,19 @@ def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str
         yield from _names(value, f"{path}.{i}", kind)
 
 
+def _runs_code(data: Any) -> bool:
+    return any(kind == "function" for _, kind, _ in _names(data))
+
+
+def _put(data: Any, path: list[str], value: Any) -> Any:
+    """Written data with a swept value in its place, if that is written; what is not has a default."""
+    if isinstance(data, dict) and path[0] in data:
+        return {**data, path[0]: value if len(path) == 1 else _put(data[path[0]], path[1:], value)}
+    if isinstance(data, list) and path[0] in map(str, range(len(data))):
+        return replaced(data, path[0], value if len(path) == 1 else _put(data[int(path[0])], path[1:], value))
+    return data
+
+
 def _check_size(config: Config) -> None:
     """An error for a config whose recording would keep the page waiting or fill the memory."""
     config = config.in_steps
@@ -220,69 +273,57 @@ class Shelf:
 
     @cached_property
     def _table(self) -> list[dict[str, Any]]:
-        if isinstance(self.recordings, Recordings):
-            rows = list(itertools.islice(_rows_of_dataset(self.recordings), MOST_ROWS))
-        else:
-            rows = [_row_of(recording) for recording in self.recordings]
-        return _columns(rows)
+        return table(self.recordings)
 
     def recording(self, question: Question) -> bytes:
         """The recording at `position`, as bytes; added to the head is the text of its config, with its sweep."""
-        position = _field(question, "position", int)
+        recording = self._chosen(question)
+        family = recording.config.family
+        how = _instructions(recording, f"{self.name}.yaml", runs_code=_runs_code(family.resolved()))
+        return pack(recording, text=family.resolved_yaml(), **how)
+
+    def gif(self, question: Question) -> bytes:
+        return _gif([self._chosen(each) for each in _several(question)], question)
+
+    def html(self, question: Question) -> bytes:
+        return _page(self.name, [self._chosen(each) for each in _several(question)])
+
+    def _chosen(self, question: Question) -> Recording:
         try:
-            recording = self.recordings[position]
+            return self.recordings[_field(question, "position", int)]
         except IndexError as error:
             raise GerdError(str(error)) from None
-        return pack(recording, text=recording.config.family.resolved_yaml())
 
 
-@dataclass(frozen=True)
-class _Row:
-    """What the table says of a recording; of one that cannot be read, only which it is."""
-
-    index: int
-    labels: dict[str, Any]
-    events: int | None = None
-    start: NDArray[np.float64] | None = None  # (actors, 3, 6): the ground truth of the first step
-
-
-def _row_of(recording: Recording) -> _Row:
-    return _Row(recording.identity.index, recording.identity.labels, len(recording), recording.truth[0])
-
-
-def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
-    """The rows of a dataset; no events are read."""
-    for number in range(data.shard_count):
-        try:
-            shard = data.shard(number)
-            for row in range(len(shard)):
-                events = int(shard.lengths[row])
-                yield _Row(int(shard.index[row]), shard.labels[row], events, shard.truth(row)[0])
-        except StorageError:  # the page says why when the row is clicked
-            for position in data.manifest.positions(number):
-                index, member = divmod(position, data.manifest.members)
-                yield _Row(index, labels(data.config, member))
+def _instructions(recording: Recording, file: str, *, runs_code: bool) -> dict[str, str]:
+    """How to make a recording from its config in `file`, in Python; and on the command line a dataset of such."""
+    trust, allowed = (", trust=True", " --trust") if runs_code else ("", "")
+    index, values = recording.identity.index, recording.identity.labels
+    chosen = "" if not values else f", **{values!r}" if recording.member is None else f", member={recording.member}"
+    lines = (
+        f"config = gerd.load({file!r}{trust})",
+        f"gerd.simulate(config, index={index}{chosen}).digest",
+        f"# {recording.digest}",
+    )
+    command = f"gerd generate {quote(file)} {quote(Path(file).stem + '-data')} -n 100{allowed}"
+    return {"recipe": "\n".join(lines), "command": command}
 
 
-def _columns(rows: Sequence[_Row]) -> list[dict[str, Any]]:
-    """The table by columns: index, swept values, events, and what differs between the first steps; degrees."""
-    paths = dict.fromkeys(path for row in rows for path in row.labels)
-    table: dict[str, list[Any]] = {"index": [row.index for row in rows]}
-    table |= {path: [row.labels.get(path) for row in rows] for path in paths}
-    table["events"] = [row.events for row in rows]
-    actors = max((len(row.start) for row in rows if row.start is not None), default=0)
-    for actor, order, k in itertools.product(range(actors), range(2), range(len(PARAMETERS))):
-        column = [_first_value(row, actor, order, k) for row in rows]
-        if len(set(column)) > 1 and len(table) < MOST_COLUMNS:
-            table[f"{actor}.{PARAMETERS[k]}" + "'" * order] = column
-    return [{"name": name, "swept": name in paths, "values": values} for name, values in table.items()]
+def _gif(recordings: Sequence[Recording], question: Question) -> bytes:
+    fps, outlines, brightness = (
+        _field(question, *each) for each in (("fps", int), ("outlines", bool), ("brightness", bool))
+    )
+    layout = video.Layout(recordings, overlay=outlines, side_by_side=brightness)
+    if layout.steps * math.prod(layout.size) > MOST_PIXELS:
+        raise GerdError(f"the video has {layout.steps} pictures, which are too many here; gerd render makes long ones")
+    return b"".join(video.gif(layout.size, layout.pictures(range(layout.steps)), max(1, fps)))
 
 
-def _first_value(row: _Row, actor: int, order: int, parameter: int) -> float | None:
-    if row.start is None or len(row.start) <= actor or np.isnan(row.start[actor, order, parameter]):
-        return None  # the actor is absent
-    factor = 180 / math.pi if parameter == ROTATION else 1.0
-    return float(f"{row.start[actor, order, parameter] * factor:.5g}")
+def _several(question: Question) -> list[Any]:
+    asked: list[Any] = _field(question, "recordings", list)
+    if not 1 <= len(asked) <= MOST_SAVED:
+        raise GerdError(f"the page has asked for {len(asked)} recordings; allowed: 1 to {MOST_SAVED}")
+    return asked
 
 
 def page_files() -> dict[str, bytes]:
@@ -294,10 +335,14 @@ def save_page(recordings: Sequence[Recording], path: str | Path) -> None:
     """Write one HTML file that shows the recordings: page, scripts and data, nothing is fetched from elsewhere."""
     if not recordings:
         raise GerdError(f"{path}: there is no recording to show")
-    shelf = Shelf(Path(path).stem, recordings)
+    write_whole(Path(path), _page(Path(path).stem, recordings))
+
+
+def _page(name: str, recordings: Sequence[Recording]) -> bytes:
+    shelf = Shelf(name, recordings)
     packed = (zlib.compress(shelf.recording({"position": i}), 9) for i in range(len(recordings)))
     saved = {**shelf.start(), "packed": [base64.b64encode(data).decode() for data in packed]}
-    write_whole(Path(path), _in_one_file(page_files(), saved).encode())
+    return _in_one_file(page_files(), saved).encode()
 
 
 def _in_one_file(page: Mapping[str, bytes], saved: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@
     GET  /api/start       what the page shows, as JSON
     POST /api/recording   a question as JSON; answered with the bytes that `answers` describes, or with JSON that says
                           what is wrong: {message, problems: [{path, line, message}]}
+    POST /api/gif, html   the same question; answered with a file for the browser to save
 
 Answers are made in a process of their own (`worker.py`), for a limited time and only while somebody waits for them.
 Connections that send no whole request are dropped. Only this machine can reach it, except with another `host`. A page
@@ -211,7 +212,7 @@ def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
     async def start(request: Request) -> Response:
         return await answered(request, "start")
 
-    async def recording(request: Request) -> Response:
+    async def asked(request: Request) -> Response:
         body = bytearray()
         try:
             async with asyncio.timeout(PATIENCE):
@@ -226,14 +227,14 @@ def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
             json.dumps(question, ensure_ascii=False).encode()  # half of a surrogate pair is no text
         except (ValueError, RecursionError):
             return JSONResponse({"message": "the question is not JSON"}, 400)
-        return await answered(request, "recording", question)
+        return await answered(request, request.url.path.removeprefix("/api/"), question)
 
     return Starlette(
         routes=[
             Route("/", file),
             Route("/page/{name}", file),
             Route("/api/start", start),
-            Route("/api/recording", recording, methods=["POST"]),
+            *(Route(f"/api/{what}", asked, methods=["POST"]) for what in ("recording", "gif", "html")),
         ],
         middleware=[Middleware(_Gate, host=host)],
     )

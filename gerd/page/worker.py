@@ -2,6 +2,7 @@
 
 It answers one question at a time, and is ended when nobody waits for the answer any more, when an answer takes longer
 than MOST_SECONDS, and with the page. Whatever a question does to it, the page goes on: another such process is started.
+Kernels that a question needs are compiled before its time runs, which takes a minute once and is kept on the disk.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._ready = False
+        self._ready, self._compiled = False, set[str]()
         with starting_workers():
             self._process = context.Process(target=_serve, args=(theirs, self._content), daemon=True)
             self._process.start()
@@ -46,7 +47,10 @@ class Worker:
         self._process.kill()
 
     def ask(self, what: str, question: Any = None, gone: Event | None = None) -> Any:
-        """`content.start()` or `content.recording(question)`; GoneError once the event `gone` is set."""
+        """What `content` has to say: its `start`, or the `recording`, `gif` or `html` of a question, as bytes.
+
+        GoneError once the event `gone` is set.
+        """
         gone = gone or Event()
         while not self._one_at_a_time.acquire(timeout=LOOK):
             self._look(gone)
@@ -69,6 +73,10 @@ class Worker:
             while True:
                 self._look(gone)
                 if self._ready and not asked:
+                    if missing := _kernels(question) - self._compiled:
+                        self._pipe.send(("compile", missing))
+                        self._ready, self._compiled = False, self._compiled | missing
+                        continue
                     self._pipe.send((what, question))
                     asked, begun = True, time.monotonic()
                 if self._pipe.poll(LOOK):
@@ -91,25 +99,40 @@ class Worker:
         return answer
 
 
+def _kernels(question: Any) -> set[str]:
+    """Which kernels a question may need beside those that every recording does."""
+    words = repr(question)
+    return {name for name, sign in (("exact", "exact"), ("images", "'brightness': True")) if sign in words}
+
+
 def _serve(pipe: Any, content: Editor | Shelf) -> None:
     """In the process: answer until the page is gone."""
     ignore_settings()
     from gerd.config.config import Config
     from gerd.recording.simulate import simulate
 
-    simulate(Config(actors=(), steps=1))  # the kernels are there before the clock of a question runs
+    simulate(Config(actors=(), steps=1))
     try:
         pipe.send("ready")
         while True:
             what, question = pipe.recv()
-            pipe.send(_answered(content, what, question))
+            if what != "compile":
+                pipe.send(_answered(content, what, question))
+                continue
+            recording = simulate(Config(actors=(), steps=1, timing="exact" if "exact" in question else "step"))
+            if "images" in question:
+                recording.images()
+            pipe.send("ready")
     except (EOFError, OSError):
         return
 
 
 def _answered(content: Editor | Shelf, what: str, question: Any) -> Any:
     try:
-        return content.start() if what == "start" else content.recording(question)
+        if what == "start":
+            return content.start()
+        answers = {"recording": content.recording, "gif": content.gif, "html": content.html}
+        return answers[what](question)
     except GerdError as error:
         return error
     except MemoryError:

@@ -1,12 +1,12 @@
 """Whole figures of a recording, made of the axes in `plot.py`: one function for each kind of still that there is.
 
-A recording in, a matplotlib Figure out; `save` writes it as PNG, SVG or PDF. Nothing here touches pyplot, so that no
-window opens and no figure of the caller is changed.
+A recording (or for `family` several) in, a matplotlib Figure out, which has its name above; `save` writes it as PNG,
+SVG or PDF. Nothing here touches pyplot, so that no window opens and no figure of the caller is changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 WIDTH = 7.5  # inches of a figure
 MOST_PANELS = 100
+MOST_ROWS = 8  # members of a family that have a row each
 STYLE: dict[Any, Any] = {
     "axes.titlesize": 8,
     "figure.dpi": 100,
@@ -38,7 +39,7 @@ STYLE: dict[Any, Any] = {
 def frame(recording: Recording, *, step: int = 0, overlay: bool = False, side_by_side: bool = False) -> Figure:
     """One step: its events, with the ground truth's outlines, paths and boxes, beside the brightness behind them."""
     panels = 2 if side_by_side else 1
-    figure = _new(4.5 * panels, 4.5 * _aspect(recording) + 0.7)
+    figure = _new([recording], 4.5 * panels, 4.5 * _aspect(recording) + 0.7)
     axes = figure.subplots(1, panels, squeeze=False)[0]
     for ax, draw, what in zip(axes[::-1], (plot.events, plot.brightness), ("events", "brightness"), strict=False):
         draw(recording, step, ax)
@@ -57,7 +58,7 @@ def sheet(recording: Recording, *, count: int = 12, overlay: bool = False) -> Fi
     columns = int(np.clip(round(np.sqrt(len(steps) * 1.4 * aspect)), 1, len(steps)))
     rows = -(-len(steps) // columns)
     width = min(WIDTH, 4.5 * columns)
-    figure = _new(width, rows * (width / columns * aspect + 0.2) + 0.5)
+    figure = _new([recording], width, rows * (width / columns * aspect + 0.2) + 0.5)
     axes = figure.subplots(rows, columns, squeeze=False)
     for ax, step in zip(axes.flat, steps, strict=False):
         plot.events(recording, step, ax, legend=False)
@@ -70,16 +71,58 @@ def sheet(recording: Recording, *, count: int = 12, overlay: bool = False) -> Fi
     return figure
 
 
+def family(recordings: Sequence[Recording], *, count: int | None = None, overlay: bool = False) -> Figure:
+    """The members of a family: a row of `count` steps of each, evenly spaced; of many members one step each."""
+    count = count or (6 if len(recordings) <= MOST_ROWS else 1)
+    if len(recordings) * count > MOST_PANELS:
+        raise GerdError(f"count {count}: allowed with {len(recordings)} members: 1 to {MOST_PANELS // len(recordings)}")
+    if count == 1:
+        return _one_step_each(recordings, overlay)
+    aspect = max(map(_aspect, recordings))
+    figure = _new(recordings, WIDTH, len(recordings) * (WIDTH / count * aspect + 0.4) + 0.7)
+    axes = figure.subplots(len(recordings), count, squeeze=False)
+    for row, recording in zip(axes, recordings, strict=True):
+        steps = _spread(recording, count)
+        for ax, step in zip(row, steps, strict=False):
+            plot.events(recording, step, ax, legend=False)
+            if overlay:
+                plot.overlay(recording, step, ax)
+        row[0].set_title(f"{plot.caption(recording)}\n{row[0].get_title()}", loc="left")
+        row[0].set_title("")
+        for ax in row[len(steps) :]:
+            ax.set_axis_off()
+    _outer_labels(axes[:, 0], axes[-1], axes.flat)
+    figure.legend(handles=_handles(recordings, overlay), loc="outside lower center", ncols=6)
+    return figure
+
+
+def _one_step_each(recordings: Sequence[Recording], overlay: bool) -> Figure:
+    """The step in the middle of each recording, in a grid."""
+    aspect = max(map(_aspect, recordings))
+    down, across = plot.grid(recordings, aspect)
+    width = min(2 * WIDTH, 2.5 * across)
+    figure = _new(recordings, width, down * (width / across * aspect + 0.25) + 0.5)
+    axes = figure.subplots(down, across, squeeze=False)
+    middles = [recording.steps // 2 for recording in recordings]
+    plot.family(recordings, middles, axes, legend=False)
+    for ax, recording, step in zip(axes.flat, recordings, middles, strict=False):
+        if overlay:
+            plot.overlay(recording, step, ax)
+    _outer_labels(axes[:, 0], axes[-1], axes.flat)
+    figure.legend(handles=_handles(recordings, overlay), loc="outside lower center", ncols=6)
+    return figure
+
+
 def cloud(recording: Recording) -> Figure:
     """The (x, y, t) point cloud."""
-    figure = _new(6.0, 4.5, layout=None)
-    plot.cloud(recording, figure.add_axes((0.0, 0.02, 0.96, 0.96), projection="3d"), zoom=1.05)
+    figure = _new([recording], 6.0, 4.5, layout=None)
+    plot.cloud(recording, figure.add_axes((0.0, 0.02, 0.96, 0.93), projection="3d"), zoom=1.05)
     return figure
 
 
 def rate(recording: Recording) -> Figure:
     """Events per step over time."""
-    figure = _new(WIDTH, 2.6)
+    figure = _new([recording], WIDTH, 2.6)
     plot.rate(recording, figure.subplots())
     return figure
 
@@ -95,7 +138,7 @@ def parameters(recording: Recording) -> Figure:
 
 
 def _curves(recording: Recording, names: Iterable[str]) -> Figure:
-    figure = _new(13.0, 5.4)  # inches
+    figure = _new([recording], 13.0, 5.4)  # inches
     axes = figure.subplots(3, 6, sharex=True)
     for derivative in range(3):
         for ax, name in zip(axes[derivative], names, strict=True):
@@ -113,7 +156,7 @@ def stages(recording: Recording, *, count: int = 3, names: Iterable[str] = tuple
     recording = recording.window(0, len(_spread(recording, count)))
     worked_out = recording.stages()
     rows, side = len(worked_out.steps), 1.5
-    figure = _new(side * len(names), rows * (0.93 * side * _aspect(recording) + 0.05) + 1.2)
+    figure = _new([recording], side * len(names), rows * (0.93 * side * _aspect(recording) + 0.05) + 1.2)
     grid = figure.add_gridspec(rows + 1, len(names), height_ratios=[1.0] * rows + [0.06])
     axes = np.array([[figure.add_subplot(grid[i, k]) for k in range(len(names))] for i in range(rows)])
     for k, name in enumerate(names):
@@ -159,10 +202,13 @@ def save(figure: Figure, path: Path, format: str) -> None:
     figure.savefig(path, format=format, metadata=dates[format])
 
 
-def _new(width: float, height: float, layout: Any = "constrained") -> Figure:
+def _new(recordings: Sequence[Recording], width: float, height: float, layout: Any = "constrained") -> Figure:
+    """A figure with the name of what it shows above, which needs some height of its own."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout=layout)
+    figure = Figure(figsize=(width, height + 0.2), layout=layout)
+    figure.suptitle(plot.name_of(recordings), fontsize=8, wrap=True)
+    return figure
 
 
 def _aspect(recording: Recording) -> float:
@@ -189,6 +235,9 @@ def _outer_labels(left: Iterable[Axes], bottom: Iterable[Axes], every: Iterable[
 
 
 def _legend(figure: Figure, recording: Recording, steps: Iterable[int], overlay: bool) -> None:
-    drawn = [recording.window(step, step % recording.steps + 1) for step in steps]
-    handles = plot.polarity_handles(*drawn) + (plot.truth_handles() if overlay else [])
+    handles = _handles([recording.window(step, step % recording.steps + 1) for step in steps], overlay)
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+
+
+def _handles(shown: Iterable[Recording], overlay: bool) -> list[Artist]:
+    return plot.polarity_handles(*shown) + (plot.truth_handles() if overlay else [])

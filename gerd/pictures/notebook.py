@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from html import escape
 
-from gerd.errors import shorten
 from gerd.events.keys import polarities
 from gerd.pictures.video import Layout, gif
+from gerd.recording.facts import table
 from gerd.recording.recording import Recording
 
 SIDE = 320  # screen pixels of the frame's longer side, at most
@@ -23,8 +22,7 @@ def html(recording: Recording) -> str:
     on, noise = int(polarities(recording.keys).sum()), int(recording.background.sum())
     identity = recording.identity
     facts = {
-        "index": identity.index,
-        **{path: shorten(value) for path, value in identity.labels.items()},
+        "recording": recording.name,
         "sensor": f"{recording.width}×{recording.height} px",
         "steps": f"{recording.steps} of {recording.step_us} µs",
         "actors": recording.actors,
@@ -33,10 +31,5 @@ def html(recording: Recording) -> str:
         "config": identity.config_digest[:16],
         "digest": recording.digest[:16],
     }
-    rows = "".join(
-        f'<tr><th style="text-align:left">{escape(str(name))}</th>'
-        f'<td style="text-align:left">{escape(str(value))}</td></tr>'
-        for name, value in facts.items()
-    )
     picture = f'<img alt="events" src="data:image/gif;base64,{data}" style="image-rendering:pixelated">'
-    return f'<div style="display:flex;gap:1em;align-items:flex-start">{picture}<table>{rows}</table></div>'
+    return f'<div style="display:flex;gap:1em;align-items:flex-start">{picture}{table(facts)}</div>'

@@ -4,23 +4,30 @@
     gerd.plot.events(recording, 12, left)
     gerd.plot.overlay(recording, 12, left)      # outlines, centre paths and boxes of the ground truth
     gerd.plot.rate(recording, right)
+    gerd.plot.family("speeds.yaml", 12)         # the members of a sweep, an Axes each
 
-Each function draws one thing on an Axes (without `ax`, on a new one) and returns it. Steps are counted from the
-first one of the recording. ON is blue and OFF vermilion everywhere, which colour-blind readers can tell apart.
+Each function draws one thing on an Axes (without `ax`, on a new one) and returns it; `family` on one for each member.
+Steps are counted from the first one of the recording. ON is blue and OFF vermilion everywhere, which colour-blind
+readers can tell apart.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.config.load import AnyConfig
+from gerd.config.sweep import in_words, member_count
 from gerd.errors import GerdError
 from gerd.events.keys import in_both_polarities
 from gerd.geometry.trajectory import PARAMETERS, UNITS
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, BOX, EVENTS, OFF, ON, OUTLINE, PATH, shade
 from gerd.recording.recording import Recording
+from gerd.recording.simulate import simulate_family
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 
 if TYPE_CHECKING:
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
 
     from gerd.events.stages import Stages
 
+WIDE = 1.6  # width by height of a picture of several frames
 DETAIL = 480  # cells along the longer side of a drawn frame; larger frames are drawn in blocks of pixels
 MOST_POINTS = 60_000  # of a point cloud; of more events, every n-th is drawn
 
@@ -64,6 +72,65 @@ def events(recording: Recording, step: int = 0, ax: Axes | None = None, *, legen
     if legend:
         ax.legend(handles=polarity_handles(recording), loc="upper right")
     return ax
+
+
+def family(
+    members: AnyConfig | Sequence[Recording],
+    step: int | Sequence[int] = 0,
+    axes: Any = None,
+    *,
+    index: int = 0,
+    legend: bool = True,
+) -> Any:
+    """The events of one step of each member of a sweep, side by side, an Axes each; returns the array of Axes.
+
+    `members` are recordings, or the config (or its path) of which those of `index` are simulated. `step` is one for
+    all or a list with one for each.
+    """
+    recordings: Any = members
+    if isinstance(members, str) or not isinstance(members, Sequence):
+        recordings = simulate_family(members, index)
+    steps = [step] * len(recordings) if isinstance(step, int) else list(step)
+    if axes is None:
+        from matplotlib import pyplot
+
+        down, across = grid(recordings, recordings[0].height / recordings[0].width)
+        axes = pyplot.subplots(down, across, squeeze=False, layout="constrained")[1]
+    for ax, recording, shown in zip(np.ravel(axes), recordings, steps, strict=False):
+        events(recording, shown, ax, legend=False)
+        ax.set_title(caption(recording, separator=",\n") + f", {ax.get_title()}")
+    for ax in np.ravel(axes)[len(recordings) :]:
+        ax.set_axis_off()
+    if legend:
+        np.ravel(axes)[0].legend(handles=polarity_handles(*recordings), loc="upper right")
+    return axes
+
+
+def grid(recordings: Sequence[Recording], aspect: float) -> tuple[int, int]:
+    """Rows and columns for a panel (of this height by width) of each recording.
+
+    Of a sweep of several paths the last one runs along the rows; else the panels fill a landscape picture.
+    """
+    count, sweep = len(recordings), recordings[0].config.family.sweep
+    last = [len(values) for values in sweep.values() if len(values) > 1][-1:]
+    if len(sweep) > 1 and last and count == member_count(recordings[0].config.family) and last[0] < count:
+        return count // last[0], last[0]
+    across = min(count, max(1, math.ceil(math.sqrt(count * WIDE * aspect))))
+    return -(-count // across), across
+
+
+def caption(recording: Recording, *, separator: str = ", ") -> str:
+    """What tells a member from the others: the values of the fields that were set for it."""
+    return in_words(recording.identity.labels, separator) or f"index {recording.identity.index}"
+
+
+def name_of(recordings: Sequence[Recording]) -> str:
+    """What a picture of one or several recordings is called."""
+    first = recordings[0]
+    if len(recordings) == 1:
+        return first.name
+    which = f"index {first.identity.index}, {len(recordings)} members"
+    return f"{first.config.name}, {which}" if first.config.name else which
 
 
 def brightness(recording: Recording, step: int = 0, ax: Axes | None = None) -> Axes:

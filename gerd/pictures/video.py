@@ -1,7 +1,8 @@
-"""Videos of recordings: a recording in, a GIF or MP4 out, with one picture per step.
+"""Videos of recordings: a recording, or the members of a family, in; a GIF or MP4 out, with one picture per step.
 
-A picture has the frame of events, enlarged, and under it a strip with a step counter and a legend. Pictures are made
-and written one at a time, so that the length of a video does not matter. Sizes on the screen are in screen pixels.
+A picture has the frame of events, enlarged, and under it a strip with a step counter, a legend and the recording's
+name. The frames of a family lie side by side, each with its swept values. Pictures are made and written one at a time,
+so that the length of a video does not matter. Sizes on the screen are in screen pixels.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import math
 import struct
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,15 @@ Progress = Callable[[int], None]
 
 GREYS = 247  # grey levels of the palette, after the colours
 COLOURS = (*EVENTS, OUTLINE, PATH, BOX, BACKDROP)
-AT_OFF, AT_ON, AT_OUTLINE, AT_PATH, AT_BOX, UNCHANGED = 1, 2, 4, 5, 6, 7  # places of colours in the palette
+AT_NOTHING, AT_OFF, AT_ON, AT_OUTLINE, AT_PATH, AT_BOX, UNCHANGED = (
+    0,
+    1,
+    2,
+    4,
+    5,
+    6,
+    7,
+)  # places of colours in the palette
 FIRST_GREY = len(COLOURS)
 PALETTE = np.array([*COLOURS, *((g, g, g) for g in np.rint(np.linspace(0, 255, GREYS + 1)))], np.uint8)
 STRIP, INK = 0.91, 0.15  # grey of the strip under the frame, and of the words on it
@@ -39,11 +49,12 @@ ROOM_FOR_WORDS = 330  # width of a picture whose legend says what ON and OFF are
 TRAIL = 500  # steps of a centre's path that a picture shows
 GAP = 8  # between frames side by side
 USUAL_SIDE = 512  # the frame's longer side if no zoom is asked for
+FAMILY_SIDE = 1024  # of all frames of a family together
 LARGEST_SIDE = 8192  # of a picture
 
 
 def write(
-    recording: Recording,
+    recordings: Recording | Sequence[Recording],
     path: str | Path,
     *,
     zoom: int | None = None,
@@ -52,7 +63,7 @@ def write(
     side_by_side: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write a video, a picture per step: the events, a step counter, a legend.
+    """Write a video, a picture per step: the events, a step counter, a legend; of several recordings side by side.
 
     `overlay` adds the outlines, centre paths and boxes of the ground truth, `side_by_side` the brightness behind the
     events. `zoom` is screen pixels per sensor pixel. A GIF shows at most 50 pictures per second.
@@ -61,8 +72,8 @@ def write(
     if not 0 < fps <= 1000:
         raise GerdError(f"frames per second {fps}: allowed: a number above 0, up to 1000")
     is_gif = path.suffix.lower() == ".gif"
-    layout = Layout(recording, zoom, overlay, side_by_side, smallest=1 if is_gif else 2)
-    pictures = layout.pictures(range(recording.steps), progress)
+    layout = Layout(recordings, zoom, overlay, side_by_side, smallest=1 if is_gif else 2)
+    pictures = layout.pictures(range(layout.steps), progress)
     with written_whole(path) as draft:
         if is_gif:
             with open(draft, "wb") as file:
@@ -71,50 +82,36 @@ def write(
             _write_mp4(draft, layout.size, pictures, fps)
 
 
-class Layout:
-    """Where things are in the pictures of a video: frames on top, under them a strip with counter and legend."""
+@dataclass(frozen=True)
+class Frame:
+    """One recording on the screen: its events, and beside them the brightness behind them."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        zoom: int | None = None,
-        overlay: bool = False,
-        side_by_side: bool = False,
-        block: int = 1,  # sensor pixels a side that are drawn as one
-        smallest: int = 1,  # zoom of large frames, if none is asked for
-    ):
-        if zoom is not None and not 1 <= zoom <= 32:
-            raise GerdError(f"zoom {zoom}: allowed: a whole number from 1 to 32")
-        self.recording, self.overlay, self.side_by_side, self.block = recording, overlay, side_by_side, block
-        rows, columns = -(-recording.height // block), -(-recording.width // block)
-        self.zoom = zoom or max(smallest, min(32, USUAL_SIDE // max(rows, columns)))
-        self.height, self.width = rows * self.zoom, columns * self.zoom
-        self.left = self.width + GAP if side_by_side else 0  # of the frame of events
-        wide = max(NARROWEST, self.left + self.width)
-        self.strip = _strip(wide, overlay)
-        high = self.height + self.strip.shape[0]
-        self.size = (wide + wide % 2, high + high % 2)  # MP4 has even sides
-        if max(self.size) > LARGEST_SIDE:
-            size = f"{self.size[0]}×{self.size[1]} pixels"
-            raise GerdError(f"zoom {self.zoom}: makes pictures of {size}; allowed: up to {LARGEST_SIDE} a side")
+    recording: Recording
+    zoom: int
+    overlay: bool
+    side_by_side: bool
+    block: int  # sensor pixels a side that are drawn as one
 
-    def pictures(self, steps: Iterable[int], progress: Progress | None = None) -> Iterator[Picture]:
-        """The picture of each of these steps; `progress` is called when it has been used."""
-        wide, high = self.size
-        picture = np.full((high, wide), _grey(STRIP), np.uint8)
-        picture[self.height : self.height + self.strip.shape[0], : self.strip.shape[1]] = self.strip
-        for step in steps:
-            picture = picture.copy()
-            if self.side_by_side:
-                picture[: self.height, : self.width] = self._panel(self._brightness(step), step)
+    @property
+    def panel(self) -> tuple[int, int]:
+        """Height and width of the events alone."""
+        rows, columns = _cells(self.recording, self.block)
+        return rows * self.zoom, columns * self.zoom
+
+    @property
+    def width(self) -> int:
+        return self.panel[1] * (1 + self.side_by_side) + GAP * self.side_by_side
+
+    def picture(self, step: int) -> Picture:
+        """What is seen at a step; after the last one nothing, on the grey of the strip."""
+        height, width = self.panel
+        result = np.full((height, self.width), _grey(STRIP), np.uint8)
+        if step < self.recording.steps:
             codes = plot.polarity_codes(self.recording, step, self.block)
-            picture[: self.height, self.left : self.left + self.width] = self._panel(codes, step)
-            counter = _words(f"step {self.recording.first + step}")[:, : COUNTER - 6]
-            picture[self.height : self.height + LINE, 6:COUNTER] = _grey(STRIP)
-            picture[self.height : self.height + LINE, 6 : 6 + counter.shape[1]] = counter
-            yield picture
-            if progress is not None:
-                progress(1)
+            result[:, self.width - width :] = self._panel(codes, step)
+            if self.side_by_side:
+                result[:, :width] = self._panel(self._brightness(step), step)
+        return result
 
     def _brightness(self, step: int) -> Picture:
         low, high = plot.brightness_range(self.recording.intensities)
@@ -127,7 +124,7 @@ class Layout:
             return panel
         from PIL import Image, ImageDraw
 
-        drawn = Image.frombytes("P", (self.width, self.height), panel.tobytes())
+        drawn = Image.frombytes("P", panel.shape[::-1], panel.tobytes())
         pen = ImageDraw.Draw(drawn)
         for left, top, right, bottom in self.recording.window(step, step + 1).boxes()[0]:
             pen.line(self._places([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]), AT_BOX)
@@ -145,6 +142,65 @@ class Layout:
         known = np.asarray(points)[np.isfinite(points).all(axis=-1)]
         screen = np.floor(known * self.zoom).clip(-LARGEST_SIDE, 2 * LARGEST_SIDE).astype(int)
         return [(int(x), int(y)) for x, y in screen]
+
+
+def _cells(recording: Recording, block: int) -> tuple[int, int]:
+    """Rows and columns of a drawn frame."""
+    return -(-recording.height // block), -(-recording.width // block)
+
+
+class Layout:
+    """Where things are in the pictures of a video: frames on top, under them a strip with counter, legend and name."""
+
+    def __init__(
+        self,
+        recordings: Recording | Sequence[Recording],
+        zoom: int | None = None,
+        overlay: bool = False,
+        side_by_side: bool = False,
+        block: int = 1,  # sensor pixels a side that are drawn as one
+        smallest: int = 1,  # zoom of large frames, if none is asked for
+    ):
+        if zoom is not None and not 1 <= zoom <= 32:
+            raise GerdError(f"zoom {zoom}: allowed: a whole number from 1 to 32")
+        self.recordings = [recordings] if isinstance(recordings, Recording) else list(recordings)
+        self.first, self.steps = self.recordings[0].first, max(recording.steps for recording in self.recordings)
+        rows, columns = np.max([_cells(recording, block) for recording in self.recordings], axis=0).tolist()
+        down, across = plot.grid(self.recordings, rows / (columns * (1 + side_by_side)))
+        side = USUAL_SIDE if down * across == 1 else FAMILY_SIDE
+        self.zoom = zoom or max(smallest, min(32, side // max(down * rows, across * columns)))
+        self.frames = [Frame(each, self.zoom, overlay, side_by_side, block) for each in self.recordings]
+        self.caption = LINE if len(self.frames) > 1 else 0  # height of the words under each frame
+        self.cell = (rows * self.zoom + self.caption, max(frame.width for frame in self.frames))
+        self.places = [(k // across * self.cell[0], k % across * (self.cell[1] + GAP)) for k in range(len(self.frames))]
+        self.height = down * self.cell[0]
+        wide = max(NARROWEST, across * (self.cell[1] + GAP) - GAP)
+        self.strip = np.vstack([_strip(wide, overlay), _fitted(plot.name_of(self.recordings), wide)])
+        high = self.height + self.strip.shape[0]
+        self.size = (wide + wide % 2, high + high % 2)  # MP4 has even sides
+        if max(self.size) > LARGEST_SIDE:
+            size = f"{self.size[0]}×{self.size[1]} pixels"
+            raise GerdError(f"zoom {self.zoom}: makes pictures of {size}; allowed: up to {LARGEST_SIDE} a side")
+
+    def pictures(self, steps: Iterable[int], progress: Progress | None = None) -> Iterator[Picture]:
+        """The picture of each of these steps; `progress` is called when it has been used."""
+        wide, high = self.size
+        picture = np.full((high, wide), _grey(STRIP), np.uint8)
+        picture[self.height : self.height + self.strip.shape[0], : self.strip.shape[1]] = self.strip
+        if self.caption:
+            for recording, frame, (top, left) in zip(self.recordings, self.frames, self.places, strict=True):
+                words, below = _fitted(plot.caption(recording), self.cell[1]), top + frame.panel[0]
+                picture[below : below + LINE, left : left + self.cell[1]] = words
+        for step in steps:
+            picture = picture.copy()
+            for frame, (top, left) in zip(self.frames, self.places, strict=True):
+                picture[top : top + frame.panel[0], left : left + frame.width] = frame.picture(step)
+            counter = _words(f"step {self.first + step}")[:, : COUNTER - 6]
+            picture[self.height : self.height + LINE, 6:COUNTER] = _grey(STRIP)
+            picture[self.height : self.height + LINE, 6 : 6 + counter.shape[1]] = counter
+            yield picture
+            if progress is not None:
+                progress(1)
 
 
 def _strip(width: int, overlay: bool) -> Picture:
@@ -169,6 +225,15 @@ def _strip(width: int, overlay: bool) -> Picture:
         drawn = _words(word)
         strip[top : top + LINE, left + 14 : left + 14 + drawn.shape[1]] = drawn
     return strip
+
+
+def _fitted(text: str, width: int) -> Picture:
+    """A line of text on the strip, of this width; cut if it is longer."""
+    while (words := _words(text)).shape[1] + 6 > width and len(text) > 1:
+        text = f"{text[:-2]}…"
+    line = np.full((LINE, width), _grey(STRIP), np.uint8)
+    line[:, 6 : 6 + words.shape[1]] = words[:, : max(0, width - 6)]
+    return line
 
 
 def _words(text: str) -> Picture:

@@ -5,6 +5,10 @@ either a finished shard or nothing; starting again makes the missing ones. Shard
 (`local.py`), by the workers of a Ray cluster (`ray_workers.py`) or by independent commands that make a part each. The
 files are byte for byte the same, whoever makes them and after any number of interruptions.
 
+A complete dataset grows when more recordings are asked for: recordings depend on their index only. It stays complete,
+with the recordings that it had, until all new shards are there. Then its last shard, if that was not full, is replaced
+by the full one, and the manifest by the new one. Whoever stops this leaves the old dataset, and the same call goes on.
+
 Independent commands do not wait for each other. Each writes the entries of its part into a file of its own, and the
 one that then finds all shards in place joins them; if two find that at the same instant, they write the same bytes.
 """
@@ -45,7 +49,6 @@ from gerd.storage.manifest import (
     new_manifest,
     read_manifest,
     shard_name,
-    shard_number,
 )
 from gerd.storage.places import Place, place_at
 from gerd.storage.ray_workers import connected, finish_on_ray
@@ -74,10 +77,11 @@ def generate(
 ) -> Recordings:
     """Write the indices 0 … count - 1 (with all members of a sweep) as a dataset into `out`, a folder or a URL.
 
-    Continues what an interrupted call has left; refuses a place that holds something else. `engine` is who does the
-    work: `local`, `workers` processes (None: as many as there are cores, and one if the device is not the CPU), or
-    `ray`, the cluster at `address`, on its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such
-    calls, in any order and on any machines, make one dataset, which is complete when the last of them has ended.
+    Continues what an interrupted call has left, and adds what is missing to a complete dataset of fewer recordings;
+    refuses a place that holds something else. `engine` is who does the work: `local`, `workers` processes (None: as
+    many as there are cores, and one if the device is not the CPU), or `ray`, the cluster at `address`, on its GPUs if
+    it has any. `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines, make one
+    dataset, which is complete when the last of them has ended.
     `progress` is called with the number of recordings just made.
     """
     config = as_config(config)
@@ -86,20 +90,23 @@ def generate(
         check_device(device or "cpu")
     place, alone = place_at(out), part == WHOLE
     with connected(address) if engine == "ray" else nullcontext(), place.claimed(alone) as certain:
-        manifest = _begin(config, place, count, certain)  # nothing is touched in a place that is refused
+        stored = _begin(config, place, count, certain, alone)  # nothing is touched in a place that is refused
         if alone:
             place.tidy()
         try:
-            job = Job(config, place, manifest.model_copy(update={"shards": ()}), device or "cpu")
-            numbers = range(part[0] - 1, manifest.shard_count, part[1])
-            entries = _sound(place, manifest, numbers)
+            wanted = stored.model_copy(update={"count": count, "shards": ()})
+            job = Job(config, place, wanted, device or "cpu")
+            numbers = range(part[0] - 1, wanted.shard_count, part[1])
+            entries = _sound(job, stored, numbers)
             missing = [number for number in numbers if shard_name(number) not in entries]
-            if engine == "ray":
-                made = finish_on_ray(job, missing, device, workers, progress)
-            else:
-                made = _finish_here(job, missing, workers, progress)
-            entries.update((entry.file, entry) for entry in made)
-            _complete(job, manifest, entries, part)
+            new = [number for number in missing if number >= stored.shard_count]
+            for some in (new, missing[: len(missing) - len(new)]):  # what readers have is touched last
+                if engine == "ray":
+                    made = finish_on_ray(job, some, device, workers, progress)
+                else:
+                    made = _finish_here(job, some, workers, progress)
+                entries.update((entry.file, entry) for entry in made)
+            _complete(job, stored, entries, part)
         finally:
             if alone:
                 place.tidy()
@@ -146,8 +153,11 @@ def _check(
         draw(member(config, number), [0])
 
 
-def _begin(config: Config, place: Place, count: int, alone: bool) -> Manifest:
-    """The manifest of the dataset, read from its place or written there before anything else."""
+def _begin(config: Config, place: Place, count: int, certain: bool, alone: bool) -> Manifest:
+    """The manifest of the dataset, read from its place or written there before anything else.
+
+    alone: whether this call makes all of it; certain: whether it is sure that nobody else writes there.
+    """
     manifest = wanted = new_manifest(config, count)
     names = place.names()
     if names and MANIFEST not in names:
@@ -155,11 +165,16 @@ def _begin(config: Config, place: Place, count: int, alone: bool) -> Manifest:
     if names:
         stored = read_manifest(place)
         same_text = stored.files == wanted.files
+        grows = _grows(stored, wanted)
+        if grows and alone:
+            wanted = wanted.model_copy(update={"count": stored.count})
         differences = _differences(stored, wanted, place, config)
-        if not (alone or same_text or stored.complete or differences):  # another run relies on its own text
+        if grows and not alone:
+            differences.append("recordings are added by one command, without --shard")
+        if not (certain or same_text or stored.complete or differences):  # another run relies on its own text
             differences = ["the text of the config differs, although it means the same"]
         begun = stored.complete or any(name.startswith("shard-") for name in names)
-        if differences and (begun or not alone):
+        if differences and (begun or not certain):
             raise StorageError(f"{place}: holds a different dataset: {'; '.join(differences)}")
         if stored.complete or (same_text and not differences):
             manifest = stored
@@ -172,6 +187,12 @@ def _begin(config: Config, place: Place, count: int, alone: bool) -> Manifest:
     return manifest
 
 
+def _grows(stored: Manifest, wanted: Manifest) -> bool:
+    """Whether more recordings can be added to the dataset of the manifest `stored`: the code must be the same."""
+    same = all(getattr(stored, key) == getattr(wanted, key) for key in IDENTITY if key != "count")
+    return stored.complete and same and stored.count < wanted.count
+
+
 def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Config) -> list[str]:
     """What sets the dataset at `place` apart from the one that is asked for."""
     differences = [
@@ -179,7 +200,8 @@ def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Confi
         for key in ("count", "gerd_version")
         if getattr(stored, key) != getattr(wanted, key)
     ]
-    if not stored.complete and stored.code_digest != wanted.code_digest:  # a complete one needs nothing from this code
+    needed = not stored.complete or stored.count < wanted.count  # something from this code
+    if needed and stored.code_digest != wanted.code_digest:
         differences.append(f"it {other_code(stored.code_digest)}")
     if stored.config_digest != wanted.config_digest:
         try:
@@ -204,13 +226,15 @@ def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
         yield f"{path} is {shorten(stored)} there and {shorten(wanted)} here"
 
 
-def _sound(place: Place, manifest: Manifest, numbers: Sequence[int]) -> dict[str, Entry]:
-    """The entries, by name, of those shards `numbers` that the manifest lists and that are as they were written."""
+def _sound(job: Job, stored: Manifest, numbers: Sequence[int]) -> dict[str, Entry]:
+    """The entries, by name, of those shards `numbers` that are listed, as they were written and as long as wanted."""
     result = {}
-    for entry in manifest.shards:
-        with suppress(StorageError):
-            if shard_number(entry.file) in numbers and file_digest(place.open(entry.file)) == entry.sha256:
-                result[entry.file] = entry
+    lengths = {shard_name(number): len(job.manifest.positions(number)) for number in numbers}
+    for entry in stored.shards:
+        if lengths.get(entry.file) == len(entry.recordings):
+            with suppress(StorageError):
+                if file_digest(job.place.open(entry.file)) == entry.sha256:
+                    result[entry.file] = entry
     return result
 
 
@@ -223,20 +247,20 @@ def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress
     return finish_in_processes(job, numbers, min(workers, max(1, len(numbers))), progress)
 
 
-def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tuple[int, int]) -> None:
+def _complete(job: Job, stored: Manifest, entries: dict[str, Entry], part: tuple[int, int]) -> None:
     """Write the manifest that lists all shards, unless some are still to be made by others; never one with holes."""
     place = job.place
-    if part != WHOLE and not manifest.complete:
-        made = Part(config_digest=job.config.digest, code_digest=manifest.code_digest, shards=tuple(entries.values()))
+    if part != WHOLE and not stored.complete:
+        made = Part(config_digest=job.config.digest, code_digest=stored.code_digest, shards=tuple(entries.values()))
         place.write(f".part-{part[0]}-of-{part[1]}.json", made.to_bytes())
-    names, numbers = place.names(), range(manifest.shard_count)
+    names, numbers = place.names(), range(job.manifest.shard_count)
     if gone := entries.keys() - names:
         message = "was written by a worker, but is not there; the folder must be one that all machines share"
         raise StorageError(f"{place.at(min(gone))}: {message}")
     if not all(shard_name(number) in names for number in numbers):
         return  # whoever makes the last shard will come here, too
     now = read_manifest(place)
-    if any(getattr(now, key) != getattr(manifest, key) for key in IDENTITY):
+    if any(getattr(now, key) != getattr(stored, key) for key in IDENTITY):
         raise StorageError(f"{place}: another run has begun a different dataset here at the same time")
     if part != WHOLE:
         entries = {entry.file: entry for entry in now.shards} if now.complete else _joined(job, entries)
@@ -244,7 +268,7 @@ def _complete(job: Job, manifest: Manifest, entries: dict[str, Entry], part: tup
         return  # what stands under the name of a shard is not the shard: its own part will make it
     shards = tuple(entries[shard_name(number)] for number in numbers)
     if (now.complete, now.shards) != (True, shards):
-        place.write(MANIFEST, manifest.model_copy(update={"complete": True, "shards": shards}).to_bytes())
+        place.write(MANIFEST, job.manifest.model_copy(update={"complete": True, "shards": shards}).to_bytes())
     for name in filter(_PART.fullmatch, names):
         place.remove(name)
 

@@ -18,7 +18,10 @@ from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
+from gerd.config.sweep import member
 from gerd.errors import GerdError
+from gerd.events.backends import run
+from gerd.scene.draw import draw
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.surroundings import ignore_settings, safe_path
@@ -30,6 +33,8 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
         for number in numbers:
             yield finish_shard(job, number, progress)
         return
+    if job.device == "cpu":
+        run(draw(member(job.config, 0), [0]))  # compiles, if need be, once and not in each worker, and says so
     context = multiprocessing.get_context("spawn")
     with safe_path():
         counter = context.Value("q", 0)  # starts a process that tidies up

@@ -29,6 +29,7 @@ from gerd.storage.recordings import Recordings
 from gerd.storage.shard import Shard
 
 DEFINED_PIXELS = 2**22  # of all steps that the definition makes again of one recording in a shard
+NOT_OURS = "does not belong to the dataset; if that was to grow, the same generate command finishes it"
 DIFFERS = "the file differs from the sha256 in the manifest"
 
 
@@ -101,7 +102,7 @@ def _file_faults(data: Recordings, shards: set[str]) -> list[Fault]:
     if problem:
         faults.append(Fault(data.place.at(MANIFEST), problem))
     strangers = sorted(name for name in shards if shard_number(name) not in range(data.shard_count))
-    return faults + [Fault(data.place.at(name), "does not belong to the dataset") for name in strangers]
+    return faults + [Fault(data.place.at(name), NOT_OURS) for name in strangers]
 
 
 def _shard_faults(

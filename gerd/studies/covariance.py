@@ -116,7 +116,7 @@ SIZES = {
         side=96, training=400, tests=60, epochs=8, batch=8, seeds=1, layers=SMALL, rate=4e-3, first_step=FIRST_STEP
     ),
     "smoke": Size(
-        side=32, training=16, tests=6, epochs=2, batch=8, seeds=1, layers=TINY, first_step=FIRST_STEP, conclusive=False
+        side=32, training=8, tests=6, epochs=2, batch=8, seeds=1, layers=TINY, first_step=FIRST_STEP, conclusive=False
     ),
 }
 TAKES = {"full": "5 minutes on an NVIDIA H200", "quick": "15 minutes on two CPU cores", "smoke": "a minute"}

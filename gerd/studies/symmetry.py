@@ -8,11 +8,14 @@ the one with five time constants, trained here, or one of the user's: a function
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -83,7 +86,7 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
         "shear": (0.0, 0.1, 0.25, 0.5, 1.0),
         "velocity": (0.0, 0.25, 0.5, 1.0, 2.0),
         "acceleration": (0.0, 0.01, 0.03, 0.1),
-        "time_scale": tuple(s for s in TIME_SCALES if first_step <= (config.steps - 1) * min(s, 1 / s)),  # comparable
+        "time_scale": tuple(s for s in TIME_SCALES if _comparable(config.steps, s, first_step)),
         "background": (noise.background, 0.0, 0.001, 0.003, 0.01, 0.03),
         "shape_noise": (noise.shape, 0.03, 0.1, 0.3),
         "density": (1 - noise.event, 1.0, 0.5, 0.25, 0.1, 0.05),
@@ -98,6 +101,19 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
         ]
         for kind, several in amounts.items()
     }
+
+
+def _comparable(steps: int, scale: float, first_step: int) -> bool:
+    """Whether recordings at a time scale and at 1 have a common part of the path after the first steps."""
+    return first_step <= (steps - 1) * min(scale, 1 / scale)
+
+
+def _steps_needed(first_step: int) -> str:
+    """How long recordings must be so that some time scale can be tested, and all."""
+    needed = [
+        next(steps for steps in count(first_step) if _comparable(steps, scale, first_step)) for scale in TIME_SCALES[1:]
+    ]
+    return f"{min(needed)} steps would do for some time scales, {max(needed)} for all"
 
 
 def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
@@ -147,6 +163,10 @@ def _load_weights(network: torch.nn.Module, file: Path) -> None:
         network.load_state_dict(state)
     except Exception as error:  # a missing file, another format, other weights
         reason = " ".join(str(error).split())  # with the names of the weights, on many lines
+        if isinstance(error, UnpicklingError):  # PyTorch advises to run whatever is in the file
+            found = re.search(r"GLOBAL (\S+)", reason)
+            reason = f"it holds more than weights ({found[1]}), which is not unpickled" if found else "it is damaged"
+            reason += "; save the weights: torch.save(net.state_dict(), FILE)"
         raise GerdError(f"--checkpoint {file}: cannot be loaded: {shorten(reason, 300)}") from None
 
 
@@ -235,7 +255,8 @@ def conclusions(results: Results) -> list[str]:
             f"place ({chance}): then it says little that one is respected.",
         )
     if untested:
-        lines.append(f"Not tested: {', '.join(untested)}; the recordings are too short for it.")
+        needed = _steps_needed(results.settings.size.first_step)
+        lines.append(f"Not tested: {', '.join(untested)}; the recordings are too short for it: {needed}.")
     return lines
 
 

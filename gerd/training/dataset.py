@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, RandomSampler, get_worker_info
 
 from gerd.config.sweep import classes, lengths, member
 from gerd.errors import GerdError, shorten
+from gerd.recording.facts import table
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.training.batch import Window, collate, gather
 from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
@@ -83,8 +84,21 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         self._firsts = np.concatenate([[0], np.cumsum(self._counts)])  # number of each recording's first item
 
     def __repr__(self) -> str:
-        what = self.spec.item if isinstance(self.spec.item, str) else "a function"
-        return f"<Dataset {self.recordings.path}: {len(self)} windows of {len(self.served)} recordings, as {what}>"
+        windows = f"{len(self)} windows of {len(self.served)} recordings"
+        return f"<Dataset {self.recordings.path}: {windows}, as {_named(self.spec.item)}>"
+
+    def _repr_html_(self) -> str:
+        """What there is, and the first recording, for notebooks."""
+        recordings, manifest = self.recordings, self.recordings.manifest
+        swept = (f"{path}: {shorten(list(values))}" for path, values in recordings.config.sweep.items())
+        facts = {
+            "dataset": f"{recordings.path}: {manifest.count} indices × {manifest.members} members",
+            "sweep": "; ".join(swept) or "none",
+            "here": f"{len(self)} windows of {len(self.served)} recordings",
+            "item": _named(self.spec.item),
+            "label": _named(self.spec.label),
+        }
+        return table(facts) + recordings[int(self.served[0])]._repr_html_()
 
     @property
     def sensor_size(self) -> tuple[int, int, int]:
@@ -109,7 +123,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         return int(self._firsts[-1])
 
     def place(self, number: int) -> tuple[int, int, int]:
-        """Of item `number`: its recording's place in the dataset, its first labelled step, and how many there are."""
+        """Of item `number`: the row of its recording, its first labelled step, and how many there are."""
         number = whole_number(number)
         if not -len(self) <= number < len(self):
             raise IndexError(f"{self.recordings.path}: there is no item {number}; there are {len(self)}, from 0")
@@ -132,12 +146,15 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
             label = self.target_transform(label)
         return (item, label) if self.transforms is None else self.transforms(item, label)
 
-    def headers(self) -> Iterator[Header]:
+    def headers(self) -> list[Header]:
         """What is known of each recording without reading its events; see `where`."""
-        config = self.recordings.config
-        for position in self.served.tolist():
-            index, number = divmod(position, self._members)
-            yield Header(number, member(config, number), index, self.recordings)
+        return list(self._headers())
+
+    def _headers(self) -> Iterator[Header]:
+        """The same one at a time, so that what a predicate has read can be forgotten."""
+        for row in self.served.tolist():
+            index, number = divmod(row, self._members)
+            yield Header(number, member(self.recordings.config, number), index, self.recordings)
 
     def where(self, predicate: Callable[[Header], Any]) -> Dataset:
         """The recordings for which `predicate` is true.
@@ -147,7 +164,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         `parameters_acceleration` with the fields x, y, scale_x, scale_y, rotation and shear for each step and actor,
         `intensity`, and `shapes`, the name of each actor's shape, None for one that is absent.
         """
-        kept = np.array([holds(predicate, header) for header in self.headers()], np.bool_)
+        kept = np.array([holds(predicate, header) for header in self._headers()], np.bool_)
         if not kept.any():
             raise GerdError(f"{self.recordings.path}: the predicate is true for none of {len(kept)} recordings")
         return self._of(self.served[kept], self._universe)
@@ -219,6 +236,15 @@ class _Windows(torch.utils.data.Dataset[Window]):
 
     def __getitem__(self, number: int) -> Window:
         return self.data.window(number)
+
+
+def _named(wish: Any) -> str:
+    """An item or a label in words."""
+    if isinstance(wish, dict):
+        return ", ".join(f"{key}: {_named(part)}" for key, part in wish.items())
+    if isinstance(wish, tuple | list):
+        return ", ".join(map(_named, wish))
+    return wish if isinstance(wish, str) else "a function"
 
 
 def _gathered(spec: ItemSpec, pad: bool, windows: list[Window]) -> tuple[Any, Any]:

@@ -3,8 +3,8 @@
     for frames, positions in gerd.Stream(config, batch_size=64, device="cuda"):
         ...
 
-Batch k is a function of the config and of k. Its recordings are those that a dataset of the same config has at the
-places k · batch_size and following. DataLoader workers and the ranks of torch.distributed take turns, so that each
+Batch k is a function of the config and of k. Its recordings are those that a dataset of the same config has in the
+rows k · batch_size and following. DataLoader workers and the ranks of torch.distributed take turns, so that each
 batch is made once, and comes at the same place as without them. The state of a stream is therefore a number: how many
 batches were used, whatever was made ahead.
 """
@@ -52,7 +52,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
     batch_size: recordings in a batch. The members of a sweep count as recordings of their own and follow each other, as
         in a dataset: a multiple of their number gives whole families.
     device: where batches are made and handed over.
-    first: the index of the first recording. A dataset of n recordings has the indices 0 to n - 1, so that
+    first: the index to begin with. A dataset that was made with `count=n` has the indices 0 to n - 1, so that
         `first=n` gives others.
     steps: length of the labelled part, which ends with the recording (or `delay` steps before its end). Default: all
         steps that can be labelled.

@@ -130,8 +130,14 @@ def test_wrong_usage_exits_with_2_and_makes_nothing(arguments: list[str], run: A
 
 def test_new_writes_a_config_that_works_and_overwrites_nothing(run: Any) -> None:
     written = run("new")
-    assert (written.code, written.out) == (0, "wrote gerd.yaml; next: gerd check gerd.yaml\n")
+    assert (written.code, written.out) == (
+        0,
+        "wrote gerd.yaml, and gerd-schema.json for editors; next: gerd check gerd.yaml\n",
+    )
     text = Path("gerd.yaml").read_text()
+    named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
+    assert named
+    assert Path(named[1]).read_text("utf-8") == run("schema").out
     assert gerd.parse(text).actors[0].shape == "square"
     assert run("check", "gerd.yaml").code == 0
     for name in ("gerd.yaml", "small.yaml"):
@@ -233,6 +239,47 @@ def test_the_schema_accepts_the_examples_and_no_nonsense(run: Any) -> None:
 # check
 
 
+@pytest.fixture
+def no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if none were compiled yet; whoever asks for them fails."""
+    monkeypatch.setattr("gerd.events.cpu.are_kept", lambda _: False)
+    monkeypatch.setattr("gerd.events.cpu.kernels", None)
+
+
+FROM_THE_LEFT = "[{shape: circle, translation: {start: [-%d, 9], velocity: [1, 0], acceleration: 0, border: free}}]"
+
+
+@pytest.mark.usefixtures("no_kernels")
+@pytest.mark.parametrize(
+    ("actors", "timing", "warning"),
+    [
+        ("[]", "step", "there are no actors"),
+        ("[{shape: circle}]", "exact", "nothing moves"),
+        (FROM_THE_LEFT % 90, "exact", "what moves is outside the frame, hidden, or too faint"),
+        (FROM_THE_LEFT % 40, "step", None),
+        ("[{shape: circle, intensity: 0, translation: {velocity: 1}}]", "step", "what moves is outside the frame, hid"),
+        ("[{shape: circle, translation: {velocity: 1}}]", "step", None),
+    ],
+)
+def test_check_warns_of_a_scene_without_events(actors: str, timing: str, warning: str | None, run: Any) -> None:
+    """Noise is none, and something that comes late is some. Nothing is compiled for it."""
+    options = ["--set", f"actors={actors}", "--set", f"timing={timing}", "--set", "steps=60"]
+    shown = run("check", "small.yaml", *options)
+    silent = gerd.simulate(gerd.load("small.yaml", overrides=options[1::2]), backend="torch").background.all()
+    assert shown.code == 0
+    assert silent == (warning is not None)
+    assert shown.error.startswith(f"warning: index 0: makes no events: {warning}") if silent else not shown.error
+
+
+def test_check_names_the_silent_members_of_a_sweep(run: Any) -> None:
+    moving = "actors=[{shape: circle, translation: {}}]"
+    swept = "sweep={actors.0.intensity: [0.7, 0], step_us: [1000]}"
+    shown = run("check", "small.yaml", "--set", moving, "--set", swept)
+    (warning,) = shown.error.splitlines()
+    assert warning.startswith("warning: index 0, member 1 (actors.0.intensity=0, step_us=1000): makes no events: ")
+    assert re.search(r"events +about \d+ to \d+ \(", shown.out)
+
+
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
 def test_check_shows_what_a_config_would_make(file: Path, run: Any) -> None:
     shown = run("check", str(file), "-n", "3")
@@ -249,15 +296,20 @@ def test_check_shows_what_a_config_would_make(file: Path, run: Any) -> None:
 
 def test_the_size_that_check_foretells_is_about_right(run: Any) -> None:
     text = run("check", "small.yaml", "-n", "100").out
-    number, unit = re.search(r"size +about ([\d.e+]+) (\w+), by", text).groups()  # type: ignore[union-attr]
+    number, unit = re.search(r"size +about ([\d.e+]+) (\w+), both by", text).groups()  # type: ignore[union-attr]
+    events = re.search(r"events +about (\d+) \((.*) % of them background noise\) per recording", text)
+    assert events
     run("generate", "small.yaml", "data", "-n", "100", "--workers", "1")
+    data = gerd.Recordings("data")
+    assert 0.7 < int(events[1]) / np.mean([len(recording) for recording in data]) < 1.4
+    assert float(events[2]) == pytest.approx(100 * data[0].background.mean(), abs=0.1)
     size = sum(file.stat().st_size for file in Path("data").glob("*.safetensors"))
     assert 0.5 < float(number) * {"bytes": 1, "kB": 1e3, "MB": 1e6}[unit] / size < 2
 
 
 def test_check_looks_at_the_members_of_a_sweep(run: Any) -> None:
     """Their size, and whether they can be drawn at all; the config without the sweep is none of them."""
-    Path("long.yaml").write_text("steps: 5\nactors: [{shape: square}]\nsweep: {steps: [10, 10000]}\n")
+    Path("long.yaml").write_text("steps: 5\nactors: [{shape: square, rotation: {}}]\nsweep: {steps: [10, 10000]}\n")
     assert "10 steps" in (shown := run("check", "long.yaml", "-n", "100").out)
     assert "MB" in shown
     turning = (
@@ -268,7 +320,9 @@ def test_check_looks_at_the_members_of_a_sweep(run: Any) -> None:
 
 
 def test_check_of_a_very_long_recording(run: Any) -> None:
-    Path("long.yaml").write_text("steps: 100000000\nactors: [{shape: square, rotation: {velocity: 1}}]\n")
+    Path("long.yaml").write_text(
+        "steps: 100000000\nsensor: {width: 30, height: 20}\nactors: [{shape: square, rotation: {velocity: 1}}]\n"
+    )
     checked = run("check", "long.yaml")
     assert checked.code == 0
     assert "100000000 steps" in checked.out
@@ -279,7 +333,7 @@ def test_check_of_a_very_long_recording(run: Any) -> None:
 
 
 def test_check_of_many_actors_and_of_none(run: Any) -> None:
-    Path("many.yaml").write_text("actors:\n" + "  - shape: circle\n" * 20)
+    Path("many.yaml").write_text("sensor: {width: 30, height: 20}\nactors:\n" + "  - shape: circle\n" * 20)
     shown = run("check", "many.yaml").out
     assert max(map(len, shown.splitlines())) <= 80
     assert shown.count("actor ") + int(re.search(r"and (\d+) more actors", shown)[1]) == 20  # type: ignore[index]
@@ -336,7 +390,7 @@ def test_a_dataset_from_start_to_end(run: Any) -> None:
     assert (told.code, told.error) == (0, "")
     for line in (
         "dataset     data, complete",
-        "recordings  140 (70 × 2 members of the sweep) in 3 shards",
+        "recordings  140 (70 indices × 2 members of the sweep) in 3 shards",
         "sweep       time_scale: 1, 2",
         "frame       30×20, 7 steps of 1000 µs",
         "actors      circle",
@@ -372,12 +426,15 @@ def test_verify_prints_every_fault_and_exits_with_1(run: Any) -> None:
 
 
 def test_info_of_a_dataset_that_is_not_complete(run: Any) -> None:
-    run("generate", "small.yaml", "data", "-n", "1", "--workers", "1")
+    run("generate", "small.yaml", "data", "-n", "130", "--workers", "1")
+    for number in (0, 2):
+        Path(f"data/shard-{number:06d}.safetensors").unlink()
     manifest = json.loads(Path("data/manifest.json").read_text())
     Path("data/manifest.json").write_text(json.dumps({**manifest, "complete": False, "shards": []}))
     told = run("info", "data")
     assert told.code == 0
     assert "dataset     data, the dataset is not complete; run the same generate command to finish it" in told.out
+    assert "done        64 of 130 recordings, 1 of 3 shards" in told.out
     assert run("verify", "data").code == 1
 
 
@@ -395,7 +452,9 @@ def test_options_reach_the_picture(run: Any) -> None:
 
 def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
     run("generate", "small.yaml", "data", "-n", "3", "--workers", "1")
-    assert run("render", "data", "a.gif", "--index", "2").code == 0
+    Path("named").mkdir()
+    Path("named/small.yaml").symlink_to("../data")  # the name of the dataset is in the picture
+    assert run("render", "named/small.yaml", "a.gif", "--index", "2").code == 0
     assert run("render", "small.yaml", "b.gif", "--index", "2").code == 0
     assert Path("a.gif").read_bytes() == Path("b.gif").read_bytes()
     beyond = run("render", "data", "c.gif", "--index", "3")
@@ -404,6 +463,57 @@ def test_a_recording_of_a_dataset_is_rendered(run: Any) -> None:
     assert changed.code == 1
     assert "--set goes with a config" in changed.error
     assert not Path("c.gif").exists()
+
+
+SWEPT = SMALL.replace("circle", "circle, translation: {velocity: [1, 0.3]}") + (
+    "sweep: {time_scale: [0.5, 2], noise.background: [0, 0.01]}\n"
+)
+
+
+def test_index_and_member_mean_the_same_in_every_command(run: Any) -> None:
+    """Of a config and of its dataset; and if no member is named, the first, which is said."""
+    Path("swept.yaml").write_text(SWEPT)
+    run("generate", "swept.yaml", "data", "-n", "3", "--workers", "1")
+    data = gerd.Recordings("data")
+    for words, row in (
+        ([], 4),
+        (["--member", "3"], 7),
+        (["--member", "time_scale=2", "--member", "noise.background=0"], 6),
+    ):
+        wanted = data[row]
+        for source in ("swept.yaml", "data"):
+            played = run("play", source, "--index", "1", "--speed", "inf", "--to", "out.csv", *words)
+            lines = Path("out.csv").read_text().splitlines()[1:]
+            Path("out.csv").unlink()
+            assert [tuple(map(int, line.split(","))) for line in lines] == [
+                (t, x, y, p) for x, y, t, p in wanted.events.tolist()
+            ]
+            rendered = run("render", source, "a.gif", "--index", "1", *words)
+            assert rendered.out == f"wrote a.gif: {wanted!r}\n".replace(" data,", f" {source},")
+            told = "member 0 of 4, time_scale=0.5, noise.background=0; the others: --member 1 to 3\n"
+            assert rendered.error == ("" if words else told)
+            assert played.error.startswith("" if words else told)
+    assert "index 0, member 0 (time_scale=0.5, noise.background=0), at step 0" in run("check", "swept.yaml").out
+    for wrong, message in (
+        ("4", "member 4: allowed: 0 to 3"),
+        ("time_scale=2", "say which member"),
+        ("x", "--member x"),
+    ):
+        refused = run("render", "swept.yaml", "b.gif", "--member", wrong)
+        assert (refused.code, message in refused.error) == (1, True)
+    assert not Path("b.gif").exists()
+
+
+def test_a_family_is_rendered(run: Any) -> None:
+    Path("swept.yaml").write_text(SWEPT)
+    shown = run("render", "swept.yaml", "a.gif", "--family", "--index", "2")
+    assert (shown.code, shown.out) == (0, "wrote a.gif: swept.yaml, index 2, all 4 members\n")
+    gerd.render("swept.yaml", "b.gif", family=True, index=2)
+    assert Path("a.gif").read_bytes() == Path("b.gif").read_bytes()
+    assert run("render", "swept.yaml", "a.html", "--family").code == 0
+    for wrong in (["--member", "1"], ["--kind", "rate"], ["--set", f"sweep={{steps: {list(range(1, 102))}}}"]):
+        assert run("render", "swept.yaml", "b.png", "--family", *wrong).code == 1
+    assert not Path("b.png").exists()
 
 
 # Pipes

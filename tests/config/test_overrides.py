@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from support.family import TEXT
 
 import gerd
-from gerd.config.overrides import edited
+from gerd.config.overrides import edited, with_actor, without_actor
 
 OVERRIDES = st.sampled_from(
     [
@@ -90,3 +93,71 @@ def test_texts_of_other_forms_can_be_edited(text: str, override: str) -> None:
             gerd.parse(edited(text, [override]))
     else:
         assert gerd.parse(edited(text, [override])).digest == wanted.digest
+
+
+ACTOR = {"shape": "star", "rotation": {"velocity": 3}}
+WITH_SWEEP = """\
+steps: 9  # few
+actors:
+  - shape: square   # the farthest
+    scale: {start: 8}
+  # in the middle
+  - shape: circle   # round
+    rotation: {velocity: 1}
+
+  - {shape: triangle}
+sweep:  # of two
+  actors.0.scale.start: [4, 8]
+  actors.1.rotation.velocity: [1, 2]
+  time_scale: [1, 2]
+"""
+FORMS = {
+    "block": WITH_SWEEP,
+    "at the end": "steps: 9\nactors:\n- shape: square\n- shape: circle",
+    "flow": "actors: [{shape: square}, {shape: circle, scale: {start: 4}} , {shape: triangle}]  # three\nsteps: 9\n",
+    "several lines": "actors: [\n  {shape: square},\n  {shape: circle},  # two\n]\n",
+    "one": "actors:\n  - shape: square\n    intensity: 2\nsteps: 3\n",
+    "none": "steps: 4  # short\nactors: []\n",
+    "alias": "actors:\n  - &a {shape: square}\n  - *a\n  - shape: circle\n    scale: {start: 3}\n",
+    "json": '{"actors": [{"shape": "square"}, {"shape": "circle"}], "steps": 3}',
+    "dash alone": "actors:\n  -\n    shape: square\n  -\n    shape: circle\n",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_actor_can_be_added_to_a_text(name: str) -> None:
+    data = yaml.safe_load(FORMS[name])
+    text = with_actor(FORMS[name], ACTOR)
+    assert yaml.safe_load(text) == {**data, "actors": [*data["actors"], ACTOR]}
+    assert comments(text) == comments(FORMS[name])
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_actor_can_be_taken_out_of_a_text(name: str) -> None:
+    data = yaml.safe_load(FORMS[name])
+    for number in range(len(data["actors"])):
+        left = yaml.safe_load(without_actor(FORMS[name], number))
+        assert left["actors"] == [actor for i, actor in enumerate(data["actors"]) if i != number]
+        assert {key: left[key] for key in left if key not in ("actors", "sweep")} == {
+            key: data[key] for key in data if key not in ("actors", "sweep")
+        }
+    with pytest.raises(gerd.ConfigError, match=f"no actor {len(data['actors'])} of {len(data['actors'])}"):
+        without_actor(FORMS[name], len(data["actors"]))
+
+
+def test_what_is_swept_of_the_other_actors_has_their_new_numbers() -> None:
+    without_first = without_actor(WITH_SWEEP, 0)
+    assert list(yaml.safe_load(without_first)["sweep"]) == ["actors.0.rotation.velocity", "time_scale"]
+    assert list(yaml.safe_load(without_actor(WITH_SWEEP, 1))["sweep"]) == ["actors.0.scale.start", "time_scale"]
+    assert without_actor(WITH_SWEEP, 2) == WITH_SWEEP.replace("  - {shape: triangle}\n", "")
+    assert "# in the middle\n  - shape: circle   # round\n" in without_first
+
+
+def test_actors_that_are_no_list_are_left_alone() -> None:
+    for text in ("actors: many\n", "[1, 2]"):
+        with pytest.raises(gerd.ConfigError, match="they are no list in the text"):
+            with_actor(text, ACTOR)
+
+
+def comments(text: str) -> list[str]:
+    return re.findall(r"#.*", text)

@@ -52,8 +52,10 @@ def files(home: Path) -> list[Path]:
 
 
 def test_code_is_kept_and_found_again(module: ModuleType, home: Path, tmp_path: Path) -> None:
+    assert not module.doubled._cache.is_kept()
     assert not was_kept(module)
     (file,) = files(home)
+    assert module.doubled._cache.is_kept()
     assert was_kept(fresh(tmp_path))
     assert files(home) == [file]
     assert (home / "gerd").stat().st_mode & 0o777 == 0o700

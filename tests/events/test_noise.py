@@ -230,7 +230,7 @@ def test_the_members_of_a_family_share_their_noise() -> None:
     family = config(
         actor(velocity=[0.5, 0.1], size=10.0), steps=40, noise={"background": 0.02}, sweep={"time_scale": [1.0, 2.0]}
     )
-    alone = triples(gerd.simulate(family, backend="torch", actors=[]))
+    alone = triples(gerd.simulate(family, 0, 0, backend="torch", actors=[]))
     for member in (1.0, 2.0):
         recording = gerd.simulate(family, backend="torch", time_scale=member)
         assert {tuple(row) for row in recording.coordinates[recording.background].tolist()} <= alone

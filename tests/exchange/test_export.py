@@ -22,9 +22,12 @@ from PIL import Image
 from support import prophesee
 from support.datasets import unfinish
 from support.scenes import actor, config, simulated
+from typer.testing import CliRunner
 
 import gerd
+from gerd.cli.app import app
 from gerd.exchange import formats
+from gerd.exchange.chosen import parse_indices
 from gerd.exchange.export import export_dataset
 from gerd.exchange.formats import FORMATS, write_events
 from gerd.recording.recording import EVENT_DTYPE, Recording
@@ -444,6 +447,60 @@ def test_a_damaged_file_is_written_again(format: str, complete: bool, dataset: P
     assert format == "parquet" or (out / untouched).stat().st_ino == before
     for file, sha256 in json.loads((out / "export.json").read_text())["sha256"].items():
         assert (out / file).is_dir() or hashlib.sha256((out / file).read_bytes()).hexdigest() == sha256
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (["--index", "1"], [2, 3]),
+        (["--index", "0:2", "--member", "1"], [1, 3]),
+        (["--member", "time_scale=2.5", "--index", "1,0,1"], [1, 3]),
+    ],
+)
+def test_a_part_of_a_dataset_is_the_same_straight_from_its_config(
+    format: str, options: list[str], wanted: list[int], dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are what the export of the whole has for these rows."""
+    if format == "parquet":
+        pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(dataset / "config.yaml", "config.yaml")
+    export_dataset(dataset, "whole", format)
+    for source, out in ((str(dataset), "part"), ("config.yaml", "straight")):
+        result = CliRunner().invoke(app, ["export", source, out, "--format", format, *options])
+        assert result.exit_code == 0, result.output
+    part, straight, whole = (contents(Path(name)) for name in ("part", "straight", "whole"))
+    assert part == straight
+    if format == "csv":
+        names = {f"{row:06d}.{kind}" for row in wanted for kind in ("csv", "truth.jsonl")}
+        assert part.keys() == {"export.json", *names}
+        assert all(part[name] == whole[name] for name in names)
+    else:
+        import pyarrow.parquet as pq
+
+        rows = pq.read_table("whole/data").take(wanted)
+        assert pq.read_table("part/data").equals(rows)
+    again = CliRunner().invoke(app, ["export", str(dataset), "part", "--format", format])
+    assert f"recordings is {len(wanted)} there and 4 here" in str(again.exception)
+
+
+def test_what_cannot_be_chosen_is_refused(dataset: Path, tmp_path: Path) -> None:
+    family = gerd.load(dataset / "config.yaml")
+    assert export_dataset(family, tmp_path / "first", "csv") == 2  # index 0, all members
+    for indices, member, message in (
+        ([2], None, "index 2: allowed: 0 to 1"),
+        ([], None, "indices: got none; allowed: 0 to 1"),
+        (None, 5, "member 5: allowed: 0 to 1"),
+        (None, {"time_scale": 3}, "member time_scale=3: allowed: 1, 2.5"),
+    ):
+        with pytest.raises(gerd.GerdError, match=message):
+            export_dataset(dataset, tmp_path / "out", "csv", indices=indices, member=member)
+    for text in ("", "a", "-1", "3:3", "5:2", "1,,2", "0:99999999999", "4294967296"):
+        with pytest.raises(gerd.GerdError, match="allowed: numbers and ranges, such as 3 or 1,4,7 or 10:20"):
+            parse_indices(text)
+    assert parse_indices("7, 1:4,2") == [7, 1, 2, 3, 2]
+    assert not (tmp_path / "out").exists()
 
 
 def test_two_exports_into_one_folder_do_not_meet(dataset: Path, tmp_path: Path) -> None:

@@ -402,6 +402,9 @@ def test_binary_to_a_terminal_is_refused(recording: gerd.Recording) -> None:
 
 
 def test_the_port_of_aestream_is_the_default() -> None:
-    with live.opened("udp://127.0.0.1", None) as sink:
-        assert isinstance(sink, live.Udp)
-        assert sink.address[1] == 3333
+    said: list[str] = []
+    for address in ("udp://127.0.0.1", "udp://127.0.0.1:3333"):
+        with live.opened(address, None, said.append) as sink:
+            assert isinstance(sink, live.Udp)
+            assert sink.address[1] == 3333
+    assert said == ["udp://127.0.0.1: has no port; sending to 3333, at which AEStream listens"]

@@ -21,7 +21,7 @@ from support.family import TEXT
 import gerd
 from gerd.page.answers import Editor, Shelf, save_page
 from gerd.page.server import running
-from gerd.pictures.colours import EVENTS, OFF, ON
+from gerd.pictures.colours import ACTORS, EVENTS, OFF, ON
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 if CHROMIUM is None:
@@ -51,10 +51,11 @@ class Window:
         page.on("console", lambda said: self.faults.append(said.text) if "Security Policy" in said.text else None)
         page.goto(address)
         page.wait_for_selector("body[data-digest]")
-        page.evaluate("document.querySelectorAll('details').forEach((section) => (section.open = true))")
+        page.uncheck("#outlines")  # which hide pixels
+        page.evaluate("document.querySelectorAll('aside details').forEach((section) => (section.open = true))")
 
     def _look(self, url: str, address: str) -> None:
-        if not url.startswith((address, "data:", "blob:")):
+        if not url.startswith((address.partition("#")[0], "data:", "blob:")):
             self.faults.append(f"asks for {url}")
 
     @property
@@ -80,16 +81,20 @@ class Window:
     def frame(self, width: int, height: int, number: int = 0) -> np.ndarray:
         """(height, width): 0 nothing, 1 OFF, 2 ON, 3 both, read from the pixels of a video."""
         address = self.page.locator(".video canvas").nth(number).evaluate("(canvas) => canvas.toDataURL()")
-        png = base64.b64decode(address.partition(",")[2])
-        picture = np.asarray(Image.open(io.BytesIO(png)).convert("RGBA"))
-        rows, columns, _ = picture.shape
-        zoom = min((columns - 2) // width, (rows - 2) // height)
-        left, top = (columns - width * zoom + 1) // 2, (rows - height * zoom + 1) // 2
-        middles = picture[top + zoom // 2 :: zoom, left + zoom // 2 :: zoom, :3][:height, :width]
+        middles = pixels_of(base64.b64decode(address.partition(",")[2]), width, height)
         result = np.full((height, width), 9)
         for value, colour in enumerate(EVENTS):
             result[(middles == colour).all(-1)] = value
         return result
+
+
+def pixels_of(png: bytes, width: int, height: int) -> np.ndarray:
+    """(height, width, 3): the colours in the middles of the sensor's pixels in a picture."""
+    picture = np.asarray(Image.open(io.BytesIO(png)).convert("RGBA"))
+    rows, columns, _ = picture.shape
+    zoom = min((columns - 2) // width, (rows - 2) // height)
+    left, top = (columns - width * zoom + 1) // 2, (rows - height * zoom + 1) // 2
+    return picture[top + zoom // 2 :: zoom, left + zoom // 2 :: zoom, :3][:height, :width]
 
 
 @pytest.fixture
@@ -274,6 +279,123 @@ def test_the_text_can_be_edited(window: Callable[..., Window], address: str) -> 
     assert "actor 1: square" in shown.page.inner_text("#choose")
 
 
+def test_a_wrong_text_describes_nothing_and_survives_a_reload(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    shown.page.click("#tab-yaml")
+    assert shown.page.is_visible("#recipe")
+    lines = shown.page.locator("#lines div").all_inner_texts()
+    assert lines == [str(i + 1) for i in range(TEXT.count("\n") + 1)]
+    wrong = TEXT.replace("0.01", "7")
+    shown.page.fill("#text", wrong)
+    for _ in range(2):
+        shown.page.wait_for_selector("#lines .wrong")
+        assert shown.page.locator("#lines .wrong").all_inner_texts() == ["6"]
+        assert shown.page.is_hidden("#recipe")
+        assert shown.page.is_visible("#undescribed")
+        assert shown.page.input_value("#text") == wrong
+        assert shown.page.locator("#stage.stale").count() == 1
+        shown.page.wait_for_url("**/*text=*")
+        shown.page.reload()
+    shown.page.click("#revert")
+    shown.page.wait_for_selector("#described:visible")
+    assert shown.page.input_value("#text") == TEXT
+    assert shown.digest == recorded().digest
+
+
+def test_a_link_shows_the_same_recording(window: Callable[..., Window], address: str) -> None:
+    shown, wanted = window(address), recorded("noise.event=0.3", index=5, time_scale=2)
+    shown.page.fill(field("noise.event"), "0.3")
+    shown.page.keyboard.press("Enter")
+    slider = shown.page.locator("input[data-sweep=time_scale]")
+    assert shown.page.is_disabled(field("time_scale"))
+    slider.fill("1")
+    shown.page.fill("#index", "5")
+    shown.page.keyboard.press("Enter")
+    shown.until(wanted.digest)
+    assert shown.page.input_value(field("time_scale")) == "2"
+    assert shown.page.input_value("#member") == "1"
+    shown.scrub(4)
+    shown.page.click("#panes [data-pane=cloud]")
+    shown.page.wait_for_url("**/*show=events&outlines=off")
+    link = shown.page.url
+    shown.page.reload()
+    for again in (shown, window(link)):
+        again.until(wanted.digest)
+        assert shows(again, wanted, 4)
+        assert again.step() == 4
+        assert again.page.locator(".cloud").count() == 0
+        assert "event: 0.3" in again.page.input_value("#text")
+        assert again.page.is_visible("#edited")
+
+
+def test_a_link_cannot_do_what_the_server_does_not_allow(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    pack = "(text) => import('/page/address.js').then(({ packText }) => packText(text))"
+    text = TEXT.replace("acceleration: 0}", "acceleration: {function: 'os:getcwd'}}", 1)
+    foreign, bomb = (shown.page.evaluate(pack, each) for each in (text, "#" * 2**23))
+    shown.page.goto(f"{address}#index=99999999999&text={foreign}")
+    shown.page.wait_for_selector(".field.wrong >> text=only functions that the file itself names are run")
+    assert shown.digest == recorded().digest  # of the file
+    shown.page.goto(f"{address}#text={bomb}")
+    shown.page.wait_for_selector("#notice >> text=a text that cannot be read; this is the file")
+    shown.until(recorded().digest)
+
+
+def test_timing_and_actors_are_a_click(window: Callable[..., Window], address: str) -> None:
+    exact = recorded("timing=exact", "noise.background=0")
+    shown = window(address)
+    shown.page.fill(field("noise.background"), "0")
+    shown.page.keyboard.press("Enter")
+    shown.page.click("#timing [data-timing=exact]")
+    shown.until(exact.digest)
+    assert shown.step() == 1  # nothing happens at step 0
+    assert shows(shown, exact, 1)
+    shown.page.click("#timing [data-timing=step]")
+    shown.until(recorded("noise.background=0", "timing=step").digest)
+    shown.page.click("#add-actor")
+    shown.page.wait_for_selector("[data-actor='2'] >> text=actor 2: circle")
+    shown.page.click("[data-actor='0'] .remove")
+    shown.page.wait_for_selector("[data-actor='2']", state="detached")
+    assert "actor 0: circle" in shown.page.inner_text("#choose")
+    assert "# the nearer one" in shown.page.input_value("#text")
+    dots = shown.page.locator(".dot").evaluate_all("(all) => all.map((dot) => getComputedStyle(dot).backgroundColor)")
+    assert [ImageColor.getrgb(dot) for dot in dots] == [ImageColor.getrgb(colour) for colour in ACTORS[:2]]
+
+
+def test_the_brightness_is_that_of_the_recording(window: Callable[..., Window], address: str, tmp_path: Path) -> None:
+    shown, recording = window(f"{address}#show=brightness&step=2"), recorded()
+    shown.settle()
+    data = shown.page.locator(".brightness canvas").evaluate("(canvas) => canvas.toDataURL()")
+    picture = pixels_of(base64.b64decode(data.partition(",")[2]), recording.width, recording.height)
+    difference = np.abs(picture[..., 0] / 255 - recording.images(2, 3)[0])
+    assert difference.max() < 0.1  # the page has areas, the recording sub-pixels
+    assert difference.mean() < 0.003
+    shown.page.click("#takeaway summary")
+    with shown.page.expect_download() as download:
+        shown.page.click("#save-png")
+    assert download.value.suggested_filename == "family-index0-member0.png"
+    download.value.save_as(tmp_path / "step.png")
+    assert near(np.asarray(Image.open(tmp_path / "step.png").convert("RGB")).astype(int), (255, 255, 255)) > 1000
+
+
+def test_dark_and_light(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+
+    def is_dark() -> bool:
+        light = [picture_of(shown, selector).mean() for selector in ("header", ".video", ".cloud")]
+        assert max(light) < 80 or min(light) > 200
+        return max(light) < 80
+
+    assert not is_dark()
+    shown.page.emulate_media(color_scheme="dark")
+    assert is_dark()
+    assert near(picture_of(shown, ".video"), ON) == 0  # it is a lighter blue
+    shown.page.click("#theme")
+    shown.page.reload()
+    shown.until(recorded().digest)
+    assert not is_dark()
+
+
 def test_draws_and_members(window: Callable[..., Window], address: str) -> None:
     shown = window(address)
     shown.page.click("#next")
@@ -399,6 +521,12 @@ def test_the_curves_have_a_cursor_at_the_step(window: Callable[..., Window], add
     assert abs(moved.mean() / np.diff(columns[0]).mean() - 6 / 7) < 0.08  # six of seven steps farther right
 
 
+CUT = """[...document.querySelectorAll("header *, #stage *, nav *, .field *")].filter((each) => {
+  const { left, right, width } = each.getBoundingClientRect();
+  return each.checkVisibility() && width > 0 && (left < 0 || right > innerWidth || each.scrollWidth > width + 1);
+}).filter((each) => !each.matches("input, select, option")).map((each) => each.outerHTML.slice(0, 100))"""
+
+
 def test_nothing_sticks_out_on_a_small_screen(window: Callable[..., Window], address: str, shelf: str) -> None:
     for place in (address, shelf):
         page = window(place).page
@@ -412,6 +540,9 @@ def test_nothing_sticks_out_on_a_small_screen(window: Callable[..., Window], add
                 assert box["x"] + box["width"] <= size["width"]
                 assert box["y"] + box["height"] <= size["height"]
                 assert min(box["width"], box["height"]) >= 12
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        assert page.evaluate(CUT) == []
 
 
 # A dataset
@@ -431,7 +562,7 @@ def test_a_large_dataset_is_browsed(window: Callable[..., Window], shelf: str, d
     shown.page.wait_for_selector('.row[data-row="1999"]')
     shown.page.click('.row[data-row="1999"]')
     shown.until(data[1999].digest)
-    assert shows(shown, data[1999], 0)
+    assert shows(shown, data[1999], shown.step())
     shown.page.keyboard.press("ArrowUp")
     shown.until(data[1998].digest)
 
@@ -466,10 +597,10 @@ def test_two_members_of_a_family_run_in_lockstep(window: Callable[..., Window], 
         assert shows(shown, data[6], step, 0)
         assert shows(shown, data[7], step, 1)
     first, second = shown.page.locator("figcaption .what").all_inner_texts()
-    assert (first, second) == ("draw 3, time_scale = 0.5", "draw 3, time_scale = 2")
+    assert (first, second) == ("index 3, member 0 (time_scale=0.5)", "index 3, member 1 (time_scale=2)")
     shown.page.click('.row[data-row="9"]', modifiers=["Shift"])
     shown.page.wait_for_selector('.row.other[data-row="9"]')
-    shown.page.wait_for_selector("figcaption >> text=draw 4")
+    shown.page.wait_for_selector("figcaption >> text=index 4")
     shown.settle()
     assert shows(shown, data[9], 6, 1)
     shown.page.select_option("#other", "")

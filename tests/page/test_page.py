@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import io
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from support import processes
 from support.family import TEXT
 from support.processes import DEADLINE, errors_of, wait_for
@@ -25,7 +27,7 @@ import gerd
 from gerd.page import answers, server, worker
 from gerd.page.answers import Editor, Shelf
 from gerd.page.worker import Worker
-from gerd.pictures.colours import BACKDROP, BOTH, OFF, ON
+from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, EVENTS, OFF, ON
 from gerd.storage.manifest import SHARD_SIZE
 
 
@@ -124,14 +126,37 @@ def test_the_values_are_those_of_the_text_with_the_defaults(file: Path) -> None:
     assert values["actors"][0]["scale"]["start"] == {"uniform": [6, 12]}
     assert values["actors"][1]["scale"]["start"] == 20
     assert values["integrator"] == {"threshold": 0.5, "reset": "subtract", "initial": "usual", "warmup": 5}
-    assert gerd.Config.model_validate(values).digest == gerd.parse(TEXT).digest
+    assert gerd.Config.model_validate({**values, "time_scale": 1.0}).digest == gerd.parse(TEXT).digest
+
+
+def test_the_values_are_those_of_the_member(file: Path) -> None:
+    sweep = "sweep={time_scale: [0.5, 2], actors.0.rotation: [{velocity: 1}, {velocity: 5, acceleration: 0}]}"
+    heads = [unpacked(Editor.of(file).recording(question(TEXT, sweep, member=k)))[0] for k in range(4)]
+    assert [head["values"]["time_scale"] for head in heads] == [0.5, 0.5, 2, 2]
+    assert [head["values"]["actors"][0]["rotation"]["velocity"] for head in heads] == [1, 5, 1, 5]
+    assert [head["name"] for head in heads][3].startswith("index 0, member 3 (time_scale=2, actors.0.rotation=")
+    assert heads[3]["member_count"] == 4
+    assert list(heads[0]["sweep"]) == ["time_scale", "actors.0.rotation"]
+    assert heads[0]["values"]["sweep"] == heads[3]["values"]["sweep"] == heads[0]["sweep"]
+
+
+def test_actors_are_added_and_taken_away(file: Path) -> None:
+    editor = Editor.of(file)
+    more = unpacked(editor.recording({**question(), "actors": "add"}))[0]
+    assert [actor["shape"] for actor in more["values"]["actors"]] == [{"text": "7"}, "circle", "circle"]
+    assert more["text"].startswith(TEXT.partition("sweep")[0])
+    less = unpacked(editor.recording({**question(more["text"]), "actors": 0}))[0]
+    assert [actor["shape"] for actor in less["values"]["actors"]] == ["circle", "circle"]
+    for wrong, message in ((7, "there is no actor 7"), ("all", "a value of the type int")):
+        with pytest.raises(gerd.GerdError, match=message):
+            editor.recording({**question(), "actors": wrong})
 
 
 def test_the_form_gets_the_whole_schema(file: Path) -> None:
     start = Editor.of(file, ["steps=9"]).start()
     assert start["schema"] == gerd.Config.model_json_schema()
     assert "steps: 9\n" in start["text"]
-    assert start["colours"] == {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH}
+    assert start["colours"] == {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH, "actors": ACTORS}
 
 
 def test_a_member_that_is_gone_is_the_last_one(file: Path) -> None:
@@ -185,13 +210,14 @@ def test_a_function_runs_only_if_the_user_trusts_the_file_that_names_it(tmp_path
     for override in strangers:
         with pytest.raises(gerd.ConfigError, match="only functions that the file itself names are run"):
             editor.recording(question(text, override))
-    editor.recording(question(text))
+    head = unpacked(editor.recording(question(text, index=2)))[0]
     assert [path.name for path in tmp_path.glob("*.ran")] == ["pushes.ran"]
+    load, call, digest = head["recipe"].replace("'c.yaml'", repr(str(tmp_path / "c.yaml"))).splitlines()
+    assert f"# {eval(call, {'gerd': gerd, 'config': eval(load.partition(' = ')[2])})}" == digest
+    assert head["command"] == "gerd generate c.yaml c-data -n 100 --trust"
 
 
 def test_only_pictures_in_the_folder_are_read(tmp_path: Path) -> None:
-    from PIL import Image
-
     folder = tmp_path / "mine"
     folder.mkdir()
     for place in (tmp_path, folder):
@@ -261,7 +287,40 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
     shelf.recording({"position": lost})
 
 
-# One file
+# Files to save
+
+
+def test_a_recording_is_saved_as_a_gif(file: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"fps": 10, "outlines": False, "brightness": False}
+    for content, which in (
+        (Editor.of(file), question(index=1)),
+        (Shelf("family", gerd.Recordings(dataset)), {"position": 2}),
+    ):
+        data = content.gif({"recordings": [which], **asked})
+        recording = gerd.Recordings(dataset)[2]
+        with Image.open(io.BytesIO(data)) as pages:
+            assert (pages.n_frames, pages.info["duration"]) == (recording.steps, 100)
+            zoom = pages.width // recording.width
+            for step in range(recording.steps):
+                pages.seek(step)
+                shown = np.asarray(pages.convert("RGB"))[zoom // 2 : recording.height * zoom : zoom, zoom // 2 :: zoom]
+                off, on = recording.frames(step, step + 1)[0].numpy()
+                assert np.array_equal(off + 2 * on, [[EVENTS.index(tuple(pixel)) for pixel in row] for row in shown])
+    wide = Image.open(io.BytesIO(content.gif({"recordings": [which], **asked, "brightness": True})))
+    assert wide.width > 2 * recording.width * zoom
+    monkeypatch.setattr(answers, "MOST_PIXELS", 1000)
+    with pytest.raises(gerd.GerdError, match="too many here; gerd render makes long ones"):
+        content.gif({"recordings": [which], **asked})
+
+
+def test_a_page_is_saved_from_the_page(file: Path) -> None:
+    html = Editor.of(file).html({"recordings": [question(member=0), question(member=1)]}).decode()
+    saved = json.loads(re.search(r'id="saved">(.*?)</script>', html, re.DOTALL)[1])
+    digests = [unpacked(zlib.decompress(base64.b64decode(packed)))[0]["digest"] for packed in saved["packed"]]
+    assert digests == [gerd.simulate(gerd.parse(TEXT), 0, member).digest for member in (0, 1)]
+    for several in ([], [question()] * 3):
+        with pytest.raises(gerd.GerdError, match="allowed: 1 to 2"):
+            Editor.of(file).html({"recordings": several})
 
 
 def test_a_saved_page_is_one_file_with_everything_in_it(tmp_path: Path) -> None:
@@ -342,6 +401,11 @@ def test_the_start_and_a_recording_are_given(asking: Asking) -> None:
     status, headers, body = asking("POST", "/api/recording", question(member=1))
     assert (status, headers["content-type"]) == (200, "application/octet-stream")
     assert unpacked(body)[0]["digest"] == gerd.simulate(gerd.parse(TEXT), time_scale=2).digest
+    asked = {"recordings": [question()], "fps": 20, "outlines": True, "brightness": False}
+    status, headers, body = asking("POST", "/api/gif", asked)
+    assert (status, headers["content-type"], body[:6]) == (200, "application/octet-stream", b"GIF89a")
+    status, headers, body = asking("POST", "/api/html", {"recordings": [question()]})
+    assert (status, headers["content-type"], body[:15]) == (200, "application/octet-stream", b"<!doctype html>")
 
 
 @pytest.mark.parametrize(

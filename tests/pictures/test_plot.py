@@ -255,6 +255,16 @@ def test_what_is_given_is_drawn_on(square: Recording) -> None:
     assert len(pyplot.get_fignums()) == 1
 
 
+def test_a_family_has_an_axes_for_each_member() -> None:
+    text = "steps: 3\nsensor: {width: 9, height: 8}\nactors: [{shape: square}]\nsweep: {steps: [3, 2]}\n"
+    for family in (text, gerd.parse(text), gerd.simulate_family(text)):
+        axes = plot.family(family, 1)
+        assert [ax.get_title() for ax in axes.flat] == ["steps=3, step 1", "steps=2, step 1"]
+    _, own = pyplot.subplots(1, 3)
+    assert plot.family(gerd.simulate_family(text), [2, 0], own) is own
+    assert [ax.get_title() for ax in own] == ["steps=3, step 2", "steps=2, step 0", ""]
+
+
 # Colours
 
 MACHADO = {  # Machado, Oliveira & Fernandes 2009, complete lack of a cone, on linear RGB

@@ -157,6 +157,71 @@ def test_side_by_side_is_what_the_sensor_sees(tmp_path: Path) -> None:
         np.testing.assert_array_equal(events, wanted_colours(recording, step))
 
 
+# Families
+
+FAMILY = """
+sensor: {width: 20, height: 12}
+steps: 6
+upsampling: 4
+actors: [{shape: square, translation: {start: [6, 6], velocity: [0.5, 0]}, scale: {start: 4}}]
+sweep: {time_scale: [0.5, 2], steps: [6, 4, 3]}
+"""
+
+
+@pytest.fixture(scope="module")
+def members() -> list[Recording]:
+    return gerd.simulate_family(FAMILY)
+
+
+def test_a_family_lies_side_by_side_step_by_step(members: list[Recording], tmp_path: Path) -> None:
+    """The last swept path along the rows; a member that has ended is gone."""
+    render(members, tmp_path / "out.gif", zoom=10)
+    pictures = pictures_of(tmp_path / "out.gif")
+    assert len(pictures) == 6
+    down, across = 120 + video.LINE, 200 + video.GAP
+    for step, picture in enumerate(pictures):
+        for k, member in enumerate(members):
+            top, left = k // 3 * down, k % 3 * across
+            shown = picture[top + 5 : top + 120 : 10, left + 5 : left + 200 : 10]
+            if step < member.steps:
+                np.testing.assert_array_equal(shown, wanted_colours(member, step))
+            else:
+                assert len(np.unique(shown)) == 1
+                assert (shown != BACKDROP).all()
+            words = picture[top + 120 : top + down, left : left + 200]
+            assert words.min() < 100  # there is ink
+    assert (pictures[0][120:140, :200] != pictures[0][120:140, 208:408]).any()  # and each says something else
+
+
+def test_a_family_in_one_figure(members: list[Recording]) -> None:
+    drawn = figure.family(members, count=3)
+    assert drawn.get_suptitle() == "index 0, 6 members"
+    rows = np.array([ax for ax in drawn.axes if ax.images]).reshape(6, 3)
+    for row, member in zip(rows, members, strict=True):
+        time_scale, steps = member.identity.labels.values()
+        assert row[0].get_title("left") == f"time_scale={time_scale}, steps={steps}\nstep 0"
+        assert row[-1].get_title() == f"step {steps - 1}"
+        shown = np.asarray(row[-1].images[0].get_array())
+        np.testing.assert_array_equal(shown, wanted_colours(member, steps - 1))
+    once = figure.family(members, count=1)
+    assert [ax.get_title() for ax in once.axes][4] == "time_scale=2,\nsteps=4, step 2"
+    with pytest.raises(gerd.GerdError, match="count 17: allowed with 6 members: 1 to 16"):
+        figure.family(members, count=17)
+
+
+def test_the_name_is_in_every_picture(square: Recording, tmp_path: Path) -> None:
+    for kind, draw in figure.KINDS.items():
+        assert draw(square).get_suptitle() == "index 0", kind
+    other = gerd.simulate(square.config.to_yaml(), 41)  # the same events, without a random number in them
+    assert other.digest == square.digest
+    for recording, name in ((square, "a"), (other, "b")):
+        render(recording, tmp_path / f"{name}.gif", zoom=8)
+    (one, two) = (pictures_of(tmp_path / f"{name}.gif")[0] for name in "ab")
+    strip = 96 + video.LINE
+    np.testing.assert_array_equal(one[:strip], two[:strip])
+    assert (one[strip:] != two[strip:]).any()
+
+
 # All kinds, all sizes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from typer.main import get_command
 
 import gerd
+from gerd.cli.app import app
 from gerd.pictures.colours import BACKDROP
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +89,16 @@ def test_links_lead_somewhere(document: Path) -> None:
         assert not anchor or anchor in anchors(linked), target
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_links_are_titles_and_not_file_names(document: Path) -> None:
+    text = FENCE.sub("", document.read_text("utf-8"))
+    assert re.findall(r"\[`?[^\]\s]+\.(?:md|py|yaml)`?\]\([^)]*\)|\[`?[\w./-]*/`?\]\([^)]*\)", text) == []
+
+
+def test_the_citation_names_this_version() -> None:
+    assert f"version = {{{gerd.__version__}}}" in (ROOT / "README.md").read_text("utf-8")
+
+
 def test_files_that_the_documents_name_exist() -> None:
     """Paths begin at the repository's root or in gerd/, at one of its packages."""
     first = "|".join(["gerd", "configs", "docs", "tests", "examples", "benchmarks", *PACKAGES])
@@ -118,17 +130,40 @@ def test_the_picture_shows_the_example() -> None:
             assert np.array_equal((colours != BACKDROP).any(-1), events), "make the picture again, as the README says"
 
 
-def test_the_config_reference_is_up_to_date(tmp_path: Path) -> None:
-    check = [sys.executable, str(ROOT / "docs" / "make_reference.py"), "--check"]
-    result = subprocess.run(check, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    shutil.copy(ROOT / "docs" / "make_reference.py", tmp_path)
-    copy = [sys.executable, str(tmp_path / "make_reference.py")]
-    assert subprocess.run([*copy, "--check"], capture_output=True).returncode == 1
-    assert subprocess.run(copy).returncode == 0
-    assert (tmp_path / "config.md").read_text() == (ROOT / "docs" / "config.md").read_text()
-    (tmp_path / "config.md").write_text("old")
-    assert subprocess.run([*copy, "--check"], capture_output=True).returncode == 1
+def test_the_references_are_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    main = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["main"]
+
+    def run(*options: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["make_reference.py", *options])
+        return int(main())
+
+    assert run("--check") == 0, capsys.readouterr().err
+    main.__globals__["FOLDER"] = tmp_path
+    assert run("--check") == 1
+    assert run() == 0
+    for name in ("config.md", "commands.md"):
+        assert run("--check") == 0
+        assert (tmp_path / name).read_text("utf-8") == (ROOT / "docs" / name).read_text("utf-8")
+        (tmp_path / name).write_text("old")
+        assert run("--check") == 1
+        run()
+
+
+def test_the_reference_of_commands_has_what_help_says() -> None:
+    """Every option that the program itself lists stands on the page, with its help."""
+    page = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in re.findall(r"^\|.*$", page, re.MULTILINE)} == {4}
+    group = get_command(app)
+    assert sections.keys() == group.commands.keys()
+    for name, command in group.commands.items():
+        for parameter in command.params:
+            shown = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[-1]
+            assert (shown or parameter.name.upper()).replace("|", "\\|") in sections[name]
+            assert parameter.name == "help" or parameter.help in sections[name]
 
 
 def test_the_config_reference_has_every_field() -> None:

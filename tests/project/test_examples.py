@@ -1,14 +1,20 @@
-"""Every program in examples/ runs, small; those that train get better at what they do."""
+"""Every program and notebook in examples/ runs, small; those that train get better at what they do."""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
+import matplotlib
 import pytest
 import torch
+
+import gerd
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 SMALL = {  # options that let an example end in seconds
@@ -46,6 +52,42 @@ def test_an_example_runs(
     assert len(before) == len(after)
     assert all(end < begin / 2 for begin, end in zip(before, after, strict=True)), shown
     assert before or "train" not in example.stem
+
+
+def shown_by(source: str, namespace: dict[str, Any]) -> Any:
+    """Run a cell of a notebook; the value of its last line, which the notebook shows."""
+    lines = ast.parse(source)
+    last = lines.body.pop() if isinstance(lines.body[-1], ast.Expr) else None
+    exec(compile(lines, "cell", "exec"), namespace)
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), namespace) if isinstance(last, ast.Expr) else None
+
+
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = json.loads((EXAMPLES[0].parent / "tour.ipynb").read_text("utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all((cell["outputs"], cell["execution_count"]) == ([], None) for cell in cells), "strip the outputs"
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "notebook"}
+    with matplotlib.rc_context({"backend": "Agg"}), torch.random.fork_rng():
+        values = [shown_by("".join(cell["source"]), namespace) for cell in cells]
+        pictures = [namespace["plt"].figure(number) for number in namespace["plt"].get_fignums()]
+        assert len(pictures) == 4
+        for picture in pictures:
+            picture.savefig(tmp_path / "picture.png")
+        namespace["plt"].close("all")
+    (recording,) = (value for value in values if isinstance(value, gerd.Recording))
+    assert "data:image/gif" in recording._repr_html_()
+    assert namespace["off"].median() < namespace["losses"][0] / 4
+    errors = dict(zip(namespace["speeds"], namespace["errors"], strict=True))
+    assert errors[4] > 1.3 * errors[1]
+    assert not Path(namespace["folder"].name).exists()
+
+
+def test_examples_say_how_long_they_take_and_limit_their_threads() -> None:
+    for example in EXAMPLES:
+        text = example.read_text("utf-8")
+        assert re.search(r"It takes about \d+ seconds", ast.get_docstring(ast.parse(text)) or "")
+        assert ("import torch" in text) == ("torch.set_num_threads(1)" in text)
 
 
 def test_all_uses_have_an_example() -> None:

@@ -63,11 +63,11 @@ def test_every_picture_is_in_the_gallery() -> None:
     assert sum(path.stat().st_size for path in (ROOT / "docs" / "figures").iterdir()) < 2_000_000
     for name in figures.FIGURES:
         assert f"[configs/paper/{name}.yaml](../configs/paper/{name}.yaml), `python docs/figures.py {name}`" in GALLERY
-    for name, options in figures.EXAMPLES.items():
+    for name, (file, options) in figures.EXAMPLES.items():
         words = [
             f"--{key.replace('_', '-')}" + (f" {value}" if value is not True else "") for key, value in options.items()
         ]
-        assert f"\ngerd render configs/bouncing.yaml {name}.png {' '.join(words)}\n" in GALLERY
+        assert f"\ngerd render configs/{file} {name}.png {' '.join(words)}\n" in GALLERY
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

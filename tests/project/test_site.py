@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -126,8 +127,15 @@ def test_the_api_page_has_all_that_the_package_offers(site: Path) -> None:
         assert set(re.findall(r'<span class="n">(\w+)</span>', signature)) >= {"item", "steps", "warmup", "dtype"}
 
 
+def test_the_search_finds_other_words_for_things(site: Path) -> None:
+    """Words of the field that the documents might not use: they stand in the texts that the search looks through."""
+    texts = " ".join(entry["text"] for entry in json.loads((site / "search" / "search_index.json").read_text())["docs"])
+    for word in ("occlusion", "occlude", "BibTeX", "notebook"):
+        assert word.lower() in texts.lower(), word
+
+
 def test_the_examples_are_on_the_site(site: Path) -> None:
-    for folder, kind in (("configs", "yaml"), ("examples", "py")):
+    for folder, kind in (("configs", "yaml"), ("examples", "py"), ("examples", "ipynb")):
         names = Page((site / f"{folder}.html").read_text("utf-8")).names
         for path in (ROOT / folder).rglob(f"*.{kind}"):
             assert re.sub(r"\W", "-", path.relative_to(ROOT / folder).as_posix()) in names

@@ -15,6 +15,7 @@ from support.datasets import FAMILY, HELD, SMALL, change_manifest, content, unfi
 import gerd
 from gerd.storage import work
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, shard_name
+from gerd.storage.places import Folder
 
 
 def generate(folder: Path, text: str = SMALL, count: int = 130, **options: Any) -> gerd.Recordings:
@@ -148,6 +149,71 @@ def test_progress_adds_up(workers: int, tmp_path: Path) -> None:
     generate(tmp_path / "data", FAMILY, 40, workers=workers, progress=made.append)
     assert sum(made) == 240
     assert min(made) >= 0
+
+
+# Growing: 33 × 6 recordings are 3 shards and 6 more, 60 × 6 are 5 shards and 40 more
+
+
+@pytest.fixture(scope="module")
+def small_and_large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same family, made at once with fewer and with more recordings."""
+    folder = tmp_path_factory.mktemp("growth")
+    for name, count in (("small", 33), ("large", 60)):
+        generate(folder / name, FAMILY, count)
+    return folder / "small", folder / "large"
+
+
+@pytest.fixture
+def growing(small_and_large: tuple[Path, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(small_and_large[0], tmp_path / "data"))
+
+
+def test_a_dataset_grows(growing: Path, small_and_large: tuple[Path, Path]) -> None:
+    before = (growing / shard_name(0)).stat().st_mtime_ns
+    made: list[int] = []
+    assert len(generate(growing, FAMILY, 60, progress=made.append)) == 360
+    assert content(growing) == content(small_and_large[1])
+    assert (growing / shard_name(0)).stat().st_mtime_ns == before
+    assert sum(made) == 360 - 3 * 64  # the full shards stay
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("files", range(4))
+def test_a_dataset_that_was_stopped_while_it_grew_has_all_it_had(
+    files: int, growing: Path, small_and_large: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped before each of the files that are written: two new shards, the last one replaced, the manifest."""
+    left, write = files, Folder.write
+
+    def stop(place: Folder, name: str, data: bytes) -> None:
+        nonlocal left
+        if left == 0:
+            raise StoppedError
+        left -= 1
+        write(place, name, data)
+
+    small, large = map(gerd.Recordings, small_and_large)
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "write", stop)
+        with pytest.raises(StoppedError):
+            generate(growing, FAMILY, 60)
+    kept = gerd.Recordings(growing)
+    assert kept.manifest == small.manifest
+    readable = 198 if files < 3 else 192  # at the end only the manifest is missing, which knows the new last shard
+    assert [one.digest for one in kept[:readable]] == [one.digest for one in small[:readable]]
+    generate(growing, FAMILY, 60)
+    assert content(growing) == content(Path(large.path))
+
+
+def test_a_dataset_does_not_grow_in_parts_or_by_other_code(growing: Path) -> None:
+    assert refusal(growing, FAMILY, 32).endswith("count is 33 there and 32 here")
+    with pytest.raises(gerd.StorageError, match="count is 33 there and 60 here; recordings are added by one command"):
+        generate(growing, FAMILY, 60, part=(1, 2))
+    change_manifest(growing, code_digest="0" * 64)
+    assert "it was begun by other code" in refusal(growing, FAMILY, 60)
 
 
 # Refusals

@@ -69,8 +69,9 @@ def content(place: Place) -> dict[str, bytes]:
 
 
 def test_the_place_does_not_show(place: str, local: Path) -> None:
-    """Made whole, made in parts, continued, read in any order, verified."""
+    """Made whole, grown, made in parts, continued, read in any order, verified."""
     config, wanted = gerd.parse(PAIRS), content(Folder(local))
+    gerd.generate(config, place, 40, workers=1)
     data = gerd.generate(config, place, 70, workers=1)
     assert content(data.place) == wanted
     assert faults(place) == []
@@ -96,9 +97,9 @@ def test_parts_in_any_place(place: str, local: Path) -> None:
 
 def test_a_different_dataset_is_refused_in_any_place(place: str) -> None:
     config = gerd.parse(PAIRS)
-    gerd.generate(config, place, 1, workers=1)
-    with pytest.raises(gerd.StorageError, match="count is 1 there and 2 here"):
-        gerd.generate(config, place, 2, workers=1)
+    gerd.generate(config, place, 2, workers=1)
+    with pytest.raises(gerd.StorageError, match="count is 2 there and 1 here"):
+        gerd.generate(config, place, 1, workers=1)
     store = place_at(place)
     store.remove(MANIFEST)
     with pytest.raises(gerd.StorageError, match="holds files that are not a GERD dataset"):

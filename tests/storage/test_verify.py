@@ -19,6 +19,7 @@ from gerd.events import cpu
 from gerd.storage.code import code_digest
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 from gerd.storage.shard import shard_bytes
+from gerd.storage.verify import NOT_OURS
 
 
 @pytest.mark.parametrize("regenerate", [False, True])
@@ -61,7 +62,7 @@ def test_verify_finds_swapped_shards(dataset: Path) -> None:
 
 def test_verify_finds_a_shard_too_many(dataset: Path) -> None:
     shutil.copy(dataset / shard_name(0), dataset / shard_name(3))
-    assert faults(dataset) == [f"{dataset / shard_name(3)}: does not belong to the dataset"]
+    assert faults(dataset) == [f"{dataset / shard_name(3)}: {NOT_OURS}"]
 
 
 def test_verify_finds_a_dataset_cut_short(dataset: Path) -> None:
@@ -162,7 +163,7 @@ def test_an_unfinished_dataset_of_any_size_is_looked_through_at_once(dataset: Pa
     change_manifest(dataset, count=2**32, complete=False, shards=[])
     found = faults(dataset)
     assert "the dataset is not complete" in found[0]
-    assert "shard-000002.safetensors: does not hold the recordings" in found[-1]
+    assert "shard-000002.safetensors: does not hold the rows" in found[-1]
 
 
 def test_a_kernel_that_is_wrong_does_not_vouch_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,5 +177,5 @@ def test_a_kernel_that_is_wrong_does_not_vouch_for_itself(tmp_path: Path, monkey
     monkeypatch.setattr(cpu, "run", wrong)
     make(tmp_path / "data", TWO_SHAPES, 40)
     found = faults(tmp_path / "data", regenerate=True)
-    events = [line.partition(": recording ")[2] for line in found if "the events differ" in line]
+    events = [line.partition(": row ")[2] for line in found if "the events differ" in line]
     assert events == [f"{first}: made again by the definition, the events differ" for first in (0, 64)]

@@ -217,7 +217,7 @@ def test_labels_of_a_recording_functions_and_several_at_once(family: Path) -> No
     data = gerd.Dataset(family, label={"what": ("sweep", "index"), "size": lambda r: r.parameters["scale_x"][0, 0]})
     _, label = data[6 * 4 + 3]
     assert label["what"] == ({"time_scale": 1, "noise.event": 0.5}, 4)
-    assert label["size"] == gerd.simulate(FAMILY, 4).parameters["scale_x"][0, 0]
+    assert label["size"] == gerd.simulate(FAMILY, 4, 0).parameters["scale_x"][0, 0]
     assert gerd.Dataset(family, label=None)[0][1] == ()
     _, batch = gerd.collate([data[i] for i in range(6)])
     assert batch["what"][0]["time_scale"].tolist() == [0.5, 0.5, 1, 1, 2, 2]
@@ -591,6 +591,22 @@ def test_the_largest_can_be_found_from_the_headers(busy: Path) -> None:
     limit = np.quantile(sizes, 0.9)
     _, largest = data.hold_out(lambda r: r.parameters["scale_x"][0, 0] > limit)
     assert numbers(largest) == set(np.argsort(sizes)[-7:].tolist())
+    headers = largest.headers()
+    assert (len(headers), headers[-1].index) == (7, max(numbers(largest)))
+
+
+def test_notebooks_show_a_dataset(family: Path) -> None:
+    data = gerd.Dataset(family, label={"where": "positions", "own": lambda r: 1}).where(lambda r: r.member == 3)
+    shown = data._repr_html_()
+    for fact in (
+        "members</td>",
+        "time_scale: [0.5, 1, 2]; noise.event: [0, 0.5]",
+        f"{len(data)} windows of {len(data.served)} recordings",
+        "where: positions, own: a function",
+        "member 3 (time_scale=1, noise.event=0.5)",
+        "data:image/gif;base64,",
+    ):
+        assert fact in shown
 
 
 # Random windows

@@ -1,6 +1,7 @@
 // The events as points in (x, y, t), on WebGL2; the box, the axes and the current step are drawn over them.
 
-import { fit, pen, style } from "./draw.js";
+import { eventColours, isDark, style } from "./colours.js";
+import { fit, pen } from "./draw.js";
 
 const DEPTH = 1.7; // of the box along t, where its larger side in space is 1
 const FAR = 3.2; // from the eye to the middle of the box
@@ -12,7 +13,7 @@ layout(location = 1) in float time; // in steps
 uniform mat4 view;
 uniform vec2 size;   // of the sensor
 uniform float steps, depth, now, dot_size;
-uniform vec3 on, off;
+uniform vec3 on, off, ground;
 flat out vec3 colour;
 void main() {
   uint place = event >> 2u, width = uint(size.x);
@@ -21,7 +22,7 @@ void main() {
   gl_Position = view * vec4(spot.x, -spot.y, depth * (0.5 - (time + 0.5) / steps), 1.0);
   bool current = ceil(time) == now;
   colour = (event & 2u) != 0u ? on : off;
-  if (!current) colour = mix(colour, vec3(1.0), time > now ? 0.72 : 0.3);
+  if (!current) colour = mix(colour, ground, time > now ? 0.72 : 0.3);
   gl_PointSize = clamp(dot_size / gl_Position.w, 1.5, 14.0) * (current ? 1.5 : 1.0);
 }`;
 
@@ -35,8 +36,7 @@ void main() {
 }`;
 
 export class Cloud {
-  constructor(colours, look, redraw) {
-    this.colours = colours;
+  constructor(look, redraw) {
     this.look = look; // shared by clouds side by side
     this.canvas = document.createElement("canvas");
     this.over = document.createElement("canvas");
@@ -82,7 +82,6 @@ export class Cloud {
       else gl.vertexAttribPointer(i, 1, gl.FLOAT, false, 0, 0);
     });
     gl.enable(gl.DEPTH_TEST);
-    gl.clearColor(1, 1, 1, 1);
   }
 
   #turn(redraw) {
@@ -94,14 +93,14 @@ export class Cloud {
     this.over.addEventListener("pointermove", (event) => {
       if (!last) return;
       this.look.yaw += (event.clientX - last[0]) * 0.008;
-      this.look.pitch = Math.max(-1.55, Math.min(1.55, this.look.pitch + (event.clientY - last[1]) * 0.008));
+      this.look.pitch = within(-1.55, this.look.pitch + (event.clientY - last[1]) * 0.008, 1.55);
       last = [event.clientX, event.clientY];
       redraw();
     });
     for (const end of ["pointerup", "pointercancel"]) this.over.addEventListener(end, () => (last = null));
     this.over.addEventListener("wheel", (event) => {
       event.preventDefault();
-      this.look.zoom = Math.max(0.4, Math.min(6, this.look.zoom * Math.exp(-event.deltaY * 0.001)));
+      this.look.zoom = within(0.4, this.look.zoom * Math.exp(-event.deltaY * 0.001), 6);
       redraw();
     }, { passive: false });
     this.over.addEventListener("dblclick", () => {
@@ -116,19 +115,25 @@ export class Cloud {
       gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[i]);
       gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
     });
-    const { on, off } = this.colours;
     gl.uniform2f(this.place("size"), recording.width, recording.height);
     gl.uniform1f(this.place("steps"), recording.steps);
     gl.uniform1f(this.place("depth"), DEPTH);
-    gl.uniform3f(this.place("on"), ...on.map((channel) => channel / 255));
-    gl.uniform3f(this.place("off"), ...off.map((channel) => channel / 255));
     this.loaded = recording;
+  }
+
+  #colour() {
+    const gl = this.gl, { backdrop, on, off } = eventColours(), ground = isDark() ? backdrop : [255, 255, 255];
+    for (const [name, colour] of Object.entries({ on, off, ground })) {
+      gl.uniform3f(this.place(name), ...colour.map((channel) => channel / 255));
+    }
+    gl.clearColor(...ground.map((channel) => channel / 255), 1);
   }
 
   show(recording, step) {
     if (!this.gl) return;
     const gl = this.gl, { width, height, ratio } = fit(this.canvas);
     if (this.loaded !== recording) this.#load(recording);
+    this.#colour();
     const view = projection(this.look, width / height);
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
@@ -150,11 +155,11 @@ export class Cloud {
       points.forEach((point, i) => (i ? context.lineTo(...point) : context.moveTo(...point)));
     };
     const face = (z) => [spot(-w, h, z), spot(w, h, z), spot(w, -h, z), spot(-w, -h, z), spot(-w, h, z)];
-    context.strokeStyle = "#0000002e";
+    context.strokeStyle = "#8888887a";
     for (const z of [d, -d]) path(...face(z)), context.stroke();
     for (const [x, y] of [[-w, h], [w, h], [w, -h], [-w, -h]]) path(spot(x, y, d), spot(x, y, -d)), context.stroke();
     path(...face(DEPTH * (0.5 - (step + 0.5) / recording.steps)));
-    context.fillStyle = "#1f5f8b12";
+    context.fillStyle = "#3f8fcb18";
     context.fill();
     context.strokeStyle = style("--accent");
     context.stroke();
@@ -182,7 +187,15 @@ export class Cloud {
   }
 }
 
-export const firstLook = () => ({ ...FIRST_LOOK });
+// From where one looks: as at first, or as the words of `toString` say.
+export function firstLook(words = "") {
+  const look = { ...FIRST_LOOK, toString: () => [look.yaw, look.pitch, look.zoom].map((number) => number.toFixed(2)).join(",") };
+  const [yaw, pitch, zoom] = words.split(",").map(Number);
+  if (/^(-?\d{1,4}\.\d\d,?){3}$/.test(words)) Object.assign(look, { yaw, pitch: within(-1.55, pitch, 1.55), zoom: within(0.4, zoom, 6) });
+  return look;
+}
+
+const within = (low, number, high) => Math.max(low, Math.min(high, number));
 
 // From the box to the screen, by columns: turned about y, then about x, moved away, seen in perspective.
 function projection({ yaw, pitch, zoom }, aspect) {

@@ -1,6 +1,7 @@
 // T's parameters and their derivatives over time, and the events per step; each with a line at the current step.
 
-import { actorColour, css, pen, short, style } from "./draw.js";
+import { actorColour, css, eventColours, isDark, style } from "./colours.js";
+import { pen, short } from "./draw.js";
 import { truth } from "./recording.js";
 
 const COLUMNS = [
@@ -11,7 +12,9 @@ const COLUMNS = [
   { name: "shear", unit: "", parameters: [5] },
 ];
 const ROWS = [["T", ""], ["T′", "/step"], ["T″", "/step²"]];
-const LEFT = 22, TOP = 15, GAP = 10; // units of the page
+const LEFT = 22, TOP = 15, GAP = 10, LINE = 12; // units of the page
+const NARROW = 560; // a width at which the columns stand in two blocks
+const MOST_LINES = 6; // of numbers under each other
 const MOST_POINTS = 600; // of a curve; more would not be seen
 
 // Draws a still picture once and only the line at the current step anew.
@@ -23,7 +26,7 @@ class Chart {
 
   show(recordings, step) {
     const { context, width, height, ratio } = pen(this.canvas);
-    const key = [width, height, ratio];
+    const key = [width, height, ratio, isDark()];
     if (this.drawn !== recordings || String(key) !== this.size) {
       Object.assign(this.still, { width: this.canvas.width, height: this.canvas.height });
       const still = this.still.getContext("2d");
@@ -49,32 +52,45 @@ function line(context, x, top, bottom) {
 }
 
 export class Curves extends Chart {
+  // The canvas is as high as the numbers of all actors need.
+  show(recordings, step) {
+    const lines = Math.min(MOST_LINES, recordings.reduce((count, recording) => count + recording.actors.length, 0));
+    const blocks = this.canvas.clientWidth < NARROW ? 2 : 1;
+    const block = Math.max(parseInt(style("--curves"), 10), TOP + ROWS.length * (lines * LINE + 8));
+    this.canvas.style.height = `${blocks * block + (blocks - 1) * GAP}px`;
+    super.show(recordings, step);
+  }
+
   #cells(width, height) {
-    const w = (width - LEFT - GAP * (COLUMNS.length - 1)) / COLUMNS.length;
-    const h = (height - TOP - 4 * (ROWS.length - 1)) / ROWS.length;
-    return COLUMNS.flatMap((column, i) =>
-      ROWS.map((_, order) => ({ ...column, order, left: LEFT + i * (w + GAP), top: TOP + order * (h + 4), w, h })));
+    const blocks = width < NARROW ? 2 : 1, abreast = Math.ceil(COLUMNS.length / blocks);
+    const block = (height - GAP * (blocks - 1)) / blocks;
+    const w = (width - LEFT - GAP * (abreast - 1)) / abreast;
+    const h = (block - TOP - 4 * (ROWS.length - 1)) / ROWS.length;
+    return COLUMNS.flatMap((column, i) => {
+      const left = LEFT + (i % abreast) * (w + GAP), above = Math.floor(i / abreast) * (block + GAP) + TOP;
+      return ROWS.map((_, order) => ({ ...column, order, left, top: above + order * (h + 4), w, h, isFirst: i % abreast === 0 }));
+    });
   }
 
   draw(context, recordings, width, height) {
-    context.fillStyle = style("--faint");
-    context.textBaseline = "middle";
-    ROWS.forEach(([name], order) => context.fillText(name, 2, TOP + ((order + 0.5) * (height - TOP)) / ROWS.length));
     for (const cell of this.#cells(width, height)) {
       if (cell.order === 0) this.#title(context, cell);
-      context.fillStyle = "#fff";
+      context.textBaseline = "middle";
+      context.fillStyle = style("--faint");
+      if (cell.isFirst) context.fillText(ROWS[cell.order][0], 2, cell.top + cell.h / 2);
+      context.fillStyle = style("--field");
       context.fillRect(cell.left, cell.top, cell.w, cell.h);
       this.#cell(context, cell, recordings);
     }
   }
 
-  #title(context, { name, unit, left }) {
+  #title(context, { name, unit, left, top }) {
     context.textBaseline = "alphabetic";
     context.fillStyle = style("--ink");
-    context.fillText(name, left + 1, TOP - 5);
+    context.fillText(name, left + 1, top - 5);
     const shift = context.measureText(`${name} `).width;
     context.fillStyle = style("--faint");
-    context.fillText(unit, left + 1 + shift, TOP - 5);
+    context.fillText(unit, left + 1 + shift, top - 5);
   }
 
   #cell(context, cell, recordings) {
@@ -90,7 +106,7 @@ export class Curves extends Chart {
     context.rect(left, top, w, h);
     context.clip();
     if (low < 0 && high > 0) {
-      context.fillStyle = "#0001";
+      context.fillStyle = "#8883";
       context.fillRect(left, height(0), w, 1);
     }
     for (const { k, actor, faint, points } of sampled) {
@@ -110,19 +126,39 @@ export class Curves extends Chart {
   }
 
   cursor(context, recordings, step, width, height) {
-    context.textBaseline = "top";
-    context.textAlign = "right";
     for (const cell of this.#cells(width, height)) {
       line(context, cell.left + ((step + 0.5) / longest(recordings)) * cell.w, cell.top, cell.top + cell.h);
-      const [recording] = recordings;
-      if (!recording.actors.length) continue;
-      const value = truth(recording, Math.min(step, recording.steps - 1), 0, cell.order, cell.parameters[0]) * (cell.factor ?? 1);
-      const text = short(value);
-      const wide = context.measureText(text).width;
-      context.fillStyle = "#ffffffd0";
-      context.fillRect(cell.left + cell.w - wide - 6, cell.top + 1, wide + 5, 13);
-      context.fillStyle = actorColour(0);
-      context.fillText(text, cell.left + cell.w - 3, cell.top + 2);
+      this.#numbers(context, cell, recordings, step);
+    }
+  }
+
+  // The numbers of all actors at the step, under each other and, where that is not enough, in columns to the left.
+  #numbers(context, { left, top, w, h, order, parameters, factor = 1 }, recordings, step) {
+    const upright = context.font;
+    const numbers = recordings.flatMap((recording, k) => recording.actors.flatMap(({ rings }, actor) => {
+      if (!rings) return []; // it is absent
+      const values = parameters.map((parameter) => short(truth(recording, Math.min(step, recording.steps - 1), actor, order, parameter) * factor));
+      return [[[...new Set(values)].join(" × "), actorColour(actor), k ? `italic ${upright}` : upright]];
+    }));
+    const rows = Math.max(1, Math.floor((h - 2) / LINE));
+    context.textBaseline = "top";
+    context.textAlign = "right";
+    for (let first = 0, right = left + w - 3; first < numbers.length; first += rows) {
+      const column = numbers.slice(first, first + rows);
+      const wide = Math.max(...column.map(([text]) => context.measureText(text).width));
+      if (right - wide < left) {
+        context.fillStyle = style("--faint");
+        context.fillText("…", right, top + 1);
+        return;
+      }
+      context.fillStyle = style("--veil");
+      context.fillRect(right - wide - 3, top + 1, wide + 5, column.length * LINE + 1);
+      column.forEach(([text, colour, font], i) => {
+        Object.assign(context, { fillStyle: colour, font });
+        context.fillText(text, right, top + 2 + i * LINE);
+      });
+      right -= wide + 8;
+      context.font = upright;
     }
   }
 }
@@ -157,18 +193,13 @@ function range(values) {
 
 // Events per step: ON upwards, OFF downwards.
 export class Timeline extends Chart {
-  constructor(canvas, colours) {
-    super(canvas);
-    this.colours = colours;
-  }
-
   draw(context, recordings, width, height) {
-    const steps = longest(recordings), bar = width / steps, middle = height / 2;
-    context.fillStyle = "#fff";
+    const steps = longest(recordings), bar = width / steps, middle = height / 2, { on, off } = eventColours();
+    context.fillStyle = style("--field");
     context.fillRect(0, 0, width, height);
     const most = Math.max(1, ...recordings.flatMap(({ counts }) => [peak(counts.on), peak(counts.off)]));
     recordings.forEach(({ counts, steps: own }, k) => {
-      for (const [counted, colour, way] of [[counts.on, this.colours.on, -1], [counts.off, this.colours.off, 1]]) {
+      for (const [counted, colour, way] of [[counts.on, on, -1], [counts.off, off, 1]]) {
         context.fillStyle = context.strokeStyle = css(colour, 0.85);
         context.beginPath();
         for (let step = 0; step < own; step++) {
@@ -176,7 +207,7 @@ export class Timeline extends Chart {
           if (k) context.lineTo((step + 0.5) * bar, y); // the second recording as a line over the first
           else context.rect(step * bar, middle, Math.max(bar - (bar > 3 ? 1 : 0), 0.7), y - middle);
         }
-        if (k) (context.strokeStyle = "#222a"), context.stroke();
+        if (k) (context.strokeStyle = style("--ink")), context.stroke();
         else context.fill();
       }
     });

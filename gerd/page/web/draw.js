@@ -1,10 +1,6 @@
-// What the canvases share: their size in the screen's own pixels, and the colours.
+// What the canvases share: their size in the screen's own pixels, and short numbers.
 
-export const ACTOR_COLOURS = ["#00855f", "#b4568b", "#5b5ea6", "#8a6d00", "#4d4d4d", "#7f3c12"];
-
-export const css = ([red, green, blue], alpha = 1) => `rgba(${red}, ${green}, ${blue}, ${alpha})`;
-export const actorColour = (actor) => ACTOR_COLOURS[actor % ACTOR_COLOURS.length];
-export const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+import { style } from "./colours.js";
 
 // Gives a canvas as many pixels as it has on the screen; width and height are in units of the page.
 export function fit(canvas) {

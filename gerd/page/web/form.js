@@ -1,53 +1,49 @@
 // A form made from the config's JSON schema and its values: what the schema has, the form has.
 //
 // Every field is a text box that takes YAML, in all forms that the config allows; the numbers in its value have
-// sliders, too. A change is given to `change(path, yaml)`, with null where it is taken back.
+// sliders, too. A change is given to `on.change(path, yaml)`, with null where it is taken back. A field that is swept
+// has a slider with a place for each of its values, and `on.choose(member)` is told which member that is.
 
-import { actorColour } from "./draw.js";
+import { actorColour } from "./colours.js";
+import { nickname, PRECISION, Ranges } from "./ranges.js";
+import { at, leaves, put, same, yaml } from "./values.js";
 
 const MOST_SLIDERS = 6; // of one field; a polygon is edited as text
-const PRECISION = 400; // places of a slider
-
-// Where the schema's range is wide, the part of it that is of use; by the end of the path.
-const USUAL = [
-  [/translation\.start$/, ({ width, height }, i) => [0, i === 1 ? height : width]],
-  [/translation\.(velocity|acceleration)$/, () => [-4, 4]],
-  [/translation\.margin$/, ({ width, height }) => [0, Math.min(width, height) / 2 - 1]],
-  [/scale\.(start|limits)$/, ({ width, height }) => [1, Math.min(width, height)]],
-  [/scale\.velocity$/, () => [-2, 2]],
-  [/rotation\.start$/, () => [0, 360]],
-  [/rotation\.velocity$/, () => [-20, 20]],
-  [/shear\.(start|limits)$/, () => [-1, 1]],
-  [/shear\.velocity$/, () => [-0.1, 0.1]],
-  [/acceleration$/, () => [-1, 1]],
-  [/intensity$/, () => [-2, 2]],
-  [/time_scale$/, () => [0.1, 4]],
-  [/threshold$/, () => [0.05, 2]],
-];
 
 export class Form {
-  constructor(element, schema, change) {
-    Object.assign(this, { element, schema, change });
-    this.fields = new Map(); // path → {row, show(value)}
-    this.ranges = new Map(); // path of a number → [low, high]; kept, so that a slider does not jump under the hand
+  constructor(element, schema, on) {
+    Object.assign(this, { element, schema, on, sweep: {}, member: 0 });
+    this.fields = new Map(); // path → {row, input, message, show(value)}
+    this.sweeps = []; // sliders of swept paths
+    this.ranges = new Ranges();
     this.outline = "";
   }
 
-  // Shows the values of a config; builds the form anew only if it has other parts than before. Fields that have been
-  // changed since, the pending ones, stay as they are.
-  show(values, pending) {
-    this.values = values;
-    const outline = JSON.stringify(this.#parts(this.schema, values, ""));
+  // Shows the values of a recording's config; builds the form anew only if it has other parts than before. Fields that
+  // have been changed since, the pending ones, keep what was typed.
+  show({ values, sweep, member }, pending) {
+    Object.assign(this, { values, sweep, member });
+    const swept = Object.entries(sweep).map(([path, list]) => [path, list.length]);
+    const outline = JSON.stringify([swept, this.#parts(this.schema, values)]);
     if (outline !== this.outline) {
       this.outline = outline;
       this.#build();
     }
-    for (const [path, field] of this.fields) if (!pending.has(path)) field.show(at(values, path));
+    for (const [path, field] of this.fields) {
+      if (!pending.has(path)) field.show(at(values, path));
+      else field.input.value = pending.get(path);
+    }
+    for (const slider of this.sweeps) slider.show();
+    this.colour();
+  }
+
+  // The actors' titles, each with the colour of its curves and its outline.
+  colour() {
     this.element.querySelectorAll("[data-actor]").forEach((title) => {
       const number = Number(title.dataset.actor);
-      const dot = make("span", { className: "dot" });
-      dot.style.background = actorColour(number); // as its curves and its outline
-      title.replaceChildren(dot, `actor ${number}: ${named(values.actors[number].shape)}`);
+      const before = values.actors.slice(0, number).map(({ repeat }) => most(repeat));
+      title.firstChild.style.background = actorColour(before.reduce((sum, count) => sum + count, 0));
+      title.children[1].textContent = `actor ${number}: ${named(this.values.actors[number].shape)}`;
     });
   }
 
@@ -73,7 +69,7 @@ export class Form {
       field.message.textContent += `${field.message.textContent && "\n"}${below && `${below}: `}${problem.message}`;
       for (let box = field.row.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
     }
-    first?.scrollIntoView({ block: "nearest" });
+    requestAnimationFrame(() => first?.scrollIntoView({ block: "nearest" })); // when there is the room that there will be
     return homeless;
   }
 
@@ -82,25 +78,25 @@ export class Form {
     return schema;
   }
 
-  #parts(schema, value, path) {
+  // The names of all parts, from which the form is built.
+  #parts(schema, value) {
     schema = this.#resolved(schema);
-    if (schema.properties) {
-      return Object.entries(schema.properties).map(([name, part]) => [name, this.#parts(part, value?.[name], `${path}.${name}`)]);
-    }
-    if (schema.items?.$ref) return value.map((part, i) => this.#parts(schema.items, part, `${path}.${i}`));
+    if (schema.properties) return Object.entries(schema.properties).map(([name, part]) => [name, this.#parts(part, value?.[name])]);
+    if (isList(schema, value)) return value.map((part) => this.#parts(schema.items, part));
     return "field";
   }
 
   #build() {
     this.fields.clear();
+    this.sweeps = [];
     this.element.replaceChildren();
     const { properties } = this.#resolved(this.schema);
     const single = [], sections = [];
     for (const [name, part] of Object.entries(properties)) {
       const schema = this.#resolved(part);
-      if (schema.items?.$ref) {
+      if (isList(schema, this.values[name])) {
         const actors = this.values[name].map((value, i) => this.#section(schema.items, value, `${name}.${i}`, i));
-        sections.unshift(...actors); // what moves comes first
+        sections.unshift(...actors, this.#adding()); // what moves comes first
       } else if (schema.properties) sections.push(this.#section(part, this.values[name], name, null));
       else single.push(this.#field(schema, name, name));
     }
@@ -109,18 +105,36 @@ export class Form {
     this.element.append(...sections, general);
   }
 
+  #adding() {
+    const button = make("button", { id: "add-actor", textContent: "+ add an actor", title: "A circle in front of all others, which moves" });
+    button.addEventListener("click", () => this.on.add());
+    return button;
+  }
+
   #section(part, value, path, actor) {
     const schema = this.#resolved(part);
-    const name = path.split(".").pop();
     const open = actor !== null || !same(value, part.default); // what is at its default is folded away
-    const box = section(actor === null ? name : "", schema.description, open);
-    if (actor !== null) Object.assign(box.firstChild.dataset, { actor }), box.classList.add("actor");
+    const box = section(actor === null ? path.split(".").pop() : "", schema.description, open);
+    if (actor !== null) this.#title(box, actor);
+    for (const swept of Object.keys(this.sweep)) if (swept === path) box.append(this.#sweepSlider(swept));
     for (const [key, inner] of Object.entries(schema.properties)) {
       const below = this.#resolved(inner);
       const here = `${path}.${key}`;
       box.append(below.properties && !below.oneOf ? this.#section(inner, value[key], here, null) : this.#field(below, here, key));
     }
     return box;
+  }
+
+  #title(box, actor) {
+    const remove = make("button", { className: "remove", textContent: "✕", title: `Remove actor ${actor}` });
+    remove.setAttribute("aria-label", remove.title);
+    remove.addEventListener("click", (event) => {
+      event.preventDefault(); // the section is neither opened nor closed
+      this.on.remove(actor);
+    });
+    box.classList.add("actor");
+    box.firstChild.dataset.actor = actor;
+    box.firstChild.replaceChildren(make("span", { className: "dot" }), make("span", {}), remove);
   }
 
   #field(schema, path, name) {
@@ -134,10 +148,39 @@ export class Form {
     const message = make("p", { className: "message" });
     const undo = make("button", { className: "undo", textContent: "undo", title: "Take the change back" });
     row.append(label, sliders, input, message, undo);
-    input.addEventListener("change", () => this.change(path, input.value));
-    undo.addEventListener("click", () => this.change(path, null));
-    this.fields.set(path, { row, message, show: (value) => this.#show(row, input, sliders, schema, path, value ?? schema.default) });
+    input.addEventListener("change", () => this.on.change(path, input.value));
+    undo.addEventListener("click", () => this.on.change(path, null));
+    const paths = Object.keys(this.sweep);
+    const inside = paths.filter((swept) => `${swept}.`.startsWith(`${path}.`));
+    input.disabled = inside.length > 0 || paths.some((swept) => path.startsWith(`${swept}.`));
+    row.classList.toggle("swept", input.disabled);
+    row.classList.toggle("wide", input.disabled);
+    sliders.append(...inside.map((swept) => this.#sweepSlider(swept)));
+    const show = input.disabled ? (value) => (input.value = yaml(value)) : (value) => this.#show(row, input, sliders, schema, path, value ?? schema.default);
+    this.fields.set(path, { row, input, message, show });
     return row;
+  }
+
+  // A slider over the values of a swept path; its places are members of the family, the last path's being the nearest.
+  #sweepSlider(path) {
+    const paths = Object.keys(this.sweep), count = this.sweep[path].length;
+    const stride = paths.slice(paths.indexOf(path) + 1).reduce((product, later) => product * this.sweep[later].length, 1);
+    const place = () => Math.floor(this.member / stride) % count;
+    const box = make("div", { className: "member" });
+    const slider = make("input", { type: "range", min: 0, max: count - 1, step: 1 });
+    const told = make("output", {});
+    slider.dataset.sweep = path;
+    slider.setAttribute("aria-label", `the member by its ${path}`);
+    box.append(make("span", { className: "tag", textContent: "swept", title: `The sweep gives ${path} ${count} values: choose the member that is shown` }), slider, told);
+    slider.addEventListener("input", () => this.on.choose(this.member + (Number(slider.value) - place()) * stride));
+    this.sweeps.push({
+      show: () => {
+        if (!slider.matches(":active")) slider.value = place();
+        told.textContent = `${place() + 1} of ${count}`;
+        slider.title = this.sweep[path].map(yaml).join(" · ");
+      },
+    });
+    return box;
   }
 
   #show(row, input, sliders, schema, path, value) {
@@ -160,7 +203,7 @@ export class Form {
     let scale, whole;
     slider.show = (number, value) => {
       whole = [schema, ...(schema.oneOf ?? [])].some((part) => part.type === "integer");
-      scale = this.#scale(schema, path, keys, i, number);
+      scale = this.ranges.scale(schema, path, keys, i, number, this.values.sensor);
       slider.held = value;
       if (slider !== document.activeElement || !slider.matches(":active")) slider.value = scale.place(number);
       slider.title = [nickname(keys), `${yaml(scale.low)} to ${yaml(scale.high)}`].filter(Boolean).join(": ");
@@ -169,52 +212,14 @@ export class Form {
       const number = scale.number(Number(slider.value), whole);
       slider.held = put(slider.held, keys, number);
       input.value = yaml(slider.held);
-      this.change(path, input.value);
+      this.on.change(path, input.value);
     });
     return slider;
   }
-
-  // Where a number lies on its slider and back; probabilities are spread out near 0.
-  #scale(schema, path, keys, i, number) {
-    const key = [path, ...keys].join(".");
-    const allowed = [schema, ...(schema.oneOf ?? []), ...(schema.anyOf ?? [])].find((part) => /number|integer/.test(part.type)) ?? {};
-    const bound = [allowed.minimum ?? allowed.exclusiveMinimum ?? -Infinity, allowed.maximum ?? Infinity];
-    let [low, high] = this.ranges.get(key) ?? usual(path, i, this.values.sensor, bound, number, keys);
-    if (number < low) low = number;
-    if (number > high) high = number;
-    this.ranges.set(key, [low, high]);
-    const power = low === 0 && high === 1 ? 3 : 1;
-    const digits = Math.max(0, Math.ceil(-Math.log10((high - low) / PRECISION)) + (power > 1 ? 1 : 0));
-    return {
-      low, high,
-      place: (value) => PRECISION * ((value - low) / (high - low || 1)) ** (1 / power),
-      number: (place, whole) => {
-        const value = low + (high - low) * (place / PRECISION) ** power;
-        return whole ? Math.round(value) : Math.max(low, Math.min(high, Number(value.toFixed(digits))));
-      },
-    };
-  }
 }
 
-// The part of a number's range that its slider covers.
-function usual(path, i, sensor, [least, most], number, keys) {
-  if (keys.includes("normal") && keys.at(-1) === 1) return [0, Math.max(4 * Math.abs(number), 0.1)];
-  if (keys.includes("factor") && path !== "time_scale") return [0.8, 1.2]; // of growth
-  if (keys.includes("rotate")) return [-180, 180];
-  if (keys.includes("period") || keys.includes("duration")) return [1, Math.max(60, 2 * number)];
-  if (keys.includes("phase")) return [0, 360];
-  const known = USUAL.find(([end]) => end.test(path));
-  const reach = 4 * Math.max(Math.abs(number), 1);
-  const [low, high] = known ? known[1](sensor, i) : most - least <= 100 ? [least, most] : [least >= 0 ? least : -reach, reach];
-  return [Math.max(low, least), Math.min(high, most)];
-}
-
-// What a number in a value is called.
-function nickname(keys) {
-  const key = keys.at(-1), pairs = { uniform: ["low", "high"], normal: ["mean", "standard deviation"] };
-  if (typeof key !== "number") return key ?? "";
-  return pairs[keys.at(-2)]?.[key] ?? (keys.length === 1 ? "xy"[key] : String(key));
-}
+// Whether a value is a list of parts that have fields of their own.
+const isList = (schema, value) => Boolean(schema.items?.$ref) && Array.isArray(value);
 
 const make = (tag, parts) => Object.assign(document.createElement(tag), parts);
 
@@ -240,35 +245,5 @@ function named(shape) {
   return typeof shape === "string" ? shape : Object.keys(shape)[0] === "text" ? `“${shape.text}”` : Object.keys(shape)[0];
 }
 
-function same(a, b) {
-  if (a === b || a === null || b === null || typeof a !== "object" || typeof b !== "object") return a === b;
-  return Object.keys(a).length === Object.keys(b).length && Object.keys(a).every((key) => same(a[key], b[key]));
-}
-
-// What a config holds at a path.
-const at = (values, path) => path.split(".").reduce((node, key) => node?.[key], values);
-
-// The numbers in a value with the keys that lead to them.
-function leaves(value, keys = []) {
-  if (typeof value === "number") return [[keys, value]];
-  if (value === null || typeof value !== "object") return [];
-  const children = Array.isArray(value) ? value.map((part, i) => [i, part]) : Object.entries(value);
-  return children.flatMap(([key, part]) => leaves(part, [...keys, key]));
-}
-
-// A value with one number in it replaced.
-function put(value, [key, ...rest], number) {
-  if (key === undefined) return number;
-  if (Array.isArray(value)) return value.map((part, i) => (i === key ? put(part, rest, number) : part));
-  return { ...value, [key]: put(value[key], rest, number) };
-}
-
-// Plain data as YAML on one line.
-export function yaml(value) {
-  if (Array.isArray(value)) return `[${value.map(yaml).join(", ")}]`;
-  if (value !== null && typeof value === "object") {
-    return `{${Object.entries(value).map(([key, part]) => `${yaml(key)}: ${yaml(part)}`).join(", ")}}`;
-  }
-  if (typeof value === "string" && /^[A-Za-z_][\w.]*$/.test(value) && !/^(true|false|null)$/i.test(value)) return value;
-  return JSON.stringify(value);
-}
+// How many actors an entry stands for, at most.
+const most = (repeat = 1) => (typeof repeat === "number" ? repeat : Math.max(...Object.values(repeat)[0]));

@@ -61,6 +61,6 @@ export const sum = (numbers) => numbers.reduce((total, number) => total + number
 export const brief = (path) => path.replace(/^actors\./, "");
 
 export function labelled(labels) {
-  const parts = Object.entries(labels).map(([path, value]) => `${brief(path)} = ${JSON.stringify(value)}`);
+  const parts = Object.entries(labels).map(([path, value]) => `${brief(path)}=${JSON.stringify(value)}`);
   return parts.join(", ");
 }

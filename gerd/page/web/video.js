@@ -1,75 +1,116 @@
-// One step of a recording on a canvas: events as pixels, and over them the outlines from the ground truth.
+// One step of a recording on a canvas: events or brightness as pixels, and over them the outlines of the ground truth.
 
-import { actorColour, pen } from "./draw.js";
+import { actorColour, eventColours } from "./colours.js";
+import { pen } from "./draw.js";
 import { matrix } from "./recording.js";
 
-export class Video {
-  constructor(colours) {
-    this.colours = colours;
+const FINEST = 8; // fine pixels in one, a side, where brightness is drawn
+const MOST_FINE = 2 ** 21; // of them in a picture
+
+// A pane with a picture of one pixel for each of the sensor's, enlarged. `paint(context, recording, step)` makes it.
+class Pane {
+  constructor(name, paint) {
+    this.paint = paint;
     this.canvas = document.createElement("canvas");
     this.element = document.createElement("div");
-    this.element.className = "video";
+    this.element.className = name;
     this.element.append(this.canvas);
-    this.pixels = document.createElement("canvas"); // one pixel for each of the sensor's
+    this.pixels = document.createElement("canvas");
   }
 
   show(recording, step, { outlines }) {
+    this.element.style.setProperty("--aspect", recording.width / recording.height);
     const { context, width, height, ratio } = pen(this.canvas);
     const room = Math.min((width * ratio - 2) / recording.width, (height * ratio - 2) / recording.height);
     const zoom = (room >= 1 ? Math.floor(room) : room) / ratio; // whole pixels stay sharp
     const left = Math.round(((width - recording.width * zoom) / 2) * ratio) / ratio;
     const top = Math.round(((height - recording.height * zoom) / 2) * ratio) / ratio;
-    this.#paint(recording, step);
+    if (this.pixels.width !== recording.width || this.pixels.height !== recording.height) {
+      Object.assign(this.pixels, { width: recording.width, height: recording.height });
+    }
+    this.paint(this.pixels.getContext("2d", { willReadFrequently: true }), recording, step);
     context.imageSmoothingEnabled = room < 1;
     context.drawImage(this.pixels, left, top, recording.width * zoom, recording.height * zoom);
     context.save();
     context.beginPath();
     context.rect(left, top, recording.width * zoom, recording.height * zoom);
     context.clip();
-    if (outlines) recording.actors.forEach((_, actor) => this.#outline(context, recording, step, actor, left, top, zoom));
+    context.translate(left, top);
+    if (outlines) drawOutlines(context, recording, step, zoom);
     context.restore();
-    context.strokeStyle = "#0003";
+    context.strokeStyle = "#8886";
     context.lineWidth = 1 / ratio;
     const edge = 0.5 / ratio;
     context.strokeRect(left - edge, top - edge, recording.width * zoom + 2 * edge, recording.height * zoom + 2 * edge);
-    this.frame = { left, top, zoom };
   }
+}
 
-  #paint({ width, height, offsets, packed }, step) {
-    const context = this.pixels.getContext("2d");
-    if (this.image?.width !== width || this.image?.height !== height) {
-      Object.assign(this.pixels, { width, height });
-      this.image = context.createImageData(width, height);
-    }
-    const rgba = ["backdrop", "off", "on", "both"].flatMap((name) => [...this.colours[name], 255]);
-    const [backdrop, off, on, both] = new Uint32Array(new Uint8Array(rgba).buffer);
-    const pixels = new Uint32Array(this.image.data.buffer).fill(backdrop);
-    for (let i = offsets[step]; i < offsets[step + 1]; i++) {
-      const place = packed[i] >>> 2; // noise may add the other polarity to a pixel
-      pixels[place] = pixels[place] !== backdrop ? both : packed[i] & 2 ? on : off;
-    }
-    context.putImageData(this.image, 0, 0);
+export const eventPane = () => new Pane("video", paintEvents);
+export const brightnessPane = () => new Pane("brightness", paintBrightness);
+
+function paintEvents(context, { width, height, offsets, packed }, step) {
+  const image = context.createImageData(width, height), colours = eventColours();
+  const rgba = ["backdrop", "off", "on", "both"].flatMap((name) => [...colours[name], 255]);
+  const [backdrop, off, on, both] = new Uint32Array(new Uint8Array(rgba).buffer);
+  const pixels = new Uint32Array(image.data.buffer).fill(backdrop);
+  for (let i = offsets[step]; i < offsets[step + 1]; i++) {
+    const place = packed[i] >>> 2, colour = packed[i] & 2 ? on : off;
+    pixels[place] = pixels[place] === backdrop || pixels[place] === colour ? colour : both; // noise may add the other polarity
   }
+  context.putImageData(image, 0, 0);
+}
 
-  #outline(context, recording, step, actor, left, top, zoom) {
-    const { rings, wraps } = recording.actors[actor];
-    if (!rings) return; // it is absent
-    const [a, b, c, d, x, y] = matrix(recording, step, actor);
-    const copies = wraps ? [-1, 0, 1] : [0];
-    context.lineWidth = 1.5;
+const fine = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+
+// What the sensor sees before any noise, from the farthest actor to the nearest; the background has brightness 0.
+// It is drawn in finer pixels, which are then halved until they are the sensor's: edges that meet in a pixel come out right.
+function paintBrightness(context, recording, step) {
+  const { width, height, intensities, actors } = recording;
+  const low = Math.min(0, ...intensities), high = Math.max(1, ...intensities);
+  const grey = (brightness) => {
+    const level = (255 * (brightness - low)) / (high - low);
+    return `rgb(${level}, ${level}, ${level})`;
+  };
+  let zoom = FINEST;
+  while (zoom > 1 && width * height * zoom ** 2 > MOST_FINE) zoom /= 2;
+  Object.assign(fine.canvas, { width: width * zoom, height: height * zoom });
+  fine.fillStyle = grey(0);
+  fine.fillRect(0, 0, width * zoom, height * zoom);
+  actors.forEach((_, actor) => {
+    fine.fillStyle = grey(intensities[actor]);
+    trace(fine, recording, step, actor, zoom, () => fine.fill("evenodd"));
+  });
+  for (; zoom > 1; zoom /= 2) {
+    fine.drawImage(fine.canvas, 0, 0, width * zoom, height * zoom, 0, 0, (width * zoom) / 2, (height * zoom) / 2);
+  }
+  context.drawImage(fine.canvas, 0, 0, width, height, 0, 0, width, height);
+}
+
+function drawOutlines(context, recording, step, zoom) {
+  context.lineWidth = 1.5;
+  recording.actors.forEach((_, actor) => {
     context.strokeStyle = actorColour(actor);
-    for (const right of copies) for (const down of copies) {
-      context.save();
-      context.translate(left + (x + right * recording.width) * zoom, top + (y + down * recording.height) * zoom);
-      context.transform(a * zoom, b * zoom, c * zoom, d * zoom, 0, 0);
-      context.beginPath();
-      if (!rings.length) context.arc(0, 0, 0.5, 0, 2 * Math.PI);
-      for (const ring of rings) {
-        ring.forEach(([u, v], i) => (i ? context.lineTo(u, v) : context.moveTo(u, v)));
-        context.closePath();
-      }
-      context.restore(); // the path is made in the unit frame, the line drawn in the page's
-      context.stroke();
+    trace(context, recording, step, actor, zoom, () => context.stroke());
+  });
+}
+
+// Makes the path of an actor's outline, `zoom` units for a pixel, and calls `then`; once for each copy on a torus.
+function trace(context, recording, step, actor, zoom, then) {
+  const { rings, wraps } = recording.actors[actor];
+  if (!rings) return; // it is absent
+  const [a, b, c, d, x, y] = matrix(recording, step, actor);
+  const copies = wraps ? [-1, 0, 1] : [0];
+  for (const right of copies) for (const down of copies) {
+    context.save();
+    context.translate((x + right * recording.width) * zoom, (y + down * recording.height) * zoom);
+    context.transform(a * zoom, b * zoom, c * zoom, d * zoom, 0, 0);
+    context.beginPath();
+    if (!rings.length) context.arc(0, 0, 0.5, 0, 2 * Math.PI);
+    for (const ring of rings) {
+      ring.forEach(([u, v], i) => (i ? context.lineTo(u, v) : context.moveTo(u, v)));
+      context.closePath();
     }
+    context.restore(); // the path is made in the unit frame, the line drawn in the page's
+    then();
   }
 }

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from gerd.config.base import did_you_mean
 from gerd.errors import GerdError
 from gerd.events.backends import check_device
 from gerd.studies.lab.drawing import write_report
@@ -119,7 +120,7 @@ def about(name: str) -> str:
 
 def _study(name: str | None) -> Any:
     if name not in STUDIES:
-        reason = f"{GONE[name]}; " if name in GONE else ""
+        reason = f"{GONE[name]}; " if name in GONE else did_you_mean([name], STUDIES) if name else ""
         raise GerdError(f"study {name or '(none)'}: {reason}allowed: {', '.join(STUDIES)}")
     return import_module(f"gerd.studies.{name}")
 

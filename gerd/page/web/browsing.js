@@ -1,0 +1,82 @@
+// Recordings that exist: a table to choose from.
+
+import { whole } from "./address.js";
+import { asked, complain, Line, Refused } from "./asking.js";
+import { describe, offer } from "./choosing.js";
+import { labelled } from "./recording.js";
+import { Table } from "./table.js";
+
+const element = (id) => document.getElementById(id);
+const MOST_MEMBERS = 500; // of a family that can be chosen by name
+
+export class Browsing {
+  constructor(start, player, state, changed) {
+    Object.assign(this, { player, changed, name: start.name });
+    this.columns = new Map(start.columns.map((column) => [column.name, column.values]));
+    this.swept = start.columns.filter((column) => column.swept).map((column) => column.name);
+    this.table = new Table(element("choose"), start.columns, (row, compare) => this.open(compare ? this.position : row, compare ? row : null));
+    this.line = new Line((signal) => this.ask(signal));
+    this.position = this.#row(whole(state, "index", 0), whole(state, "member", 0)) ?? 0;
+    this.other = this.#row(whole(state, "other_index", null), whole(state, "other_member", 0)) ?? null;
+    this.table.filter.value = state.filter?.[0] ?? "";
+    this.table.filter.addEventListener("input", changed);
+    this.table.arrange();
+    element("text").readOnly = true;
+    element("member").addEventListener("change", (event) => this.open(Number(event.target.value), this.other));
+    element("other").addEventListener("change", (event) => this.open(this.position, event.target.value === "" ? null : Number(event.target.value)));
+    this.line.call();
+  }
+
+  // A recording is named by its index and its member, which is its place in the family.
+  state() {
+    const [index, member] = this.#name(this.position || null), [other_index, other_member] = this.#name(this.other);
+    return { index, member, other_index, other_member, filter: this.table.filter.value || null };
+  }
+
+  #name(row) {
+    if (row === null) return [null, null];
+    const index = this.columns.get("index")[row];
+    return [index, this.#family(index).indexOf(row)];
+  }
+
+  #row(index, member) {
+    return this.#family(index)[member];
+  }
+
+  #family(index) {
+    return this.columns.get("index").flatMap((each, row) => (each === index ? [row] : []));
+  }
+
+  get questions() {
+    return [this.position, this.other].filter((each) => each !== null).map((position) => ({ position }));
+  }
+
+  move(way) {
+    this.open(this.table.neighbour(way), null);
+  }
+
+  open(position, other) {
+    Object.assign(this, { position, other: other === position ? null : other });
+    this.changed();
+    this.line.call();
+  }
+
+  async ask(signal) {
+    const { position, other } = this;
+    this.table.mark(position, other);
+    try {
+      const recordings = await Promise.all(this.questions.map((question) => asked(question, signal)));
+      complain("");
+      this.player.show(recordings);
+      describe(recordings[0]);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      complain(error.message);
+    }
+    const family = this.#family(this.columns.get("index")[position]);
+    const name = (row) => labelled(Object.fromEntries(this.swept.map((path) => [path, this.columns.get(path)[row]])));
+    const members = family.slice(0, MOST_MEMBERS).map((row, k) => [`${k}: ${name(row)}`, row]);
+    if (other !== null && !family.includes(other)) members.push([`row ${other}`, other]);
+    offer(members, position, other);
+  }
+}

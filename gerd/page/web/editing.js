@@ -1,0 +1,203 @@
+// A config: its form and its text, and a recording of it.
+
+import { packText, unpackText, whole } from "./address.js";
+import { asked, complain, Line, Refused } from "./asking.js";
+import { describe, offer } from "./choosing.js";
+import { markLines, prepareEditor, showText } from "./editor.js";
+import { Form } from "./form.js";
+import { labelled } from "./recording.js";
+
+const element = (id) => document.getElementById(id);
+const LARGEST_INDEX = 2 ** 32 - 1;
+
+export class Editing {
+  constructor(start, player, state, changed) {
+    Object.assign(this, { player, changed, file: start.text, text: start.text });
+    this.index = Math.min(whole(state, "index", 0), LARGEST_INDEX);
+    this.member = whole(state, "member", 0);
+    this.other = whole(state, "other", null);
+    const sets = (state.set ?? []).filter((set) => set.includes("="));
+    this.pending = new Map(sets.map((set) => set.split(/=(.*)/s).slice(0, 2))); // path → YAML, not yet in the text
+    this.actors = null; // "add", or the number of the one to take away
+    this.form = new Form(element("choose"), start.schema, {
+      change: (path, value) => this.change(path, value),
+      choose: (member) => this.choose(member, this.other),
+      add: () => this.changeActors("add"),
+      remove: (actor) => this.changeActors(actor),
+    });
+    this.line = new Line((signal) => this.ask(signal));
+    this.#listen(state);
+    this.#begin(state);
+  }
+
+  #listen(state) {
+    element("draws").hidden = element("timing").hidden = false;
+    element("previous").addEventListener("click", () => this.move(-1));
+    element("next").addEventListener("click", () => this.move(1));
+    element("index").addEventListener("change", (event) => this.draw(Math.round(Number(event.target.value))));
+    element("member").addEventListener("change", (event) => this.choose(Number(event.target.value), this.other));
+    element("other").addEventListener("change", (event) => this.choose(this.member, event.target.value === "" ? null : Number(event.target.value)));
+    element("revert").addEventListener("click", () => this.rewrite(this.file));
+    prepareEditor((text) => this.rewrite(text));
+    for (const button of element("timing").querySelectorAll("button")) {
+      button.addEventListener("click", () => this.change("timing", button.dataset.timing));
+    }
+    const onChange = [...element("on-change").querySelectorAll("button")];
+    const take = (which) => {
+      for (const each of onChange) each.setAttribute("aria-checked", each.dataset.draw === which);
+      this.takesNext = which === "next";
+    };
+    for (const button of onChange) button.addEventListener("click", () => (take(button.dataset.draw), this.changed()));
+    take(state.change?.[0] === "next" ? "next" : "same");
+  }
+
+  // With the text of the address, where it has one.
+  async #begin(state) {
+    try {
+      if (state.text) this.text = await unpackText(state.text[0]);
+    } catch {
+      element("notice").textContent = "The address holds a text that cannot be read; this is the file.";
+    }
+    showText(this.text);
+    this.line.call();
+  }
+
+  get isEdited() {
+    return this.text !== this.file || this.pending.size > 0;
+  }
+
+  async state() {
+    return {
+      index: this.index || null,
+      member: this.member || null,
+      other: this.other,
+      change: this.takesNext ? "next" : null,
+      set: [...this.pending].map(([path, value]) => `${path}=${value}`),
+      text: this.text === this.file ? null : await packText(this.text),
+    };
+  }
+
+  get questions() {
+    const overrides = [...this.pending].map(([path, value]) => `${path}=${value}`);
+    const members = this.other === null ? [this.member] : [this.member, this.other];
+    return members.map((member) => ({ text: this.text, overrides, index: this.index, member, actors: this.actors }));
+  }
+
+  change(path, value) {
+    if (value === null) this.pending.delete(path);
+    else this.pending.set(path, value);
+    if (this.takesNext) this.index++;
+    this.#again();
+  }
+
+  // The form waits for the answer, because the other actors may have other numbers then.
+  changeActors(what) {
+    this.pending.clear();
+    this.actors = what;
+    element("choose").inert = true;
+    this.#again();
+  }
+
+  rewrite(text) {
+    this.text = text;
+    this.pending.clear();
+    element("notice").textContent = "";
+    element("described").hidden = true; // until it is shown
+    showText(text);
+    this.#again();
+  }
+
+  move(way) {
+    this.draw(this.index + way);
+  }
+
+  draw(index) {
+    this.index = Math.max(0, Math.min(LARGEST_INDEX, index || 0));
+    element("index").value = this.index;
+    this.#again();
+  }
+
+  choose(member, other) {
+    Object.assign(this, { member, other });
+    this.#again();
+  }
+
+  #again() {
+    element("edited").hidden = !this.isEdited;
+    this.changed();
+    this.line.call();
+  }
+
+  async ask(signal) {
+    const sent = new Map(this.pending), { text, actors, member } = this;
+    const [first, second] = this.questions;
+    try {
+      const recordings = [await asked(first, signal)];
+      if (second && this.other < recordings[0].member_count) recordings.push(await asked(second, signal));
+      if (this.text !== text) return; // typed on meanwhile
+      if (this.actors === actors) this.actors = null;
+      if (this.member === member) this.member = recordings[0].member; // the last one, where there are not so many
+      for (const [path, value] of sent) if (this.pending.get(path) === value) this.pending.delete(path);
+      this.show(recordings);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.actors = null;
+      if (!document.body.dataset.digest) await this.#showLast(signal);
+      this.#explain(error);
+    } finally {
+      element("choose").inert = false;
+    }
+  }
+
+  // Where the address asks for what is wrong: the text without the changes, or else the file, so that there is a form.
+  async #showLast(signal) {
+    for (const text of [this.text, this.file]) {
+      try {
+        const { index, member } = this;
+        const recording = await asked({ text, overrides: [], index, member, actors: null }, signal);
+        this.#present([recording]);
+        showText(this.text);
+        return;
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+      }
+    }
+  }
+
+  #explain(error) {
+    element("edited").hidden = !this.isEdited;
+    const homeless = this.form.complain(error.problems);
+    const rest = homeless.map(({ path, line, message }) => [line && `line ${line}`, path, message].filter(Boolean).join(": "));
+    const fields = error.problems.length - homeless.length;
+    if (!error.problems.length) rest.push(error.message);
+    else if (fields) rest.unshift(`Not shown: ${fields} ${fields === 1 ? "value is" : "values are"} not allowed.`);
+    markLines(error.problems.map(({ line }) => line));
+    element("undescribed").hidden = this.text === this.shown;
+    complain(rest.join("\n"));
+  }
+
+  show(recordings) {
+    this.text = recordings[0].text;
+    complain("");
+    element("undescribed").hidden = true;
+    markLines([]);
+    this.form.complain([]);
+    this.#present(recordings);
+    element("edited").hidden = !this.isEdited;
+    this.changed();
+  }
+
+  #present(recordings) {
+    const [{ text, members, member, timing }] = recordings;
+    this.shown = text;
+    this.form.show(recordings[0], this.pending);
+    for (const button of element("timing").querySelectorAll("button")) {
+      button.setAttribute("aria-checked", button.dataset.timing === timing);
+      button.disabled = "timing" in recordings[0].sweep;
+    }
+    element("index").value = this.index;
+    offer(members.map((labels, k) => [`${k}: ${labelled(labels)}`, k]), member, this.other);
+    this.player.show(recordings);
+    describe(recordings[0]);
+  }
+}
