@@ -41,7 +41,7 @@ export class Form {
   colour() {
     this.element.querySelectorAll("[data-actor]").forEach((title) => {
       const number = Number(title.dataset.actor);
-      const before = values.actors.slice(0, number).map(({ repeat }) => most(repeat));
+      const before = this.values.actors.slice(0, number).map(({ repeat }) => most(repeat));
       title.firstChild.style.background = actorColour(before.reduce((sum, count) => sum + count, 0));
       title.children[1].textContent = `actor ${number}: ${named(this.values.actors[number].shape)}`;
     });
