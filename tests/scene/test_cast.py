@@ -111,7 +111,7 @@ def test_pictures_exports_and_the_page_leave_an_absent_actor_out() -> None:
     fewer = gerd.simulate(DRAWN, index, **{"actors.0.repeat": number})
     assert fewer.actors == 2
     drawn, alone = (next(Layout(each, 8, overlay=True).pictures([1])) for each in (recording, fewer))
-    assert np.array_equal(drawn, alone)
+    assert np.array_equal(drawn[: 12 * 8], alone[: 12 * 8])  # below are the names of the recordings
     gerd.plot.overlay(recording, 1).figure.canvas.draw()
     curves = gerd.plot.curve(recording, "x").get_lines()
     assert [line.get_label() for line in curves] == [f"actor 0: {recording.shapes[0]}", "actor 3: triangle"]
