@@ -7,6 +7,7 @@ import os
 import pkgutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -65,16 +66,23 @@ UNIX = "sched_getaffinity pread fchdir getuid geteuid fork O_CLOEXEC O_NONBLOCK 
 MISSING = {os: UNIX, signal: "pthread_sigmask SIGKILL SIGHUP SIGUSR1 SIGALRM"}  # and some of it is on Linux only
 
 
+def _ours() -> list[str]:
+    return [name for name in sys.modules if name == "gerd" or name.startswith("gerd.")]
+
+
 @pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As on Windows: the package imported anew where modules and functions of Unix are absent."""
     for module, names in MISSING.items():
         for name in names.split():
             monkeypatch.delattr(module, name, raising=False)
     for name in ("fcntl", "grp", "pwd", "resource", "termios"):
         monkeypatch.setitem(sys.modules, name, None)
-    for name in [name for name in sys.modules if name == "gerd" or name.startswith("gerd.")]:
+    for name in _ours():
         monkeypatch.delitem(sys.modules, name)
+    yield
+    for name in _ours():  # nobody else is to meet these
+        del sys.modules[name]
 
 
 def test_everything_can_be_imported_on_other_systems(tmp_path: Path, request: pytest.FixtureRequest) -> None:
