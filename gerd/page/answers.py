@@ -6,7 +6,7 @@ The page in `web/` asks for one recording at a time, and gets it as these bytes,
     length of the head            uint32, a multiple of 4
     head                          JSON in UTF-8, blanks at its end: width, height, steps, first, step_us, timing, index,
                                   member, name, labels, digest, events, intensities, actors (each with its rings,
-                                  none for the circle, null if it is absent; wraps; and the name of its shape)
+                                  none for the circle, null if it is absent; and wraps)
     offsets (steps + 1)           uint32: step i has the events offsets[i] … offsets[i + 1] - 1
     events (events)               uint32: ((y · width + x) · 2 + p) · 2 + whether it is background noise
     times (events)                float32, in exact timing only: in steps, counted from the first
@@ -68,7 +68,7 @@ def pack(recording: Recording, **more: Any) -> bytes:
         raise _too_large(f"{len(recording)} events", MOST_EVENTS, "events")
     codec = recording.codec
     outlines = [outline and [ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines()]
-    actors = zip(outlines, recording.shown.wraps, recording.shapes, strict=True)
+    actors = zip(outlines, recording.shown.wraps, strict=True)
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
         "timing": recording.config.timing,
@@ -78,7 +78,7 @@ def pack(recording: Recording, **more: Any) -> bytes:
         "labels": recording.identity.labels,
         "events": len(recording),
         "intensities": recording.intensities.tolist(),
-        "actors": [{"rings": rings, "wraps": bool(wraps), "shape": shape} for rings, wraps, shape in actors],
+        "actors": [{"rings": rings, "wraps": bool(wraps)} for rings, wraps in actors],
         **more,
     }
     text = json.dumps(head).encode()
