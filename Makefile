@@ -41,7 +41,6 @@ check: setup ## format, lint, types, layering of imports, generated docs
 	$(BIN)/mypy gerd
 	$(BIN)/lint-imports
 	$(BIN)/python docs/make_reference.py --check
-	$(BIN)/python docs/make_commands.py --check
 
 format: setup ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
@@ -49,7 +48,6 @@ format: setup ## format the code and fix what ruff can fix
 
 docs: setup ## write the references of config and commands, and build the site into out/site
 	$(BIN)/python docs/make_reference.py
-	$(BIN)/python docs/make_commands.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 
 figures: setup ## draw the pictures of the documents

@@ -1,13 +1,8 @@
-"""Writes docs/commands.md from the functions of the command line, so that the page cannot say something else.
-
-python docs/make_commands.py            write the page
-python docs/make_commands.py --check    exit with 1 if the page on disk is not what would be written
-"""
+"""What docs/commands.md says, from the functions of the command line; `make_reference.py` writes it."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
@@ -17,12 +12,11 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from gerd.cli.app import app
 
-SLASH = "\\|"  # a bar in a table
-PAGE = Path(__file__).with_name("commands.md")
+BAR = "\\|"  # in a cell of a table
 INTRODUCTION = """\
 # Commands
 
-<!-- Written by docs/make_commands.py from gerd/cli/commands.py: change that, then run `make docs`. -->
+<!-- Written by docs/make_reference.py from gerd/cli/commands.py: change that, then run `make docs`. -->
 
 What `gerd COMMAND --help` says, on one page. `gerd --version` prints the version.
 
@@ -52,8 +46,8 @@ def _section(command: Callable[..., Any]) -> str:
             options.append(_option(name, annotation, parameter.default, about))
     usage = " ".join([command.__name__, *(word for word, _ in arguments), *(["[OPTIONS]"] if options else [])])
     lines = [f"## `{command.__name__}`\n", f"{inspect.getdoc(command)}\n", f"```text\ngerd {usage}\n```\n"]
-    rows = [f"| `{word.strip('[]').replace('|', SLASH)}` | {meaning} | |" for word, meaning in arguments]
-    rows += [f"| {names} | {meaning} | {default} |" for names, meaning, default in options]
+    cells = [(f"`{word.strip('[]')}`", meaning, "") for word, meaning in arguments] + options
+    rows = ["| " + " | ".join(cell.replace("|", BAR) for cell in row) + " |" for row in cells]
     if rows:
         lines.append("\n".join(["| | what it is | default |", "| --- | --- | --- |", *rows, ""]))
     return "\n".join(lines)
@@ -96,18 +90,3 @@ def _kind(kind: Any) -> str:
     if get_origin(kind) is tuple:
         return " ".join(map(_kind, get_args(kind)))
     return {int: "N", float: "NUMBER", str: "TEXT", Path: "PATH"}[kind]
-
-
-def main() -> int:
-    written = page()
-    if sys.argv[1:] == ["--check"]:
-        if PAGE.exists() and PAGE.read_text("utf-8") == written:
-            return 0
-        print(f"{PAGE}: is not up to date; run make docs", file=sys.stderr)
-        return 1
-    PAGE.write_text(written, "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

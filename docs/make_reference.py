@@ -1,7 +1,7 @@
-"""Writes docs/config.md from the config's models, so that the page cannot say something else than the program.
+"""Writes docs/config.md from the config's models, and docs/commands.md, so that they cannot contradict the program.
 
-python docs/make_reference.py            write the page
-python docs/make_reference.py --check    exit with 1 if the page on disk is not what would be written
+python docs/make_reference.py            write the pages
+python docs/make_reference.py --check    exit with 1 if a page on disk is not what would be written
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import make_commands
 from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
@@ -21,7 +22,7 @@ from gerd.config.actor import Actor
 from gerd.config.config import Config
 from gerd.config.expression import ALLOWED
 
-PAGE = Path(__file__).with_name("config.md")
+FOLDER = Path(__file__).parent
 
 # One example for each field; every one of them is parsed before it is printed.
 EXAMPLES = {
@@ -286,14 +287,14 @@ def _yaml(value: Any) -> str:
 
 
 def main() -> int:
-    written = page()
-    if sys.argv[1:] == ["--check"]:
-        if PAGE.exists() and PAGE.read_text("utf-8") == written:
-            return 0
-        print(f"{PAGE}: is not up to date; run make docs", file=sys.stderr)
-        return 1
-    PAGE.write_text(written, "utf-8")
-    return 0
+    old = 0
+    for file, written in ((FOLDER / "config.md", page()), (FOLDER / "commands.md", make_commands.page())):
+        if sys.argv[1:] != ["--check"]:
+            file.write_text(written, "utf-8")
+        elif not file.exists() or file.read_text("utf-8") != written:
+            print(f"{file}: is not up to date; run make docs", file=sys.stderr)
+            old = 1
+    return old
 
 
 if __name__ == "__main__":

@@ -130,28 +130,33 @@ def test_the_picture_shows_the_example() -> None:
             assert np.array_equal((colours != BACKDROP).any(-1), events), "make the picture again, as the README says"
 
 
-@pytest.mark.parametrize(("program", "page"), [("make_reference", "config"), ("make_commands", "commands")])
-def test_a_reference_is_up_to_date(
-    program: str, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_references_are_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = runpy.run_path(str(ROOT / "docs" / f"{program}.py"))
-    main, copy = made["main"], tmp_path / f"{page}.md"
-    monkeypatch.setattr(sys, "argv", [program, "--check"])
-    assert main() == 0, capsys.readouterr().err
-    main.__globals__["PAGE"] = copy
-    assert main() == 1
-    monkeypatch.setattr(sys, "argv", [program])
-    assert main() == 0
-    assert copy.read_text("utf-8") == (ROOT / "docs" / f"{page}.md").read_text("utf-8")
-    copy.write_text("old")
-    monkeypatch.setattr(sys, "argv", [program, "--check"])
-    assert main() == 1
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    main = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["main"]
+
+    def run(*options: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["make_reference.py", *options])
+        return int(main())
+
+    assert run("--check") == 0, capsys.readouterr().err
+    main.__globals__["FOLDER"] = tmp_path
+    assert run("--check") == 1
+    assert run() == 0
+    for name in ("config.md", "commands.md"):
+        assert run("--check") == 0
+        assert (tmp_path / name).read_text("utf-8") == (ROOT / "docs" / name).read_text("utf-8")
+        (tmp_path / name).write_text("old")
+        assert run("--check") == 1
+        run()
 
 
 def test_the_reference_of_commands_has_what_help_says() -> None:
     """Every option that the program itself lists stands on the page, with its help."""
     page = (ROOT / "docs" / "commands.md").read_text("utf-8")
     sections = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in re.findall(r"^\|.*$", page, re.MULTILINE)} == {4}
     group = get_command(app)
     assert sections.keys() == group.commands.keys()
     for name, command in group.commands.items():

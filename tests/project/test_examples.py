@@ -71,12 +71,12 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with matplotlib.rc_context({"backend": "Agg"}), torch.random.fork_rng():
         values = [shown_by("".join(cell["source"]), namespace) for cell in cells]
         pictures = [namespace["plt"].figure(number) for number in namespace["plt"].get_fignums()]
-        assert len(pictures) == 3
+        assert len(pictures) == 4
         for picture in pictures:
             picture.savefig(tmp_path / "picture.png")
         namespace["plt"].close("all")
-    recordings = [value._repr_html_() for value in values if isinstance(value, gerd.Recording)]
-    assert [html.count("data:image/gif") for html in recordings] == [1, 1]
+    (recording,) = (value for value in values if isinstance(value, gerd.Recording))
+    assert "data:image/gif" in recording._repr_html_()
     assert namespace["off"].median() < namespace["losses"][0] / 4
     errors = dict(zip(namespace["speeds"], namespace["errors"], strict=True))
     assert errors[4] > 1.3 * errors[1]

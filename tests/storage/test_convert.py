@@ -109,7 +109,7 @@ def test_what_cannot_be_converted_is_refused(old: Path, tmp_path: Path) -> None:
     damaged = bytearray((old / shard_name(0)).read_bytes())
     damaged[-5000] ^= 1
     (old / shard_name(0)).write_bytes(damaged)
-    with pytest.raises(gerd.StorageError, match=f"{shard_name(0)}: is damaged: row"):
+    with pytest.raises(gerd.StorageError, match=f"{shard_name(0)}: is damaged: index"):
         convert(old, tmp_path / "new")
     change_manifest(old, complete=False, shards=[])
     with pytest.raises(gerd.StorageError, match="old: is not complete"):

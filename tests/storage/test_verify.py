@@ -163,7 +163,7 @@ def test_an_unfinished_dataset_of_any_size_is_looked_through_at_once(dataset: Pa
     change_manifest(dataset, count=2**32, complete=False, shards=[])
     found = faults(dataset)
     assert "the dataset is not complete" in found[0]
-    assert "shard-000002.safetensors: does not hold the recordings" in found[-1]
+    assert "shard-000002.safetensors: does not hold the rows" in found[-1]
 
 
 def test_a_kernel_that_is_wrong_does_not_vouch_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,5 +177,5 @@ def test_a_kernel_that_is_wrong_does_not_vouch_for_itself(tmp_path: Path, monkey
     monkeypatch.setattr(cpu, "run", wrong)
     make(tmp_path / "data", TWO_SHAPES, 40)
     found = faults(tmp_path / "data", regenerate=True)
-    events = [line.partition(": recording ")[2] for line in found if "the events differ" in line]
+    events = [line.partition(": row ")[2] for line in found if "the events differ" in line]
     assert events == [f"{first}: made again by the definition, the events differ" for first in (0, 64)]

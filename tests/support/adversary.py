@@ -81,6 +81,8 @@ class Lab:
         gerd.generate(self.config, self.sound, COUNT, workers=1)
         self.files = content(self.sound)
         self.recordings = [everything(recording) for recording in gerd.Recordings(self.sound)]
+        for timing in ("step", "exact"):  # all kernels are compiled now, and not while an input may be taken for a hang
+            _ = gerd.simulate(self.config, member=0, timing=timing).actor
 
     def copy(self) -> Path:
         copy = self.folder / "copy"
