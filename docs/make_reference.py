@@ -73,6 +73,7 @@ EXAMPLES = {
     "actors.0.shear.acceleration": "{expression: '0.01 * cos(t / 3)'}",
     "actors.0.shear.limits": "[-0.5, 0.5]",
     "actors.0.shear.speed_limit": "0.1",
+    "actors.0.repeat": "{uniform: [1, 5]}",
 }
 FORMS = {  # model: (a field that takes this form, the form, a longer word on it)
     "Uniform": ("actors.0.scale.start", "{uniform: [10, 40]}", ""),
@@ -103,7 +104,8 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
         "actors.0.rotation.acceleration",
         "{function: 'wobble:push'}",
         "`wobble:push` is the function `push` of the file `wobble.py` beside the config. It is called with each whole "
-        "t, and its value holds from t to t + 1. It runs only with `--trust` (`trust=True` in Python).",
+        "t, and its value holds from t to t + 1; that of a translation may be a pair (x, y). It runs only with "
+        "`--trust` (`trust=True` in Python).",
     ),
     "Translate": ("transform", "[{translate: [3.5, -2]}]", ""),
     "Rotate": ("transform", "[{rotate: 30, about: [20, 40]}]", "Without `about` it is the middle of the frame."),
@@ -114,10 +116,32 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     "Boost": ("transform", "[{boost: [1, 0], epoch: 30}]", ""),
     "Accelerate": ("transform", "[{accelerate: [0, 0.01]}]", ""),
     "Quicken": ("transform", "[{time_scale: 2}]", ""),
-    "Polygon": ("actors.0.shape", "{polygon: [[-0.5, 0.5], [0, -0.5], [0.5, 0.5]]}", ""),
-    "Svg": ("actors.0.shape", "{svg: 'M 0 0 L 10 0 A 5 5 0 0 1 5 9 Z'}", ""),
-    "Mask": ("actors.0.shape", "{mask: leaf.png}", ""),
-    "Text": ("actors.0.shape", "{text: '7'}", ""),
+    "Polygon": (
+        "actors.0.shape",
+        "{polygon: [[-0.5, 0.5], [0, -0.5], [0.5, 0.5]], name: arrow}",
+        "A `name` can be given to each of these forms; recordings, labels and `gerd info` have it.",
+    ),
+    "Svg": (
+        "actors.0.shape",
+        "{svg: 'M 0 0 L 10 0 A 5 5 0 0 1 5 9 Z'}",
+        "A file is `{svg: heart.svg}`, up to 4 MiB, and its name `heart`. Paths, rectangles, circles, ellipses, "
+        "polygons and polylines are taken if they are filled, with the transformations of their groups; strokes, style "
+        "sheets and text are not. Where two of them overlap there is a hole, by the even-odd rule.",
+    ),
+    "Mask": (
+        "actors.0.shape",
+        "{mask: leaf.png}",
+        "Its name is that of the file, `leaf`. `{mask: icon.png, alpha: true}`: what is opaque is inside, whatever its "
+        "brightness. `invert: true`: what is dark is inside (with `alpha`, what is transparent).",
+    ),
+    "Text": ("actors.0.shape", "{text: '7'}", "Its name is the text."),
+    "ShapeChoice": (
+        "actors.0.shape",
+        "{choice: [circle, square, {text: A}]}",
+        "The names of the shapes are the [classes](data.md#classes) of a dataset.",
+    ),
+    "WholeUniform": ("actors.0.repeat", "{uniform: [1, 5]}", "Of `repeat` only."),
+    "WholeChoice": ("actors.0.repeat", "{choice: [1, 3]}", "Of `repeat` only."),
 }
 BASE = "actors: [{shape: square, translation: {acceleration: 0}}]"
 INTRODUCTION = """\

@@ -18,7 +18,7 @@ SETTINGS = {"matplotlib": "matplotlibrc", "numba": ".numba_config.yaml"}  # pack
 def ignore_settings() -> None:
     """Import now, from another folder, what would take settings from a file of this one; call it before any thread."""
     found = [package for package, file in SETTINGS.items() if os.path.lexists(file)]
-    if not found:
+    if not found or not hasattr(os, "fchdir"):  # Windows cannot come back to a folder by whatever name
         return
     here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -8,19 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import degrees
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from gerd.config.actor import Actor
 from gerd.config.config import Config
 from gerd.config.sweep import lengths, member, member_count, named
 from gerd.errors import counted
 from gerd.events import exact, rasterise
 from gerd.events.backends import needs_compiling, run
 from gerd.events.keys import Keys
+from gerd.geometry.shapes import BUILT_IN
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
@@ -37,6 +38,7 @@ BYTES_OF_ENTRY = 150  # of a recording, in the tables of its shard
 SAMPLED_MEMBERS = 8  # members of a sweep simulated for the same
 ACTORS_ABREAST = 4  # columns that fit a terminal
 MOST_ACTORS_SHOWN = 12
+MOST_SHAPES_SHOWN = 12  # of those that one actor can have
 
 
 def dry_run(config: Config, count: int) -> None:
@@ -47,11 +49,11 @@ def dry_run(config: Config, count: int) -> None:
         draw(member(config, number), [0])
     base, config = config, member(config, 0)
     scenes = draw(config, [0])
-    shown = min(len(config.actors), MOST_ACTORS_SHOWN)
+    shown = min(len(config.cast), MOST_ACTORS_SHOWN)
     for first in range(0, shown, ACTORS_ABREAST):
         console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
-    if len(config.actors) > shown:
-        console.print(f"and {len(config.actors) - shown} more actors")
+    if len(config.cast) > shown:
+        console.print(f"and {len(config.cast) - shown} more actors")
     tried = sorted({round(k * (members - 1) / max(1, SAMPLED_MEMBERS - 1)) for k in range(SAMPLED_MEMBERS)})
     samples = {number: _sampled(member(base, number)) for number in tried}
     recordings = count * members
@@ -88,7 +90,7 @@ def _sampled(config: Config) -> _Sample:
         steps = max(steps, min(scenes.steps, QUICK_VALUES // _values(scenes)))
         keys, background = _first_steps(scenes, steps)
     packed = len(pack_events(keys, background, 0, steps * Keys.of(scenes).per_step)[0])
-    packed += len(pack_truth(np.moveaxis(scenes.trajectory.parameters(np.arange(steps))[0], 0, 1)))
+    packed += len(pack_truth(scenes.truth(np.arange(steps))[0]))
     longer = scenes.steps / steps
     return _Sample(
         len(keys) * longer,
@@ -118,10 +120,9 @@ def _values(scenes: Scenes) -> int:
 def _silence(scenes: Scenes, steps: int) -> str:
     """Where a scene without events was looked at, and what may be the reason."""
     where = "" if steps == scenes.steps else f" in its first {steps} steps"
-    reach = np.array([outline.reach for outline in scenes.outlines])
-    if not len(reach):
+    if not scenes.present.any():
         return f"{where}: there are no actors"
-    if scenes.trajectory.in_own_time().fastest(reach, 0, steps).max() == 0:
+    if scenes.trajectory.in_own_time().fastest(scenes.reach, 0, steps)[scenes.present].max() == 0:
         return f"{where}: nothing moves"
     return f"{where}: what moves is outside the frame, hidden, or too faint or too small to pass the threshold"
 
@@ -139,15 +140,15 @@ def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
     table = Table(title=f"{named(config, 0)}, at step 0, with the change per step", title_justify="left")
     table.add_column("")
     columns = []
-    start = scenes.trajectory.parameters(np.zeros(1))[0, :, 0]
+    start = scenes.truth(np.zeros(1))[0, 0]
     for i in actors:
         table.add_column(f"actor {i}")
         value, speed = start[i, 0].copy(), start[i, 1].copy()
         value[ROTATION], speed[ROTATION] = degrees(value[ROTATION]), degrees(speed[ROTATION])
-        shape = config.actors[i].shape
-        name = shape if isinstance(shape, str) else _polygon(scenes.outlines[i].rings)
+        name = _drawn_shape(config, scenes, i)
         bright = f"{scenes.intensity[0, i] / INTENSITY_ONE:.4g}"
-        columns.append([name, bright, *(f"{value[k]:.5g}  {speed[k]:+.3g}" for k in range(len(PARAMETERS)))])
+        numbers = [f"{value[k]:.5g}  {speed[k]:+.3g}" for k in range(len(PARAMETERS))]
+        columns.append([name, *([bright, *numbers] if scenes.present[0, i] else [""] * (len(PARAMETERS) + 1))])
     names = ["shape", "intensity", *(f"{name} {UNITS[name]}".strip() for name in PARAMETERS)]
     for k, name in enumerate(names):
         table.add_row(name, *(column[k] for column in columns))
@@ -169,7 +170,7 @@ def describe(path: str | Path) -> None:
     console.print(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
     for swept, values in config.sweep.items():
         console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
-    sensor, names = config.sensor, ", ".join(_shape_name(actor.shape) for actor in config.actors)
+    sensor, names = config.sensor, ", ".join(map(_described, config.actors))
     swept, of_members = " but for what is swept" if config.sweep else "", lengths(config)
     steps = " to ".join(map(str, sorted({min(of_members), max(of_members)})))
     console.print(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
@@ -194,13 +195,25 @@ def _code(digest: str) -> str:
     return f"code {digest[:12]}, {'the same as' if digest == code_digest() else 'other than'} that installed here"
 
 
-def _shape_name(shape: Any) -> str:
-    return shape if isinstance(shape, str) else "polygon"
+def _described(actor: Actor) -> str:
+    """The shapes that an entry of `actors` can have, and how many actors it stands for."""
+    names = " or ".join(actor.shape_names[:MOST_SHAPES_SHOWN])
+    if len(actor.shapes) > MOST_SHAPES_SHOWN:
+        names += f" or {len(actor.shapes) - MOST_SHAPES_SHOWN} more"
+    if isinstance(actor.repeat, int):
+        return names if actor.repeat == 1 else f"{actor.repeat} × {names}"
+    return f"{min(actor.repeat.options)} to {actor.most} × {names}"
 
 
-def _polygon(rings: tuple[Any, ...]) -> str:
-    vertices = sum(len(ring) for ring in rings)
-    return f"polygon ({vertices} vertices, {counted(len(rings), 'ring')})"
+def _drawn_shape(config: Config, scenes: Scenes, number: int) -> str:
+    """What shape an actor has in a recording."""
+    outline, actor = scenes.outlines()[number], config.actors[config.cast[number][0]]
+    if outline is None:
+        return "absent"
+    name, which = actor.shape_names[scenes.chosen[0, number]], f", one of {len(actor.shapes)}" * (len(actor.shapes) > 1)
+    vertices = sum(len(ring) for ring in outline.rings)
+    size = f" ({vertices} vertices, {counted(len(outline.rings), 'ring')})" if name not in BUILT_IN else ""
+    return f"{name}{size}{which}"
 
 
 def _bytes(size: float) -> str:

@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails
 
 from gerd.config.base import Model, detail, did_you_mean, fault, faults
@@ -26,6 +36,7 @@ from gerd.config.values import (
     PositionStart,
     PositionVelocity,
     Positive,
+    Repeat,
     SizeStart,
     SizeVelocity,
     Start,
@@ -36,6 +47,7 @@ from gerd.config.values import (
 from gerd.geometry import shapes
 
 DIMMEST, BRIGHTEST = -8.0, 8.0  # intensity
+MOST_SHAPES = 1000  # to choose from
 TRANSFORMATIONS = ("translation", "scale", "rotation", "shear")
 
 
@@ -150,6 +162,20 @@ _RING_SCHEMA = {
 }
 
 
+def _printable(name: str) -> str:
+    if not name.isprintable():  # it is shown on terminals
+        raise fault("allowed: a name of printable characters", value=name)
+    return name
+
+
+LONGEST_NAME = 100
+Name = Annotated[
+    str,
+    Field(strict=True, min_length=1, max_length=LONGEST_NAME, description="what the shape is called"),
+    AfterValidator(_printable),
+]
+
+
 class Polygon(Model):
     """Rings of [x, y] vertices in the unit frame, filled by the even-odd rule; concave and crossing rings allowed."""
 
@@ -158,6 +184,12 @@ class Polygon(Model):
         BeforeValidator(lambda value: _rings(value)),
         WithJsonSchema({"anyOf": [_RING_SCHEMA, {"type": "array", "items": _RING_SCHEMA}]}),
     ]
+    name: Name | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_no_name(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without a name as it was written before there were names."""
+        return {key: value for key, value in dump(self).items() if key != "name" or value is not None}
 
 
 def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
@@ -187,57 +219,125 @@ def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
 
 
 class Svg(Model):
-    """The `d` string of an SVG path, fitted into the unit box."""
+    """The `d` string of an SVG path, or an SVG file: all that is filled in it. Fitted into the unit box."""
 
     svg: Annotated[str, Field(strict=True, min_length=1, max_length=1_000_000)]
+    name: Name | None = None
 
 
 class Mask(Model):
-    """A PNG or PGM picture, light inside and dark outside; the path is relative to the config's folder."""
+    """A PNG, JPEG or PGM picture, light inside and dark outside; the path is relative to the config's folder."""
 
     mask: Annotated[str, Field(strict=True, min_length=1)]
+    alpha: bool = Field(False, strict=True, description="what is opaque is inside, whatever its brightness")
+    invert: bool = Field(False, strict=True, description="what would be inside is outside")
+    name: Name | None = None
 
 
 class Text(Model):
     """Characters in DejaVu Sans, fitted into the unit box."""
 
     text: Annotated[str, Field(strict=True, min_length=1, max_length=100)]
+    name: Name | None = None
 
 
-def _shape(value: Any, info: ValidationInfo) -> Any:
+KINDS: dict[str, type[Model]] = {"polygon": Polygon, "svg": Svg, "mask": Mask, "text": Text}
+
+
+def _single_shape(value: Any, info: ValidationInfo) -> Any:
     """Outlines from files, paths and glyphs become polygons, so that a resolved config needs no file or font."""
     if isinstance(value, Polygon) or (isinstance(value, str) and value in shapes.BUILT_IN):
         return value
-    kinds: dict[str, type[Model]] = {"polygon": Polygon, "svg": Svg, "mask": Mask, "text": Text}
-    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in kinds:
-        names = ", ".join(shapes.BUILT_IN)
-        words = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
-        hint = did_you_mean(words, (*shapes.BUILT_IN, *kinds))
-        allowed = f"{hint}allowed: {names}, {{polygon: …}}, {{svg: '…'}}, {{mask: file.png}}, {{text: '7'}}"
-        raise fault(allowed, value=value)
-    named = kinds[next(iter(value))].model_validate(value)
+    kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
+    if len(kinds) != 1:
+        raise fault(_allowed(value), value=value)
+    shape: Any = KINDS[kinds[0]].model_validate(value)
+    name: str | None = None
     try:
-        match named:
+        match shape:
+            case Svg() if is_svg_file(shape.svg):
+                rings, name = shapes.rings_of_svg_file(_file(shape.svg, info)), _stem(shape.svg)
             case Svg():
-                rings = shapes.rings_of_svg(named.svg)
+                rings = shapes.rings_of_svg(shape.svg)
             case Mask():
-                folder = info.context["origin"].directory if info.context else "."
-                if folder is None:
-                    raise ValueError("a resolved config names no files; allowed: the polygon of the picture")
-                rings = shapes.rings_of_mask(Path(folder) / named.mask)
+                rings = shapes.rings_of_mask(_file(shape.mask, info), shape.alpha, shape.invert)
+                name = _stem(shape.mask)
             case Text():
-                rings = shapes.rings_of_text(named.text)
+                rings, name = shapes.rings_of_text(shape.text), shape.text
             case _:
-                return named
+                return shape
     except ValueError as error:
-        kind = next(iter(value))
-        raise fault(str(error), kind, value=value[kind]) from None
-    return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings))
+        raise fault(str(error), kinds[0], value=value[kinds[0]]) from None
+    return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings), name=shape.name or name or None)
+
+
+def _allowed(value: Any) -> str:
+    """What to say of something that is no shape."""
+    names = ", ".join(shapes.BUILT_IN)
+    words = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
+    hint = did_you_mean(words, (*shapes.BUILT_IN, *KINDS, "choice"))
+    forms = "{polygon: …}, {svg: file.svg}, {mask: file.png}, {text: '7'}, {choice: [circle, square]}"
+    return f"{hint}allowed: {names}, {forms}"
+
+
+def _file(name: str, info: ValidationInfo) -> Path:
+    """Where a file lies that a config names."""
+    folder = info.context["origin"].directory if info.context else "."
+    if folder is None:
+        raise ValueError("a resolved config names no files; allowed: the polygon of the drawing")
+    return Path(folder) / name
+
+
+def _stem(file: str) -> str:
+    """The name of a shape from a file."""
+    return "".join(filter(str.isprintable, Path(file).stem))[:LONGEST_NAME]
+
+
+def is_svg_file(svg: str) -> bool:
+    """Whether what is written for `svg` is the name of a file and not a path's `d` string, which has no g."""
+    return svg.lower().endswith(".svg")
+
+
+def says_what_it_is(value: Any) -> bool:
+    """Whether a shape in plain data needs no file, and is best kept as it is written: a text, a path, a choice."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(options := value.get("choice"), list | tuple):
+        return all(part in shapes.BUILT_IN if isinstance(part, str) else says_what_it_is(part) for part in options)
+    return "text" in value or ("svg" in value and not is_svg_file(value["svg"]))
+
+
+SingleShape = Annotated[
+    Literal["square", "circle", "triangle"] | Polygon | Svg | Mask | Text, BeforeValidator(_single_shape)
+]
+
+
+class ShapeChoice(Model):
+    """One of the listed shapes, all equally likely, drawn for each recording."""
+
+    choice: Annotated[tuple[SingleShape, ...], Field(min_length=1, max_length=MOST_SHAPES)]
+
+    @field_validator("choice")
+    @classmethod
+    def _few_vertices(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        vertices = sum(len(ring) for shape in value if isinstance(shape, Polygon) for ring in shape.polygon)
+        if vertices > shapes.MOST_VERTICES:
+            message = f"have {vertices} vertices together; at most {shapes.MOST_VERTICES} are allowed"
+            raise fault(message, value=f"{len(value)} shapes")
+        return value
+
+
+def _shape(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, ShapeChoice):
+        return value
+    if isinstance(value, dict) and "choice" in value:
+        return ShapeChoice.model_validate(value, context=info.context)
+    return _single_shape(value, info)
 
 
 Shape = Annotated[
-    Literal["square", "circle", "triangle"] | Polygon | Svg | Mask | Text,
-    Field(description="the outline"),
+    Literal["square", "circle", "triangle"] | Polygon | Svg | Mask | Text | ShapeChoice,
+    Field(description="the outline, or a choice of several, drawn for each recording"),
     BeforeValidator(_shape),
 ]
 
@@ -253,11 +353,40 @@ class Actor(Model):
     scale: Scale = Scale(acceleration=0.0)
     rotation: Rotation = Rotation(acceleration=0.0)
     shear: Shear = Shear(acceleration=0.0)
+    repeat: Repeat = Field(
+        1,
+        description="how many of it there are, each with draws of its own; a number that is drawn may differ from "
+        "recording to recording",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_repeat_of_one(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """One actor as it was written before there was `repeat`."""
+        return {key: value for key, value in dump(self).items() if key != "repeat" or value != 1}
 
     @property
-    def rings(self) -> str | tuple[tuple[tuple[float, float], ...], ...]:
-        """The shape's name, or its rings: after validation a shape is one or the other."""
-        return self.shape if isinstance(self.shape, str) else self.shape.polygon  # type: ignore[union-attr]
+    def shapes(self) -> tuple[str | Polygon, ...]:
+        """The shapes that it can have: one, unless they are a choice. A built-in one is its name."""
+        return self.shape.choice if isinstance(self.shape, ShapeChoice) else (self.shape,)  # type: ignore[return-value]
+
+    @property
+    def rings(self) -> tuple[str | tuple[tuple[tuple[float, float], ...], ...], ...]:
+        """Their names, or their rings."""
+        return tuple(shape if isinstance(shape, str) else shape.polygon for shape in self.shapes)
+
+    @property
+    def shape_names(self) -> tuple[str, ...]:
+        """What they are called; those without a name are numbered."""
+        number = (f" {i}" for i in range(len(self.shapes))) if len(self.shapes) > 1 else iter([""])
+        return tuple(
+            shape if isinstance(shape, str) else shape.name or f"polygon{rest}"
+            for shape, rest in zip(self.shapes, number, strict=True)
+        )
+
+    @property
+    def most(self) -> int:
+        """How many of it there can be in a recording."""
+        return self.repeat if isinstance(self.repeat, int) else max(self.repeat.options)
 
     @field_validator("intensity")
     @classmethod

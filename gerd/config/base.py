@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -82,6 +82,7 @@ class Model(BaseModel):
     """Frozen; an unknown key is refused, with a suggestion."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    elsewhere: ClassVar[Mapping[str, str]] = {}  # fields of other parts of a config, and which these are
 
     @model_validator(mode="wrap")
     @classmethod
@@ -95,7 +96,7 @@ class Model(BaseModel):
         if len(known) == len(data):
             return handler(data)
         unknown = [key for key in data if key not in known]
-        meant = {key: did_you_mean([key], cls.model_fields) for key in unknown[:MOST_WORDS]}
+        meant = {key: cls._misplaced(str(key)) or did_you_mean([key], cls.model_fields) for key in unknown[:MOST_WORDS]}
         problems = [
             detail(f"unknown key; {meant.get(key, '')}allowed: {fields}", (str(key),), data[key]) for key in unknown
         ]
@@ -104,6 +105,12 @@ class Model(BaseModel):
         except ValidationError as error:
             problems += details_of(error)
         raise faults(problems)
+
+    @classmethod
+    def _misplaced(cls, key: str) -> str:
+        """What to say of a field that belongs to another part of a config."""
+        place = cls.elsewhere.get(key)
+        return f"{key} is a field of {place}: is the line indented as far as the others there? " if place else ""
 
 
 def at(node: Any, path: str) -> Any:

@@ -20,15 +20,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails
 
-from gerd.config.actor import Actor, start_outside
+from gerd.config.actor import TRANSFORMATIONS, Actor, says_what_it_is, start_outside
 from gerd.config.base import Model, at, detail, details_of, fault, faults, plain, replaced
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.problems import explain
 from gerd.config.transform import Quicken, Transform
-from gerd.config.values import Initial, Probability, Speed, TimeScale
+from gerd.config.values import MOST_ACTORS, Initial, Probability, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 
-MOST_ACTORS = 64
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 LARGEST_KEY = 2**62  # of events; while they are sorted, keys hold the background flag as one bit more
@@ -169,6 +168,11 @@ class Config(Model):
             return self.integrator.initial
         return "stationary" if self.timing == "exact" else "uniform"
 
+    @cached_property
+    def cast(self) -> tuple[tuple[int, int], ...]:
+        """For each actor of a recording its entry in `actors`, and which of the entry's copies it is."""
+        return tuple((entry, copy) for entry, actor in enumerate(self.actors) for copy in range(actor.most))
+
     def trusted(self, folder: str | None) -> Config:
         """The same config, whose functions may be imported from `folder`; None: they may not run."""
         result = self.model_copy()
@@ -189,6 +193,12 @@ class Config(Model):
                 problems += start_outside(move.start, ranges, "inside the frame", (*path, "start"))
         if problems:
             raise faults(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _not_too_many(self) -> Config:
+        if len(self.cast) > MOST_ACTORS:
+            raise fault(f"with repeat makes {len(self.cast)} actors; at most {MOST_ACTORS} are allowed", "actors")
         return self
 
     @model_validator(mode="after")
@@ -266,8 +276,8 @@ class Config(Model):
                     problem = detail(f"makes {dotted(field)} wrong: {problem['type']}", place, value)
                 problems.append(problem)
             return value
-        if isinstance(value, dict) and ("text" in value or "svg" in value):
-            return value  # says what the shape is, and needs no file
+        if says_what_it_is(value):
+            return value
         return _as_written(plain(at(member, path)))
 
     def _unsound_member(self, sweep: dict[str, tuple[Any, ...]]) -> list[InitErrorDetails]:
@@ -340,7 +350,8 @@ class Config(Model):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
         result = super().model_copy(update=update, deep=deep)
         if update:  # what was worked out or written before no longer holds
-            result.__dict__.pop("digest", None)
+            for name in ("digest", "cast"):
+                result.__dict__.pop(name, None)
             result._origin = replace(self._origin, text=None, family=None, labels={}, path=None)
         return result
 
@@ -393,12 +404,24 @@ class Config(Model):
 
 
 def digest_of(resolved: dict[str, Any]) -> str:
-    """sha256 over a resolved config; the order of the swept paths counts, because it numbers the members."""
+    """sha256 over a resolved config but for the names of polygons.
+
+    The order of the swept paths counts, because it numbers the members.
+    """
+    resolved = _without_names(resolved)
     ordered = {**without_later(resolved), "sweep": list(resolved["sweep"].items())}
     scale = ordered["time_scale"]
     if isinstance(scale, dict) and scale["keep"] == "steps":
         ordered["time_scale"] = scale["factor"]
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
+
+
+def _without_names(value: Any) -> Any:
+    """Plain data whose polygons have no names."""
+    if isinstance(value, dict):
+        kept = ["polygon"] if "polygon" in value else list(value)
+        return {key: value[key] if key == "polygon" else _without_names(value[key]) for key in kept}
+    return [_without_names(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def without_later(resolved: dict[str, Any]) -> dict[str, Any]:
@@ -429,3 +452,19 @@ def _holds_function(value: Any) -> bool:
     if isinstance(value, dict):
         value = tuple(value.values())
     return any(map(_holds_function, value)) if isinstance(value, list | tuple) else callable(value)
+
+
+def _tell_fields_apart() -> None:
+    """Each part of a config knows what the fields of the others are, to say so of one that is indented wrongly."""
+    parts: dict[str, Any] = {"the config itself": Config, "an actor": Actor}
+    for model, names in ((Config, ("sensor", "integrator", "noise")), (Actor, TRANSFORMATIONS)):
+        parts |= {name: model.model_fields[name].annotation for name in names}
+    homes: dict[str, list[str]] = {}
+    for place, part in parts.items():
+        for name in part.model_fields:
+            homes.setdefault(name, []).append(place)
+    for part in parts.values():
+        part.elsewhere = {name: ", ".join(places) for name, places in homes.items()}
+
+
+_tell_fields_apart()

@@ -120,6 +120,14 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise ConfigError([Problem(str(path), line, "", None, message)]) from None
 
 
+_HINTS = {  # words of PyYAML's: what has mostly happened
+    "expected <block end>": "is the line indented as its neighbours are? All lines of one list or mapping begin in the "
+    "same column",
+    "mapping values are not allowed": "is the line indented too far, or does a text with a colon need quotes?",
+    "'\\t' that cannot start": "indent with blanks, not with tabs",
+}
+
+
 def parse_yaml(text: str, source: str = UNNAMED) -> Document:
     """`text` as a `Document`; every fault is a `ConfigError` with the line."""
     if len(text) > LONGEST_TEXT:
@@ -135,6 +143,7 @@ def parse_yaml(text: str, source: str = UNNAMED) -> Document:
         message = ", ".join(part for part in (error.context, error.problem) if part)
         if error.context_mark and error.context_mark.line + 1 != line:
             message += f" (begun on line {error.context_mark.line + 1})"
+        message += next((f"; {hint}" for words, hint in _HINTS.items() if words in message), "")
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
         message = f"the character {chr(error.character)!a} is not allowed"

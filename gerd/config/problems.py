@@ -37,6 +37,8 @@ def _problem(document: Document, path: Location, kind: str, message: str, checke
         return document.problem(path, "is required")
     if kind == "form" and isinstance(checked, Mapping):
         message = did_you_mean(checked, re.findall(r"\{(\w+):", message)) + message
+    if kind in ("form", "literal_error") and isinstance(checked, str):
+        message = did_you_mean([checked], re.findall(r"[a-z_]{3,}", message)) + message
     written = _written(document.data, path)
     value = checked if written is _NOTHING else written
     return document.problem(path, message, None if value is None and written is _NOTHING else shorten(plain(value)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -42,6 +43,13 @@ def lengths(family: Config) -> list[int]:
     if any(path.split(".")[0] in ("steps", "time_scale") for path in family.sweep):
         return [member(family, number).steps for number in range(member_count(family))]
     return [family.in_steps.steps] * member_count(family)
+
+
+def most_actors(family: Config) -> int:
+    """How many actors a recording can have."""
+    if any(re.fullmatch(r"actors(\.\d+(\.repeat.*)?)?", path) for path in family.sweep):
+        return max(len(member(family, number).cast) for number in range(member_count(family)))
+    return len(family.cast)
 
 
 def labels(config: Config, number: int) -> dict[str, Any]:
@@ -154,6 +162,14 @@ def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep"
         return config.with_values(values).in_steps
     except ValidationError as error:
         raise explain(error, Document(None, source)) from None
+
+
+@lru_cache(maxsize=16)
+def classes(family: Config) -> tuple[str, ...]:
+    """The names of the shapes that recordings of a config show, those of all members, in the order of the config."""
+    swept = {path: values for path, values in family.sweep.items() if re.fullmatch(r"actors(\.\d+(\.shape.*)?)?", path)}
+    members = [with_values(family, dict(zip(swept, row, strict=True))) for row in itertools.product(*swept.values())]
+    return tuple(dict.fromkeys(name for each in members for actor in each.actors for name in actor.shape_names))
 
 
 @lru_cache(maxsize=16)

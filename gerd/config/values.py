@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Discriminator,
@@ -29,22 +30,23 @@ Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9
 TimeFactor = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1000)]
 Period = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e9)]  # as many turns as sincos can tell
 Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
+MOST_ACTORS = 64
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST_ACTORS)]
 
 
 FACTORS = (1e-6, 1e6)  # smallest and largest growth per step
 
 
+def _in_order(value: tuple[float, float]) -> tuple[float, float]:
+    if value[0] > value[1]:
+        raise fault("allowed: [low, high] with low not above high", value=value)
+    return value
+
+
 class Uniform(Model):
     """Any number from low up to high, all equally likely."""
 
-    uniform: Annotated[tuple[Number, Number], Field(description="low, high")]
-
-    @field_validator("uniform")
-    @classmethod
-    def _ordered(cls, value: tuple[float, float]) -> tuple[float, float]:
-        if value[0] > value[1]:
-            raise fault("allowed: [low, high] with low not above high", value=value)
-        return value
+    uniform: Annotated[tuple[Number, Number], Field(description="low, high"), AfterValidator(_in_order)]
 
 
 class Normal(Model):
@@ -65,6 +67,27 @@ class PairChoice(Model):
     choice: Annotated[tuple[tuple[Number, Number], ...], Field(min_length=1, max_length=10_000)]
 
 
+class WholeUniform(Model):
+    """Any whole number from low to high, both included, all equally likely."""
+
+    uniform: Annotated[tuple[Count, Count], Field(description="low, high"), AfterValidator(_in_order)]
+
+    @property
+    def options(self) -> tuple[int, ...]:
+        return tuple(range(self.uniform[0], self.uniform[1] + 1))
+
+
+class WholeChoice(Model):
+    """One of the listed whole numbers, all equally likely."""
+
+    choice: Annotated[tuple[Count, ...], Field(min_length=1, max_length=10_000)]
+
+    @property
+    def options(self) -> tuple[int, ...]:
+        return self.choice
+
+
+WORDS = ("uniform", "centre", "usual", "stationary")
 FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
 
 
@@ -75,7 +98,7 @@ def _form(value: Any) -> str | None:
     if isinstance(value, int | float):
         return tag("number")
     if isinstance(value, str):
-        return tag(value) if value in ("uniform", "centre", "usual", "stationary") else None
+        return tag(value) if value in WORDS else None
     if isinstance(value, list | tuple):
         return tag("pair")
     keys = list(
@@ -101,6 +124,15 @@ _Uniform = Annotated[Uniform, Tag(tag("{uniform}"))]
 _Normal = Annotated[Normal, Tag(tag("{normal}"))]
 _Choice = Annotated[Choice, Tag(tag("{choice}"))]
 _Pairs = Annotated[PairChoice, Tag(tag("{choice of pairs}"))]
+
+Repeat = Annotated[
+    Union[
+        Annotated[Count, Tag(tag("number"))],
+        Annotated[WholeUniform, Tag(tag("{uniform}"))],
+        Annotated[WholeChoice, Tag(tag("{choice}"))],
+    ],
+    forms(f"a whole number from 0 to {MOST_ACTORS}, {{uniform: [low, high]}}, {{choice: [a, b, …]}}"),
+]
 
 Value = Annotated[Union[_Number, _Uniform, _Normal, _Choice], forms(_DRAWN)]
 _ValuePair = Annotated[tuple[Value, Value], Tag(tag("pair"))]
@@ -195,7 +227,7 @@ class Function(Model):
     """An acceleration as a Python function of t; named in text, it is imported only where the user trusts it."""
 
     function: Annotated[str, Field(strict=True, description="module:name")]
-    _callable: Callable[[float], float] | None = PrivateAttr(None)
+    _callable: Callable[[float], Any] | None = PrivateAttr(None)
 
     @field_validator("function")
     @classmethod
@@ -205,7 +237,7 @@ class Function(Model):
         return value
 
     @classmethod
-    def of(cls, function: Callable[[float], float]) -> Function:
+    def of(cls, function: Callable[[float], Any]) -> Function:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         result = cls(function=f"{function.__module__}:{name}")
         result._callable = function

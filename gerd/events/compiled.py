@@ -9,11 +9,9 @@ Numba's own cache believes what it finds, and cannot do without it: hence this o
 
 from __future__ import annotations
 
-import grp
 import hashlib
 import os
 import pickle
-import pwd
 import stat
 import sys
 from contextlib import suppress
@@ -23,6 +21,12 @@ from types import ModuleType
 from typing import Any
 
 from gerd.files import read_regular
+
+try:
+    import grp
+    import pwd
+except ImportError:  # Windows, where nobody can tell who may have written a file: nothing is kept
+    grp = pwd = None  # type: ignore[assignment]
 
 LARGEST = 2**28  # bytes of a file
 DIGEST = hashlib.sha256().digest_size
@@ -91,6 +95,8 @@ class Cache:
 
 def is_private(folder: Path) -> bool:
     """Whether only this user, or the system's, can have put files into a folder, or the folder into its place."""
+    if pwd is None:
+        return False
     for place in (folder, *folder.parents):
         about = os.stat(place)
         others = bool(about.st_mode & stat.S_IWOTH) or bool(about.st_mode & stat.S_IWGRP and not _is_own(about.st_gid))

@@ -22,16 +22,15 @@ Integers = NDArray[np.int64]
 
 def pieces(scenes: Scenes) -> tuple[Integers, Array]:
     """The actor of each piece of outline, and how far right and down of it the piece lies, in pixels (pieces, 2)."""
-    copies = [rasterise.COPIES if wraps else ((0, 0),) for wraps in scenes.wraps]
-    actor = np.repeat(np.arange(len(copies)), [len(each) for each in copies])
-    shifts = [(right * scenes.width, down * scenes.height) for each in copies for down, right in each]
-    return actor, np.array(shifts, np.float64).reshape(-1, 2)
+    layout = rasterise.layout(scenes)
+    shifts = [(piece.right * scenes.width, piece.down * scenes.height) for piece in layout]
+    return np.array([piece.actor for piece in layout], np.int64), np.array(shifts, np.float64).reshape(-1, 2)
 
 
 def counts(scenes: Scenes, instants: NDArray[Any]) -> NDArray[np.int32]:
     """(frames, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
     coefficients, room = _prepared(scenes, instants)
-    result = np.zeros((len(coefficients), len(scenes.outlines), scenes.height, scenes.width), np.int32)
+    result = np.zeros((len(coefficients), len(scenes.shapes), scenes.height, scenes.width), np.int32)
     kernels("coverage_kernels").count_frames(coefficients, *room, result)
     return result
 
@@ -43,7 +42,7 @@ def masks(scenes: Scenes, instants: NDArray[Any], edges: bool = False) -> NDArra
     mask of its own.
     """
     coefficients, room = _prepared(scenes, instants, held=1 + edges)
-    result = np.zeros((len(coefficients) - edges, len(scenes.outlines), scenes.height, scenes.width), np.bool_)
+    result = np.zeros((len(coefficients) - edges, len(scenes.shapes), scenes.height, scenes.width), np.bool_)
     kernels("coverage_kernels").mask_frames(coefficients, edges, *room, result)
     return result
 
@@ -100,7 +99,7 @@ def _prepared(scenes: Scenes, instants: NDArray[Any], held: int = 1) -> tuple[Ar
         (width, height, f),
         about,
         borders.actor,
-        np.searchsorted(borders.actor, np.arange(len(scenes.outlines) + 1)),
+        np.searchsorted(borders.actor, np.arange(len(scenes.shapes) + 1)),
         np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
     )
     visible = np.empty((2 << kernels("coverage_kernels").MOST_SPLIT, f, height), np.int32)

@@ -83,7 +83,7 @@ class _State:
         largest = noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0
         initial = 0 if isinstance(scenes.initial, str) else scenes.initial
         stationary = scenes.initial == "stationary"
-        self._model = (scenes.threshold, scenes.reset_to_zero, initial, largest, stationary, len(scenes.outlines))
+        self._model = (scenes.threshold, scenes.reset_to_zero, initial, largest, stationary)
         shape, background = (noise.block_tables(p, width) for p in (scenes.shape_noise, scenes.background))
         dropped = noise.drop_bound(scenes.event_noise)
         self._noise = (shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0)
@@ -120,7 +120,7 @@ class _State:
         scenes = self._scenes
         pieces = self._pieces._replace(intensity=scenes.intensity[row][self._actor])
         source = (np.uint64(scenes.seed), scenes.indices[row])
-        model = (*self._model, int(scenes.dark[row]))
+        model = (*self._model, int(scenes.present[row].sum()), int(scenes.dark[row]))
         self._scene = (self._sensor, tuple(pieces), model, self._noise, source)
         seen = (scenes.height, scenes.width) if scenes.shape_noise > 0 else (1, 1)
         self._pixels = self._pixels._replace(activation=_blank(*seen))

@@ -99,7 +99,7 @@ def _budget(device: str) -> int:
 
 def _outline_bytes(scenes: Scenes) -> int:
     """What the outlines of a recording need in one frame."""
-    pieces = sum(len(rasterise.COPIES) if wraps else 1 for wraps in scenes.wraps)
+    pieces = len(rasterise.layout(scenes))
     rows = (scenes.height + ROWS) * _fine(scenes.upsampling)
     return 40 * rasterise.entry_count(scenes) + pieces * (16 + 8 * rows)
 
@@ -144,7 +144,8 @@ def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
     """Where shape noise and background noise come from, and the model of the integrators."""
     from gerd.events import cuda_kernels
 
-    indices, dark = (torch.from_numpy(part).to(device) for part in (scenes.indices, scenes.dark))
+    numbers = (scenes.indices, scenes.present.sum(axis=1), scenes.dark)
+    indices, actors, dark = (torch.from_numpy(part).to(device) for part in numbers)
     seed = torch.from_numpy(np.array([scenes.seed], np.uint64).view(np.int64)).to(device)
     shape, background = (
         cuda_kernels.Source(seed, indices, torch.from_numpy(noise.block_tables(probability, scenes.width)).to(device))
@@ -155,7 +156,7 @@ def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
         0 if isinstance(scenes.initial, str) else scenes.initial,
         noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0,
         noise.drop_bound(scenes.event_noise),
-        len(scenes.outlines),
+        actors,
         dark,
     )
     return shape, background, model

@@ -36,7 +36,8 @@ LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: eac
 Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
 Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
 Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that are recorded, whether it is the first
-# largest: of an initial state that is uniform, or 0; dark: how many of the actors are darker than the background
+# largest: of an initial state that is uniform, or 0; actors, dark: how many actors each recording has, and how many of
+# them are darker than the background
 Model = namedtuple("Model", "threshold initial largest drop_below actors dark")
 # Of exact timing: own times and steps of the frames (recordings, frames), how many of them each recording has, a tensor
 # with the microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many
@@ -421,7 +422,7 @@ def beyond(v, threshold, inside):
 def after_shapes(visible, seed, pixel, index, model, recording):
     """The stationary states of integrators that see `visible` at first."""
     four = words(seed, pixel, 0, index, INITIAL)
-    chosen = tl.umulhi(four[1], (four[1] * 0 + model.actors).to(tl.uint32)).to(tl.int64)
+    chosen = tl.umulhi(four[1], (four[1] * 0 + tl.load(model.actors + recording)).to(tl.uint32)).to(tl.int64)
     left_by_dark = chosen < tl.load(model.dark + recording)
     return stationary_state(four[0], model.threshold, (visible > 0) | ((visible == 0) & left_by_dark))
 

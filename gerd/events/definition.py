@@ -1,6 +1,7 @@
 """The `torch` backend: the definition, dense over the frame, on any device that PyTorch has.
 
-Scenes in; for each chunk of steps, the events of a batch out. Everything after the crossings is integer arithmetic.
+Scenes in; for each chunk of steps, the events of a batch out. Everything after the crossings is integer arithmetic but
+for the times of exact timing. Both are found on the host, because some devices have no float64, and sent as integers.
 
 The rules come first, `words` to `passage_us`: the other backends have them by the same names, in the same order and
 with the same arguments, each in its language. The rest is the walk, which here skips nothing: every pixel, every step
@@ -179,7 +180,7 @@ class _Camera:
         if self._state is None:
             self._state = _initial_states(scenes, seen[:, 0])
             self._fired = torch.zeros_like(self._state, dtype=torch.int64)
-        own = torch.from_numpy(instants.own).to(self._device)
+        own = torch.from_numpy(instants.own)
         fired = []
         for i in range(1, seen.shape[1]):
             change = seen[:, i] - seen[:, i - 1]
@@ -199,7 +200,8 @@ class _Camera:
         nth = torch.arange(len(row), device=self._device) - (times.cumsum(0) - times).repeat_interleave(times)
         move, state = change[row, y, x].long(), self._state[row, y, x].long()
         missing = (nth + 1) * scenes.threshold - torch.where(move < 0, -state, state)
-        us = passage_us(begin[row], (end - begin)[row], missing, move.abs(), us_per_unit)
+        own_row, wanted, size = (part.cpu() for part in (row, missing, move.abs()))
+        us = passage_us(begin[own_row], (end - begin)[own_row], wanted, size, us_per_unit).to(self._device)
         index = torch.from_numpy(scenes.indices).to(self._device)[row]
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
         recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
@@ -233,7 +235,7 @@ def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor
 def visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Tensor]:
     """(recordings, steps, sub-rows, slots): columns where the picture changes along a sub-row, and by how much."""
     borders = rasterise.borders(scenes, steps)
-    runs = [_crossings(scenes, borders, piece, device) for piece in range(len(borders.actor))]
+    runs = [_crossings(scenes, borders, piece).to(device) for piece in range(len(borders.actor))]
     shape = (len(scenes), steps.shape[-1], scenes.height * scenes.upsampling, 0)
     intensity = torch.from_numpy(scenes.intensity).to(device)
     ends = torch.cat([torch.zeros(shape, dtype=torch.int32, device=device), *runs], dim=-1).sort(dim=-1).values
@@ -247,11 +249,11 @@ def visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Ten
     return ends, torch.where(again, 0, after - before)
 
 
-def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int, device: str) -> Tensor:
+def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int) -> Tensor:
     """(recordings, steps, sub-rows, crossings) int32: a piece's crossings, the unused ones at the right border."""
     part = borders.coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
-    a, b, c, d, e = torch.from_numpy(np.ascontiguousarray(np.moveaxis(part, -1, 0)[..., None, :])).to(device)
-    y = (torch.arange(scenes.height * scenes.upsampling, device=device, dtype=torch.float64) + 0.5)[:, None]
+    a, b, c, d, e = torch.from_numpy(np.ascontiguousarray(np.moveaxis(part, -1, 0)[..., None, :]))
+    y = (torch.arange(scenes.height * scenes.upsampling, dtype=torch.float64) + 0.5)[:, None]
     if borders.is_ellipse[piece]:
         enters, leaves, crosses = crossings_of_ellipse(y, a, b, c, d, e)
         x, crosses = torch.cat([enters, leaves], dim=-1), crosses.expand(*crosses.shape[:-1], 2)
@@ -272,8 +274,8 @@ def _initial_states(scenes: Scenes, seen: Tensor) -> Tensor:
     word, other, *_ = words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)
     if scenes.initial == "uniform":
         return initial_state(word, noise.largest_initial(scenes.threshold)).int().reshape(seen.shape)
-    dark = torch.from_numpy(scenes.dark).to(seen.device)[:, None]
-    left_by_dark = (other * len(scenes.outlines) >> 32 < dark).reshape(seen.shape)
+    dark, actors = (torch.from_numpy(part).to(seen.device)[:, None] for part in (scenes.dark, scenes.present.sum(1)))
+    left_by_dark = (other * actors >> 32 < dark).reshape(seen.shape)
     upward = (seen > 0) | ((seen == 0) & left_by_dark)
     return stationary_state(word.reshape(seen.shape), scenes.threshold, upward).int()
 

@@ -119,8 +119,8 @@ def stride(upsampling: int) -> float:
 
 def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
     """(recordings, units): into how many parts each unit of own time is cut, a power of two."""
-    reach = np.array([outline.reach for outline in own.outlines])
-    fastest = own.trajectory.fastest(reach, first, stop).max(axis=1, initial=0.0)
+    speeds = own.trajectory.fastest(own.reach, first, stop)
+    fastest = np.where(own.present[..., None], speeds, 0.0).max(axis=1, initial=0.0)
     share, power = np.frexp(np.minimum(fastest / stride(own.upsampling), MOST_PARTS))
     parts = np.int64(1) << np.maximum(power - (share == 0.5), 0).astype(np.int64)
     return np.broadcast_to(parts, (len(own), stop - first))

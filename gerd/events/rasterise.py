@@ -33,10 +33,10 @@ LARGEST = 1e100  # of the numbers in T: what is made of them, where a row crosse
 
 @dataclass(frozen=True)
 class Borders:
-    """The outlines of a batch of scenes at some steps.
+    """The outlines of a batch of scenes at some steps, in pieces.
 
-    A piece is a closed border of one actor; an actor on a torus has nine, one in each direction. A piece is either one
-    ellipse or several sides, which are the entries `first[piece]` to `first[piece + 1]` of the coefficients:
+    A piece is either one ellipse or several sides, which are the entries `first[piece]` to `first[piece + 1]` of the
+    coefficients:
 
         side       x = X_TOP + (y - TOP) · SLOPE
         ellipse    x = (CENTRE_X + TILT · (y - CENTRE_Y)) ∓ WIDTH · sqrt(REACH - (y - CENTRE_Y)²)
@@ -47,6 +47,30 @@ class Borders:
     is_ellipse: NDArray[np.bool_]  # (pieces,)
     convex: NDArray[np.bool_]  # (pieces,): no row meets the piece in more than one span
     actor: NDArray[np.int32]  # (pieces,); pieces lie from the farthest to the nearest
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A closed border of one actor, in one of the frames of a torus: an ellipse or sides.
+
+    An actor that can have either has a piece of each kind. Where it is drawn as the other, or is absent, all points of
+    the piece lie in one place, and no row crosses it.
+    """
+
+    actor: int
+    is_ellipse: bool
+    down: int  # frames
+    right: int
+
+
+def layout(scenes: Scenes) -> list[Piece]:
+    """The pieces of a scene, from the farthest to the nearest; the same for all recordings of a batch."""
+    return [
+        Piece(actor, is_ellipse, down, right)
+        for actor, shapes in enumerate(scenes.shapes)
+        for is_ellipse in sorted({outline.is_circle for outline in shapes})
+        for down, right in (COPIES if scenes.wraps[actor] else ((0, 0),))
+    ]
 
 
 def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> Borders:
@@ -61,48 +85,70 @@ def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> B
     with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused
         entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)  # (…, actors, times)
     _check(xp, entries, scenes, times)
-    parts = []
-    sizes, is_ellipse, convex, owner = [0], [], [], []
-    for actor, outline in enumerate(scenes.outlines):
-        a, b, x, c, d, y = (entry[:, actor, :, None] for entry in entries)
-        f = scenes.upsampling
-        if scenes.wraps[actor]:
-            _check_fits(scenes, actor, (a, b, c, d), times)
-        for down, right in COPIES if scenes.wraps[actor] else ((0, 0),):
-            placed = (a * f, b * f, (x + right * scenes.width) * f, c * f, d * f, (y + down * scenes.height) * f)
-            part = _ellipse(xp, placed) if outline.is_circle else _sides(xp, placed, outline.segments)
-            parts.append(xp.broadcast_to(part, (len(scenes), count, *part.shape[2:])))
-            sizes.append(part.shape[2])
-            is_ellipse.append(outline.is_circle)
-            convex.append(outline.is_convex)
-            owner.append(actor)
+    for actor in np.flatnonzero(scenes.wraps).tolist():
+        _check_fits(scenes, actor, tuple(entries[i][:, actor] for i in (0, 1, 3, 4)), times)
+    parts, f, pieces = [], scenes.upsampling, layout(scenes)
+    outlines = {(piece.actor, piece.is_ellipse): _outline(xp, scenes, piece, device) for piece in pieces}
+    for piece in pieces:
+        a, b, x, c, d, y = (entry[:, piece.actor, :, None] for entry in entries)
+        right, down = piece.right * scenes.width, piece.down * scenes.height
+        placed = (a * f, b * f, (x + right) * f, c * f, d * f, (y + down) * f)
+        part = (_ellipse if piece.is_ellipse else _sides)(xp, placed, outlines[piece.actor, piece.is_ellipse])
+        parts.append(xp.broadcast_to(part, (len(scenes), count, *part.shape[2:])))
     nothing = xp.zeros((len(scenes), count, 0, 5), dtype=xp.float64)
     coefficients = xp.concatenate(parts, 2) if parts else nothing
+    convex = [piece.is_ellipse or all(outline.is_convex for outline in scenes.shapes[piece.actor]) for piece in pieces]
     return Borders(
         np.ascontiguousarray(coefficients) if xp is np else coefficients,  # of one layout: kernels are compiled for it
-        np.cumsum(sizes).astype(np.int32),
-        np.array(is_ellipse, np.bool_),
+        np.cumsum([0, *(part.shape[2] for part in parts)]).astype(np.int32),
+        np.array([piece.is_ellipse for piece in pieces], np.bool_),
         np.array(convex, np.bool_),
-        np.array(owner, np.int32),
+        np.array([piece.actor for piece in pieces], np.int32),
     )
 
 
 def entry_count(scenes: Scenes) -> int:
     """How many entries the outlines of a scene have."""
-    return sum(
-        (len(COPIES) if wraps else 1) * (1 if outline.is_circle else len(outline.segments))
-        for outline, wraps in zip(scenes.outlines, scenes.wraps, strict=True)
-    )
+    return sum(1 if piece.is_ellipse else _most_sides(scenes, piece.actor) for piece in layout(scenes))
+
+
+def _most_sides(scenes: Scenes, actor: int) -> int:
+    return max(len(outline.segments) for outline in scenes.shapes[actor] if not outline.is_circle)
+
+
+def _outline(xp: Any, scenes: Scenes, piece: Piece, device: str | None) -> Any:
+    """What a piece is in the unit frame: its sides (sides, 2, 2); of an ellipse, whether it is there (1,).
+
+    Where that differs between recordings, the axes (recordings, 1) come first. A shape with fewer sides than another
+    has some without length in addition, at one of its vertices.
+    """
+    shapes, chosen = scenes.shapes[piece.actor], scenes.chosen[:, piece.actor]
+    of_shapes: NDArray[Any]  # the last is for an actor that is absent
+    if piece.is_ellipse:
+        of_shapes = np.array([*([outline.is_circle] for outline in shapes), [False]])
+    else:
+        of_shapes = np.zeros((len(shapes) + 1, _most_sides(scenes, piece.actor), 2, 2))
+        for sides, outline in zip(of_shapes, shapes, strict=False):
+            if not outline.is_circle:
+                sides[:] = outline.segments[0, 0]
+                sides[: len(outline.segments)] = outline.segments
+    alike = len(np.unique(chosen)) == 1
+    result = of_shapes[chosen[0]] if alike else of_shapes[chosen][:, None]
+    return result if xp is np else xp.from_numpy(result).to(device)
 
 
 def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDArray[Any]) -> None:
     """A shape on a torus is drawn once in each of nine frames: an error if it is larger than one."""
-    a, b, c, d = (np.asarray(entry if isinstance(entry, np.ndarray) else entry.cpu())[..., 0] for entry in linear)
+    a, b, c, d = (np.asarray(entry if isinstance(entry, np.ndarray) else entry.cpu()) for entry in linear)
     form = np.stack([np.stack(np.broadcast_arrays(*row), -1) for row in ((a, b), (c, d))], -2)  # (rows, steps, 2, 2)
-    frame, outline = np.array([scenes.width, scenes.height]), scenes.outlines[actor]
-    if (2 * outline.reach * np.sqrt((form * form).sum(axis=-1)) <= frame).all():
+    frame = np.array([scenes.width, scenes.height])
+    if (2 * scenes.reach[:, actor, None, None] * np.sqrt((form * form).sum(axis=-1)) <= frame).all():
         return  # however it is turned
-    for of_recording, time in zip(form, np.broadcast_to(times, (len(form), times.shape[-1])), strict=True):
+    of_times = np.broadcast_to(times, (len(form), times.shape[-1]))
+    for row, (of_recording, time) in enumerate(zip(form, of_times, strict=True)):
+        outline = scenes.outlines(row)[actor]
+        if outline is None:
+            continue
         low, high = outline.extent(of_recording)
         size = np.maximum(high - low, np.maximum(-low, high))  # of one that lies beside its own centre: its reach
         large = np.flatnonzero((size > frame * (1 + ROUNDING)).any(axis=-1))
@@ -116,7 +162,7 @@ def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDAr
 
 def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any]) -> None:
     """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
-    shape = (len(scenes), len(scenes.outlines), times.shape[-1])
+    shape = (len(scenes), len(scenes.shapes), times.shape[-1])
     if 0 in shape or float(xp.stack([xp.abs(entry).max() for entry in entries]).max()) <= LARGEST:
         return
     T = np.stack([np.broadcast_to(entry if xp is np else entry.cpu().numpy(), shape) for entry in entries])
@@ -129,12 +175,11 @@ def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any
     )
 
 
-def _sides(xp: Any, T: tuple[Any, ...], segments: Array) -> Any:
-    """(recordings, steps, sides, 5) from the entries of T, each (recordings, steps, 1), and sides (sides, 2, 2)."""
+def _sides(xp: Any, T: tuple[Any, ...], sides: Any) -> Any:
+    """(recordings, steps, sides, 5) from the entries of T, each (recordings, steps, 1), and sides (…, sides, 2, 2)."""
     a, b, x, c, d, y = T
-    points = segments if xp is np else xp.from_numpy(segments).to(a.device)
     (x0, y0), (x1, y1) = (
-        ((a * points[:, end, 0] + b * points[:, end, 1]) + x, (c * points[:, end, 0] + d * points[:, end, 1]) + y)
+        ((a * sides[..., end, 0] + b * sides[..., end, 1]) + x, (c * sides[..., end, 0] + d * sides[..., end, 1]) + y)
         for end in range(2)
     )
     upward = y0 > y1
@@ -145,13 +190,16 @@ def _sides(xp: Any, T: tuple[Any, ...], segments: Array) -> Any:
     return _stacked(xp, (top, bottom, x_top, slope, xp.zeros_like(top)))
 
 
-def _ellipse(xp: Any, T: tuple[Any, ...]) -> Any:
-    """(recordings, steps, 1, 5): the circle under T. With A = M·Mᵀ, its points satisfy qᵀ·A⁻¹·q = RADIUS²."""
+def _ellipse(xp: Any, T: tuple[Any, ...], is_there: Any) -> Any:
+    """(recordings, steps, 1, 5): the circle under T, if it is there.
+
+    With A = M·Mᵀ, its points satisfy qᵀ·A⁻¹·q = RADIUS².
+    """
     a, b, x, c, d, y = T
     spread = c * c + d * d
     safe = xp.where(spread > 0, spread, 1.0)
     tilt, width = (a * c + b * d) / safe, xp.abs(a * d - b * c) / safe
-    return _stacked(xp, (y, RADIUS * RADIUS * spread, x, tilt, width))
+    return _stacked(xp, (y, xp.where(is_there, RADIUS * RADIUS * spread, 0.0), x, tilt, width))
 
 
 def _stacked(xp: Any, parts: tuple[Any, ...]) -> Any:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import member_count
-from gerd.exchange.truth_lines import shape_names
 from gerd.geometry.trajectory import PARAMETERS
 from gerd.recording.recording import CAUSE_FIELDS, Recording
 from gerd.storage.whole import written_whole
@@ -107,7 +106,7 @@ def _row(schema: pa.Schema, position: int, recording: Recording) -> dict[str, An
         "member": position % member_count(recording.config.family),
         **labels,
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "step_us", "digest")},
-        "shapes": shape_names(recording.config),
+        "shapes": recording.shapes,
         **{name: events[name] for name in (*"txyp", *causes)},
         "background": recording.background,
         "parameters": recording.truth[:, :, 0],

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from gerd.config.config import Config
 from gerd.geometry.trajectory import PARAMETERS
 from gerd.recording.recording import Recording
 
@@ -21,7 +20,8 @@ MEANING = {
     "t": "microseconds; the events of a step have this time, or in exact timing come after that of the step before",
     "first_event, events": "the step's events: where they begin in the recording's list of events, and how many",
     "background": "those of the step's events, counted from 0, that are noise and that no moving edge has caused",
-    "actors": "from the farthest to the nearest",
+    "shapes": "the names of the actors' shapes; null for an actor that is absent from this recording",
+    "actors": "from the farthest to the nearest; null for one that is absent",
     "x, y": "the place of the shape's centre in pixels, x to the right and y down; pixel (i, j) covers [j, j + 1) × "
     "[i, i + 1)",
     "scale_x, scale_y": "the sides of the shape's unit box in pixels",
@@ -46,16 +46,11 @@ def header(recording: Recording, **more: Any) -> str:
         "height": recording.height,
         "step_us": recording.step_us,
         "timing": recording.config.timing,
-        "shapes": shape_names(recording.config),
+        "shapes": recording.shapes,
         **more,
         "meaning": MEANING,
     }
     return json.dumps(about, ensure_ascii=False) + "\n"
-
-
-def shape_names(config: Config) -> list[str]:
-    """For each actor the name of its shape."""
-    return [actor.shape if isinstance(actor.shape, str) else "polygon" for actor in config.actors]
 
 
 def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:
@@ -68,8 +63,11 @@ def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:
 
 def _line(recording: Recording, step: int, boxes: list[Any], low: int, high: int, first_event: int) -> str:
     number = recording.first + step
-    actors = []
-    for actor in range(recording.actors):
+    actors: list[Any] = []
+    for actor, present in enumerate(recording.present):
+        if not present:
+            actors.append(None)
+            continue
         value, velocity, acceleration = (
             dict(zip(PARAMETERS, row, strict=True)) for row in recording.truth[step, actor].tolist()
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.files import read_regular
+from gerd.geometry import svg
 
 Array = NDArray[np.float64]
 
@@ -37,6 +37,7 @@ VERTEX_GRID = 2.0**20  # vertices from files are rounded to 1 / this, so that la
 LEAST_TURN = 1e-6  # radians; flatter corners may turn concave when T rounds them
 LARGEST_MASK = 4096  # pixels a side
 LARGEST_FILE = 2**28  # bytes of a picture
+LARGEST_SVG = 2**22  # bytes of an SVG file
 LARGEST_VERTEX = 1000.0
 MOST_VERTICES = 20_000
 LARGEST_COORDINATE = 1e9  # of an SVG path, before it is fitted
@@ -111,19 +112,18 @@ def outline(shape: str | Sequence[Any]) -> Outline:
 
 def rings_of_svg(path: str) -> list[Array]:
     """The closed sub-paths of an SVG path's `d` string, curves cut into straight pieces."""
-    from fontTools.pens.recordingPen import RecordingPen
-    from fontTools.svgLib.path import parse_path
+    return _fit(_rings_of_pen(svg.commands_of_path(path)))
 
-    allowed = "allowed: a path's d string, such as 'M 0 0 L 4 0 L 2 3 Z'"
-    strange = re.search(r"[^MmZzLlHhVvCcSsQqTtAa0-9eE.,+\-\s]", path)
-    if strange:
-        raise ValueError(f"is not an SVG path: it has the character {strange.group()!r}; {allowed}")
-    pen = RecordingPen()
+
+def rings_of_svg_file(path: Path) -> list[Array]:
+    """The same of all filled shapes of an SVG file."""
     try:
-        parse_path(path, pen)
-    except Exception as error:  # the parser raises many kinds, none of them its own
-        raise ValueError(f"is not an SVG path: {(str(error) or type(error).__name__)[:80]}; {allowed}") from None
-    return _fit(_rings_of_pen(pen.value))
+        data = read_regular(path, LARGEST_SVG)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror or error}") from None
+    return _fit(_rings_of_pen(svg.commands_of_file(data)))
 
 
 def rings_of_text(text: str) -> list[Array]:
@@ -161,41 +161,52 @@ def _font() -> tuple[dict[int, str], Any]:
     return font.getBestCmap(), font.getGlyphSet()
 
 
-def rings_of_mask(path: Path) -> list[Array]:
-    """Contours of a PNG or PGM picture at half of full brightness; light is inside. Transparent pixels are dark."""
+def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list[Array]:
+    """Contours of a PNG, JPEG or PGM picture at half of full brightness; light is inside, transparent pixels outside.
+
+    alpha: contours at half of full opacity instead. invert: what is dark is inside, or with alpha what is transparent.
+    """
     from contourpy import contour_generator
     from PIL import Image
 
     try:
         content = io.BytesIO(read_regular(path, LARGEST_FILE))
-        with warnings.catch_warnings(action="ignore"), Image.open(content, formats=["PNG", "PPM"]) as picture:
+        with warnings.catch_warnings(action="ignore"), Image.open(content, formats=["PNG", "JPEG", "PPM"]) as picture:
             width, height = picture.size
-            light = _light(picture) if max(width, height) <= LARGEST_MASK else None
+            light = _inside(picture, alpha, invert) if max(width, height) <= LARGEST_MASK else None
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
     except Image.DecompressionBombError as error:
         raise ValueError(f"is too large: at most {LARGEST_MASK} pixels a side are allowed ({error})") from None
     except Exception as error:  # Pillow raises many kinds for a damaged file
         what = getattr(error, "strerror", None) or str(error)[:80]
-        raise ValueError(f"cannot be read as a picture: {what}; allowed: PNG, PGM") from None
+        raise ValueError(f"cannot be read as a picture: {what}; allowed: PNG, JPEG, PGM") from None
     if light is None:
         raise ValueError(f"is {width}×{height} pixels; at most {LARGEST_MASK} a side are allowed")
     if not (light > 0.5).any():
-        raise ValueError("has no light pixel; allowed: a picture that is light inside the shape and dark outside")
+        kind = "opaque" if alpha else "dark" if invert else "light"
+        hint = "" if alpha else "; alpha: true takes what is opaque, invert: true what is dark"
+        raise ValueError(f"has no {kind} pixel; allowed: a picture that is {kind} inside the shape{hint}")
+    if alpha and (light > 0.5).all():
+        raise ValueError("has no transparent pixel; leave alpha out to take what is light")
     lines = contour_generator(z=np.pad(light, 1)).lines(0.5)
     return _fit([np.asarray(line)[:-1] for line in lines])
 
 
-def _light(picture: Any) -> Array:
-    """(height, width): the brightness of each pixel of a Pillow picture, from 0 to 1."""
+def _inside(picture: Any, alpha: bool, invert: bool) -> Array:
+    """(height, width): the brightness (or opacity) of each pixel of a Pillow picture, from 0 to 1; 0 if transparent."""
     from PIL import Image
 
     if picture.mode.startswith("I"):  # 16 bits
         values = np.asarray(picture, np.float64)
-        return np.where(values == picture.info.get("transparency"), 0.0, values / 65535.0)
-    flat = Image.new("RGBA", picture.size, "black")
-    flat.alpha_composite(picture.convert("RGBA"))
-    return np.asarray(flat.convert("L"), np.float64) / 255.0
+        opaque, light = values != picture.info.get("transparency"), values / 65535.0
+    else:
+        solid, flat = picture.convert("RGBA"), Image.new("RGBA", picture.size, "white" if invert else "black")
+        flat.alpha_composite(solid)
+        opaque, light = np.asarray(solid.getchannel("A"), np.float64) / 255.0, np.asarray(flat.convert("L")) / 255.0
+    if alpha:
+        return 1.0 - opaque if invert else opaque.astype(np.float64)
+    return np.where(opaque > 0, 1.0 - light if invert else light, 0.0)
 
 
 def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:

@@ -201,7 +201,7 @@ def _output(model: Model, frames: Tensor) -> Tensor:
         raise GerdError(f"the model gave {shape} for {len(frames)} recordings; allowed: a tensor with one row for each")
     if not bool(torch.isfinite(out).all()):
         raise GerdError("the model gave numbers that are not finite")
-    return out.double()
+    return (out.cpu() if out.device.type == "mps" else out).double()  # which has no float64
 
 
 @contextmanager
@@ -231,20 +231,23 @@ def _distances(out_g: Tensor, expected: Tensor, out: Tensor, axes: int) -> Tenso
 
 
 def truth_error(model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]) -> Array:
-    """(count,): the mean distance in pixels from the truth of a model that gives places (batch, steps, [actors,] 2)."""
+    """(count,): the mean distance in pixels from the truth of a model that gives places (batch, steps, [actors,] 2).
+
+    Actors that are absent are left out.
+    """
     parts = []
     batches, first_step, device = _stimuli(config, **options)
     for scenes in batches:
         seen = transformation(scenes)
         out = _output(model, backends.frames(seen, device)).cpu().numpy()
-        truth = np.moveaxis(seen.trajectory.parameters(np.arange(seen.steps))[..., 0, :2], 1, 2)
+        truth = seen.truth(np.arange(seen.steps))[..., 0, :2]
         if out.shape == (*truth.shape[:2], 2):
             out = out[:, :, None]
             truth = truth[:, :, :1]
         if out.shape != truth.shape:
             allowed = f"{truth.shape} or one place per step, {(*truth.shape[:2], 2)}"
             raise GerdError(f"the model gave an output of shape {out.shape}; allowed: {allowed}")
-        parts.append(np.linalg.norm(out - truth, axis=-1)[:, first_step:].mean(axis=(1, 2)))
+        parts.append(np.nanmean(np.linalg.norm(out - truth, axis=-1)[:, first_step:], axis=(1, 2)))
     return np.concatenate(parts)
 
 
@@ -326,7 +329,7 @@ def channel_errors(
         with torch.no_grad(), _evaluating(getattr(read, "__self__", None)):
             reading = read(backends.frames(seen, device).float())
         truth = torch.from_numpy(seen.trajectory.parameters(np.arange(seen.steps))[:, 0, :, 0, :2])
-        places, weights = reading.places.double().cpu(), reading.weights.double().cpu()
+        places, weights = reading.places.cpu().double(), reading.weights.cpu().double()
         if places.shape != (len(truth), weights.shape[1], *truth.shape[1:]) or weights.shape != places.shape[:3]:
             shapes = f"places of shape {tuple(places.shape)} and weights of shape {tuple(weights.shape)}"
             raise GerdError(f"the model gave {shapes}; allowed: (batch, channels, steps, 2), and without the 2")

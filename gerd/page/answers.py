@@ -6,11 +6,11 @@ The page in `web/` asks for one recording at a time, and gets it as these bytes,
     length of the head            uint32, a multiple of 4
     head                          JSON in UTF-8, blanks at its end: width, height, steps, first, step_us, timing, index,
                                   member, name, labels, digest, events, intensities, actors (each with its rings,
-                                  none for the circle, and wraps)
+                                  none for the circle, null if it is absent; wraps; and the name of its shape)
     offsets (steps + 1)           uint32: step i has the events offsets[i] … offsets[i + 1] - 1
     events (events)               uint32: ((y · width + x) · 2 + p) · 2 + whether it is background noise
     times (events)                float32, in exact timing only: in steps, counted from the first
-    truth (steps, actors, 3, 6)   float32: as `Recording.truth`, in pixels and radians per step
+    truth (steps, actors, 3, 6)   float32: as `Recording.truth`, in pixels and radians per step; NaN of an absent actor
 
 `server.py` answers the page over HTTP. Only `save_page` writes, and only the file that it names.
 """
@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from gerd.config.actor import is_svg_file
 from gerd.config.base import replaced
 from gerd.config.config import Config
 from gerd.config.document import parse_yaml, read_text
@@ -66,7 +67,8 @@ def pack(recording: Recording, **more: Any) -> bytes:
     if len(recording) > MOST_EVENTS:
         raise _too_large(f"{len(recording)} events", MOST_EVENTS, "events")
     codec = recording.codec
-    outlines = [[ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines]
+    outlines = [outline and [ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines()]
+    actors = zip(outlines, recording.shown.wraps, recording.shapes, strict=True)
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
         "timing": recording.config.timing,
@@ -76,9 +78,7 @@ def pack(recording: Recording, **more: Any) -> bytes:
         "labels": recording.identity.labels,
         "events": len(recording),
         "intensities": recording.intensities.tolist(),
-        "actors": [
-            {"rings": rings, "wraps": bool(wraps)} for rings, wraps in zip(outlines, recording.shown.wraps, strict=True)
-        ],
+        "actors": [{"rings": rings, "wraps": bool(wraps), "shape": shape} for rings, wraps, shape in actors],
         **more,
     }
     text = json.dumps(head).encode()
@@ -218,7 +218,7 @@ def _field(question: Question, key: str, kind: type) -> Any:
 
 def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str, str]]:
     """Where plain data names functions and pictures, swept ones too: path, kind, name."""
-    if isinstance(data, str) and kind in ("function", "mask"):
+    if isinstance(data, str) and (kind in ("function", "mask") or (kind == "svg" and is_svg_file(data))):
         yield path, kind, data
     for key, value in data.items() if isinstance(data, dict) else ():
         yield from _names(value, f"{path}.{key}".lstrip("."), key.rpartition(".")[2])
@@ -246,9 +246,9 @@ def _check_size(config: Config) -> None:
     pixels = steps * config.sensor.width * config.sensor.height
     if pixels > MOST_PIXELS:
         raise _too_large(f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels", MOST_PIXELS, "pixels")
-    poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.actors)
+    poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.cast)
     if poses > MOST_POSES:
-        what = f"{len(config.actors)} actors in {steps} steps at time scale {config.fastest:g}"
+        what = f"{len(config.cast)} actors in {steps} steps at time scale {config.fastest:g}"
         raise _too_large(what, MOST_POSES, "steps of motion")
 
 

@@ -72,7 +72,7 @@ def _columns(rows: Sequence[_Row]) -> list[dict[str, Any]]:
 
 
 def _first_value(row: _Row, actor: int, order: int, parameter: int) -> float | None:
-    if row.start is None or len(row.start) <= actor:
-        return None
+    if row.start is None or len(row.start) <= actor or np.isnan(row.start[actor, order, parameter]):
+        return None  # the actor is absent
     factor = 180 / math.pi if parameter == ROTATION else 1.0
     return float(f"{row.start[actor, order, parameter] * factor:.5g}")

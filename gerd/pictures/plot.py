@@ -237,12 +237,16 @@ def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative
         values = recording.truth[:, :, derivative, PARAMETERS.index(name)]
         values = np.degrees(values) if name == "rotation" else values
     side = {"x": recording.width, "T02": recording.width, "y": recording.height, "T12": recording.height}.get(name)
-    for actor, line in enumerate(values.T):
+    for actor, (shape, line) in enumerate(zip(recording.shapes, values.T, strict=True)):
+        if shape is None:
+            continue
         if side and derivative == 0:  # what wraps around is not a line across the frame
             line = np.where(np.abs(np.diff(line, prepend=line[:1])) > side / 2, np.nan, line)
         style: Any = {"color": ACTORS[actor % len(ACTORS)], "linestyle": ("-", "--", ":")[actor // len(ACTORS) % 3]}
         steps = recording.first + np.arange(recording.steps)
-        ax.plot(steps, line, label=f"actor {actor}", marker="." if recording.steps == 1 else "", linewidth=1.2, **style)
+        label, marker = f"actor {actor}: {shape}", "." if recording.steps == 1 else ""
+        ax.plot(steps, line, label=label, marker=marker, linewidth=1.2, **style)
+    values = values[:, recording.present]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
     if high - low < 1e-9 * max(1.0, abs(low)):  # a constant, but for rounding
         room = max(1.0, 0.1 * abs(low))

@@ -138,8 +138,9 @@ class Frame:
         return np.asarray(drawn)
 
     def _places(self, points: Any) -> list[tuple[int, int]]:
-        """Screen pixels in which points in sensor pixels lie."""
-        screen = np.floor(np.asarray(points) * self.zoom).clip(-LARGEST_SIDE, 2 * LARGEST_SIDE).astype(int)
+        """Screen pixels in which points in sensor pixels lie, but for those that are nowhere."""
+        known = np.asarray(points)[np.isfinite(points).all(axis=-1)]
+        screen = np.floor(known * self.zoom).clip(-LARGEST_SIDE, 2 * LARGEST_SIDE).astype(int)
         return [(int(x), int(y)) for x, y in screen]
 
 

@@ -34,7 +34,10 @@ STILL = np.zeros(1, np.int64)  # the only instant of a scene that does not move
 def boxes(recording: Recording) -> Array:
     """(steps, actors, 4): left, top, right, bottom of each outline."""
     result = np.empty((recording.steps, recording.actors, 4))
-    for actor, outline in enumerate(recording.shown.outlines):
+    for actor, outline in enumerate(recording.shown.outlines()):
+        if outline is None:
+            result[:, actor] = np.nan
+            continue
         low, high = outline.extent(recording.T[:, actor, :2, :2])
         centre = recording.positions[:, actor]
         result[:, actor] = np.concatenate([centre + low, centre + high], axis=1)
@@ -47,8 +50,9 @@ def outlines(recording: Recording, step: int) -> list[list[Array]]:
     circle = shapes.RADIUS * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     shifts = np.array([(right * recording.width, down * recording.height) for down, right in COPIES])
     result = []
-    for T, outline, wraps in zip(recording.T[step], recording.shown.outlines, recording.shown.wraps, strict=True):
-        rings = [ring @ T[:2, :2].T + T[:2, 2] for ring in outline.rings or (circle,)]
+    for T, outline, wraps in zip(recording.T[step], recording.shown.outlines(), recording.shown.wraps, strict=True):
+        unit = () if outline is None else outline.rings or (circle,)
+        rings = [ring @ T[:2, :2].T + T[:2, 2] for ring in unit]
         if wraps:
             copies = [ring + shift for shift in shifts for ring in rings]
             rings = [ring for ring in copies if _reaches_in(recording, ring)]
@@ -73,8 +77,9 @@ def _resting(recording: Recording, truth: Array) -> Scenes:
     return replace(
         recording.shown,
         indices=np.zeros(len(truth), np.int64),
+        chosen=np.repeat(recording.shown.chosen, len(truth), axis=0),
         intensity=np.repeat(recording.shown.intensity, len(truth), axis=0),
-        trajectory=Trajectory.at_rest(truth[:, :, 0]),
+        trajectory=Trajectory.at_rest(np.where(recording.present[:, None], truth[:, :, 0], 0.0)),
     )
 
 
@@ -104,8 +109,8 @@ def visibility(recording: Recording) -> Array:
     """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
     steps, full = np.arange(recording.steps), recording.shown.upsampling**2
     counted = [_counts(recording, steps[part]).sum(axis=(2, 3)) / full for part in _parts(recording, steps)]
-    areas = np.array([outline.area for outline in recording.shown.outlines])
-    size = areas * np.abs(np.linalg.det(recording.T[:, :, :2, :2]))
+    areas = np.array([0.0 if outline is None else outline.area for outline in recording.shown.outlines()])
+    size = areas * np.abs(np.linalg.det(np.nan_to_num(recording.T[:, :, :2, :2])))
     return np.clip(
         np.concatenate([*counted, np.empty((0, recording.actors))]) / np.where(size > 0, size, 1.0), 0.0, 1.0
     )
@@ -157,8 +162,7 @@ def _with_step_before(recording: Recording, steps: Steps) -> Array:
     """The truth of consecutive steps, and of the one before."""
     if steps[0] > 0:
         return recording.truth[steps[0] - 1 : steps[-1] + 1]
-    before = recording.scene.trajectory.parameters([recording.first - 1])[0]
-    return np.concatenate([np.moveaxis(before, 1, 0), recording.truth[steps]])
+    return np.concatenate([recording.scene.truth([recording.first - 1])[0], recording.truth[steps]])
 
 
 def laps(recording: Recording, times: NDArray[Any]) -> NDArray[np.int64]:

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import named, number_of
+from gerd.config.sweep import classes, named, number_of
 from gerd.errors import GerdError, counted, shorten
 from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry import trajectory
 from gerd.recording import derived
 from gerd.recording.causes import Causes, causes_of
 from gerd.scene.draw import appearance, draw
-from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.scenes import ABSENT, INTENSITY_ONE, Scenes
 from gerd.scene.transformation import Transformation, configured
 from gerd.version import __version__
 
@@ -70,6 +70,7 @@ class Recording:
     background: NDArray[np.bool_]  # per event: noise that no moving edge caused
     truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
     first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
+    drawn: Scenes | None = None  # what `shown` is, where that is known already
 
     @classmethod
     def of(
@@ -82,6 +83,7 @@ class Recording:
         *,
         first: int = 0,
         made_by: str = __version__,
+        drawn: Scenes | None = None,
     ) -> Recording:
         """Recording `index` of a config, from its ground truth and its events (by default none)."""
         labels = dict(config.origin.labels)
@@ -96,6 +98,7 @@ class Recording:
             background=np.empty(0, np.bool_) if background is None else background,
             truth=truth,
             first=first,
+            drawn=drawn,
         )
 
     def __len__(self) -> int:
@@ -115,10 +118,11 @@ class Recording:
 
     def __repr__(self) -> str:
         window = f" from step {self.first}" if self.first else ""
-        on = int(polarities(self.keys).sum())
+        on, there = int(polarities(self.keys).sum()), int(self.present.sum())
+        actors = counted(there, "actor") if there == self.actors else f"{there} of {self.actors} actors"
         return (
             f"<Recording {self.name}: {self.width}×{self.height}, "
-            f"{self.steps} steps{window}, {counted(self.actors, 'actor')}, {len(self)} events "
+            f"{self.steps} steps{window}, {actors}, {len(self)} events "
             f"({on} ON, {len(self) - on} OFF; {int(self.background.sum())} background), config "
             f"{self.identity.config_digest[:8]}>"
         )
@@ -131,8 +135,31 @@ class Recording:
 
     @property
     def actors(self) -> int:
-        """The number of actors."""
+        """The number of actors that there can be: where the config draws how many there are, some may be absent."""
         return self.truth.shape[1]
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(actors,): whether each is in this recording. The ground truth of one that is absent is NaN."""
+        return self.shown.present[0]
+
+    @property
+    def shapes(self) -> list[str | None]:
+        """The name of each actor's shape, None for one that is absent."""
+        return [
+            None if which == ABSENT else self.config.actors[entry].shape_names[which]
+            for (entry, _), which in zip(self.config.cast, self.shown.chosen[0], strict=True)
+        ]
+
+    @property
+    def shape(self) -> NDArray[np.int64]:
+        """(actors,): the same as the place of the name in `classes`, -1 for one that is absent."""
+        return np.array([ABSENT if name is None else self.classes.index(name) for name in self.shapes], np.int64)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of all shapes in the recordings of the config, those of all members of a sweep."""
+        return classes(self.config.family)
 
     @property
     def codec(self) -> Keys:
@@ -316,7 +343,7 @@ class Recording:
     @cached_property
     def shown(self) -> Scenes:
         """Outlines and intensities; runs no code that the config names."""
-        return appearance(self.config, [self.identity.index])
+        return appearance(self.config, [self.identity.index]) if self.drawn is None else self.drawn
 
     @property
     def intensities(self) -> Array:

@@ -70,8 +70,9 @@ def simulate_batch(
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)
-    truth = scenes.trajectory.parameters(np.arange(scenes.steps))
-    return [_recording(config, int(index), scenes, parts[i], truth[i]) for i, index in enumerate(indices)]
+    truth = scenes.truth(np.arange(scenes.steps))
+    looks = scenes.at_rest()
+    return [_recording(config, looks[i : i + 1], parts[i], truth[i]) for i in range(len(indices))]
 
 
 def simulate_chunks(
@@ -95,20 +96,21 @@ def simulate_chunks(
     if endless:
         codec = Keys.of(scenes)
         scenes = replace(scenes, steps=min(MOST_STEPS, LARGEST_KEY // codec.per_step), path_end=sys.maxsize)
-    return _windows(config, index, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
+    return _windows(config, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
 
 
-def _windows(config: Config, index: int, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
+def _windows(config: Config, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
+    looks = scenes.at_rest()
     for part in parts:
         steps = np.arange(part.steps.start, part.steps.stop)
         scenes = scenes.resumed(steps)
-        yield _recording(config, index, scenes, [part], scenes.trajectory.parameters(steps)[0])
+        yield _recording(config, looks, [part], scenes.truth(steps)[0])
 
 
-def _recording(config: Config, index: int, scenes: Scenes, parts: list[Events], truth: Array) -> Recording:
-    """From the events of consecutive steps, and the parameters (actors, steps, 3, 6) at these steps."""
+def _recording(config: Config, looks: Scenes, parts: list[Events], truth: Array) -> Recording:
+    """From a scene without its motion, events of consecutive steps, and the ground truth (steps, actors, 3, 6)."""
     first = parts[0].steps.start
     keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
-    keys = Keys.of(scenes).moved(keys, -first)
+    keys = Keys.of(looks).moved(keys, -first)
     background = np.concatenate([part.background for part in parts])
-    return Recording.of(config, index, np.moveaxis(truth, 0, 1), keys, background, first=first)
+    return Recording.of(config, int(looks.indices[0]), truth, keys, background, first=first, drawn=looks)

@@ -17,8 +17,8 @@ from gerd.errors import GerdError, shorten
 from gerd.geometry import shapes
 from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
 from gerd.scene.motion import motion
-from gerd.scene.sampling import INTENSITY, Source
-from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.sampling import INTENSITY, LOOKS, Source
+from gerd.scene.scenes import ABSENT, INTENSITY_ONE, Scenes
 from gerd.scene.transformation import configured
 
 
@@ -26,9 +26,9 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     """The scenes of some indices of a member, in one batch. Members of a family that differ in size share positions."""
     config = config_of(config)
     resting = appearance(config, indices)
-    sources = [Source(config.seed, resting.indices, i) for i in range(len(config.actors))]
+    sources = [Source(config.seed, resting.indices, *place) for place in config.cast]
     family = relatives(config.family)
-    motions = [motion(config, source, resting.outlines[source.actor], family) for source in sources]
+    motions = [motion(config, *each, family) for each in zip(sources, resting.shapes, strict=True)]
     scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), config.rate))
     if config.transform:
         scenes = configured(config)(scenes)
@@ -42,10 +42,12 @@ def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Sc
             raise GerdError(f"index {shorten(index)}: allowed: a whole number from 0 to {2**32 - 1}")
     config = config.in_steps
     rows = np.asarray(indices, np.int64)
-    sources = [Source(config.seed, rows, i) for i in range(len(config.actors))]
-    intensity = np.zeros((len(rows), len(sources)))
-    for i, source in enumerate(sources):
-        intensity[:, i] = source.sample(config.actors[i].intensity, INTENSITY)
+    actors = [config.actors[entry] for entry, _ in config.cast]
+    intensity, chosen = np.zeros((len(rows), len(actors))), np.zeros((len(rows), len(actors)), np.int64)
+    for i, (actor, place) in enumerate(zip(actors, config.cast, strict=True)):
+        source = Source(config.seed, rows, *place)
+        intensity[:, i] = source.sample(actor.intensity, LOOKS, INTENSITY)
+        chosen[:, i] = np.where(source.is_there(actor.repeat), source.shape(len(actor.shapes)), ABSENT)
     full = config.upsampling * config.upsampling * INTENSITY_ONE
     threshold = max(1, round(config.integrator.threshold * full))
     initial = config.initial
@@ -65,14 +67,16 @@ def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Sc
         background=config.noise.background,
         shape_noise=config.noise.shape,
         event_noise=config.noise.event,
-        outlines=_outlines(config),
-        wraps=tuple(actor.translation.border == "wrap" for actor in config.actors),
+        shapes=tuple(_outlines(config)[entry] for entry, _ in config.cast),
+        chosen=chosen,
+        wraps=tuple(actor.translation.border == "wrap" for actor in actors),
         intensity=np.rint(np.clip(intensity, DIMMEST, BRIGHTEST) * INTENSITY_ONE).astype(np.int32),
-        trajectory=Trajectory.at_rest(np.zeros((len(rows), len(sources), PARAMETER_COUNT))),
+        trajectory=Trajectory.at_rest(np.zeros((len(rows), len(actors), PARAMETER_COUNT))),
         path_end=sys.maxsize if config.origin.path is None else config.origin.path.steps - 1,
     )
 
 
 @lru_cache(maxsize=KEPT_MEMBERS)
-def _outlines(config: Config) -> tuple[shapes.Outline, ...]:
-    return tuple(shapes.outline(actor.rings) for actor in config.actors)
+def _outlines(config: Config) -> tuple[tuple[shapes.Outline, ...], ...]:
+    """Of the shapes that each entry of `actors` can have."""
+    return tuple(tuple(shapes.outline(shape) for shape in actor.rings) for actor in config.actors)

@@ -47,9 +47,10 @@ LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
 SLOWEST = 1e-9  # slower motion along the normal, relative to the speed of the points, is rounding
 
 
-def motion(config: Config, source: Source, outline: Outline, family: Sequence[Config]) -> Trajectory:
-    """The motion of actor number `source.actor`, leading axis the recordings.
+def motion(config: Config, source: Source, outlines: Sequence[Outline], family: Sequence[Config]) -> Trajectory:
+    """The motion of an actor of entry `source.actor`, leading axis the recordings.
 
+    `outlines` are those of the shapes that it can have.
     `family` holds the members of a sweep: where the natural range of positions depends on a swept size, the range
     that is natural for all of them is used, so that the members share their positions.
     """
@@ -64,7 +65,7 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
     base = np.zeros_like(start)
     inside = Trajectory.at_rest(start, low, high, wrap).parameters([0.0])[:, 0, 0]
     start = np.where((start < low) | (start > high), inside, start)
-    velocity = _velocity(config, source, outline, start)
+    velocity = _velocity(config, source, outlines, start)
     if isinstance(actor.scale.velocity, Factor):
         sizes = slice(SCALE_X, SCALE_Y + 1)
         base[:, sizes] = start[:, sizes]
@@ -86,7 +87,7 @@ def motion(config: Config, source: Source, outline: Outline, family: Sequence[Co
 
 def _check_warmup(config: Config) -> None:
     """The motion before t = 0 is held whole, unlike that of the recording."""
-    steps = math.ceil((config.integrator.warmup + 1) * config.fastest) * len(config.actors)
+    steps = math.ceil((config.integrator.warmup + 1) * config.fastest) * len(config.cast)
     if steps > MOST_BEFORE:
         message = f"times the time scale and the actors, makes {steps} accelerated steps; allowed: {MOST_BEFORE}"
         raise config.error("integrator.warmup", message, config.integrator.warmup)
@@ -121,7 +122,9 @@ def _position(config: Config, source: Source, relatives: Sequence[Config]) -> Ar
         parameters = np.zeros((len(source.rows), ORDERS, PARAMETER_COUNT))
         parameters[:, 0, SCALE_X:] = _form(member, source)
         relative = member.actors[source.actor]
-        smallest, largest = shape_outline(relative.rings).extent(matrix(parameters)[:, :2, :2])
+        form = matrix(parameters)[:, :2, :2]
+        extents = np.stack([np.stack(shape_outline(rings).extent(form), axis=1) for rings in relative.rings])
+        smallest, largest = np.moveaxis(_drawn(source, extents), 1, 0)
         margin, side = relative.translation.margin, np.array([member.sensor.width, member.sensor.height], np.float64)
         low = np.maximum(low, np.maximum(-smallest, margin))
         high = np.minimum(high, side - np.maximum(largest, margin))
@@ -131,7 +134,12 @@ def _position(config: Config, source: Source, relatives: Sequence[Config]) -> Ar
     return np.where(low < high, low + (high - low) * share, middle)
 
 
-def _velocity(config: Config, source: Source, outline: Outline, start: Array) -> Array:
+def _drawn(source: Source, of_shapes: Array) -> Array:
+    """(rows, …) from (shapes, rows, …): what belongs to the shape that is drawn for each recording."""
+    return of_shapes[source.shape(len(of_shapes)), np.arange(len(source.rows))]
+
+
+def _velocity(config: Config, source: Source, outlines: Sequence[Outline], start: Array) -> Array:
     actor = config.actors[source.actor]
     velocity = np.zeros_like(start)
     velocity[:, X:SCALE_X] = source.pair(actor.translation.velocity, VELOCITY, X)
@@ -143,12 +151,12 @@ def _velocity(config: Config, source: Source, outline: Outline, start: Array) ->
     ):
         if isinstance(value, Boundary):
             wanted = source.sample(value.boundary, VELOCITY, parameters[0])
-            moved = _boundary_speed(outline, start, parameters)
+            moved = np.stack([_boundary_speed(outline, start, parameters) for outline in outlines])
             if not moved.all():
                 message = f"{name} does not move the outline of this shape; allowed: a number"
                 path = f"actors.{source.actor}.{name}.velocity.boundary"
                 raise config.error(path, message, value.model_dump()["boundary"])
-            velocity[:, parameters] = (wanted / moved)[:, None]
+            velocity[:, parameters] = (wanted / _drawn(source, moved))[:, None]
         elif isinstance(value, Factor):
             # a Gaussian factor may fall outside
             factor = np.clip(source.sample(value.factor, VELOCITY, parameters[0]), *FACTORS)
@@ -232,12 +240,15 @@ def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> A
             push[:, parameter] = push[:, parameter - 1]  # one size for both sides
         elif len(steps) and value != 0.0:
             path = f"actors.{source.actor}.{name}.acceleration"
-            numbers = _stepwise(config, source, value, parameter, steps, path)
+            pairs = parameter in (X, Y) and value is position  # a function for both axes may give both
+            numbers = _stepwise(config, source, value, parameter, steps, path, pairs)
             push[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
     return push
 
 
-def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps: NDArray[np.int64], path: str) -> Array:
+def _stepwise(
+    config: Config, source: Source, value: Any, parameter: int, steps: NDArray[np.int64], path: str, pairs: bool
+) -> Array:
     t = steps.astype(np.float64)
     match value:
         case Profile(profile="pulse"):
@@ -257,9 +268,12 @@ def _stepwise(config: Config, source: Source, value: Any, parameter: int, steps:
         case Function():
             function = trusted_function(config, value, path)
             try:
-                numbers = np.array([float(function(time)) for time in t.tolist()])
+                given = [function(time) for time in t.tolist()]
+                both = pairs and all(np.shape(each) == (2,) for each in given)
+                numbers = np.array([float(each[parameter] if both else each) for each in given])
             except Exception as error:  # whatever a user's function may raise
-                message = f"failed: {type(error).__name__}: {error}; allowed: a function of t that gives a number"
+                allowed = f"allowed: a function of t that gives a number{' or a pair (x, y)' if pairs else ''}"
+                message = f"failed: {type(error).__name__}: {error}; {allowed}"
                 raise config.error(path, message, value.function) from error
             return _usable(config, numbers, t, path, value.function)
     return source.each_step(value, parameter, steps)

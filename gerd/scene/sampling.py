@@ -7,21 +7,22 @@ others as they were.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.values import Choice, Normal, PairChoice, Uniform
+from gerd.config.values import MOST_ACTORS, Choice, Normal, PairChoice, Uniform
 from gerd.geometry.trajectory import SCALE_X
 from gerd.scene import philox
 
 Array = NDArray[np.float64]
 
 USES = 3
-INTENSITY, START, VELOCITY = range(USES)  # what a draw is for
+LOOKS, START, VELOCITY = range(USES)  # what a draw is for
 SLOTS = 8  # of each use, one for each parameter; two are free
+INTENSITY, SHAPE, REPEAT = range(3)  # the parameters of LOOKS
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,24 @@ class Source:
 
     seed: int
     rows: NDArray[np.int64]  # recording indices
-    actor: int
+    actor: int  # its entry in the config
+    copy: int = 0  # which it is of the actors of that entry
+
+    @property
+    def _number(self) -> int:
+        """Of the actor, whatever other entries there are, and however often they are repeated."""
+        return self.actor + MOST_ACTORS * self.copy
+
+    def shape(self, count: int) -> NDArray[np.int64]:
+        """(rows,): which of so many shapes the actor has, drawn once per recording."""
+        return _position(self._words(LOOKS, SHAPE), count) if count > 1 else np.zeros(self.rows.shape, np.int64)
+
+    def is_there(self, repeat: Any) -> NDArray[np.bool_]:
+        """(rows,): whether the number of actors that is drawn for the entry includes this one."""
+        if isinstance(repeat, int):
+            return np.full(self.rows.shape, self.copy < repeat)
+        drawn = _position(replace(self, copy=0)._words(LOOKS, REPEAT), len(repeat.options))
+        return self.copy < np.array(repeat.options)[drawn]
 
     def sample(self, value: Any, what: int, parameter: int = 0) -> Array:
         """(rows,) numbers, drawn once per recording."""
@@ -51,7 +69,7 @@ class Source:
 
     def each_step(self, value: Any, parameter: int, steps: NDArray[np.int64]) -> Array:
         """(rows, steps) numbers, drawn anew for each step."""
-        element = self.actor * SLOTS + parameter
+        element = self._number * SLOTS + parameter
 
         def draw() -> philox.Words:
             return philox.words(self.seed, element, steps, self.rows[:, None], philox.ACCELERATION)
@@ -59,7 +77,7 @@ class Source:
         return _sampled(value, draw, (len(self.rows), len(steps)))
 
     def _words(self, what: int, parameter: int) -> philox.Words:
-        slot = (self.actor * USES + what) * SLOTS + parameter
+        slot = (self._number * USES + what) * SLOTS + parameter
         return philox.words(self.seed, slot, 0, self.rows, philox.SCENE)
 
 

@@ -6,11 +6,12 @@ import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry.shapes import Outline
-from gerd.geometry.trajectory import Trajectory
+from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
 
+ABSENT = -1
 INTENSITY_ONE = 1024  # an intensity of 1, in the integers that the kernels add up
 
 
@@ -33,7 +34,8 @@ class Scenes:
     background: float  # probabilities
     shape_noise: float
     event_noise: float
-    outlines: tuple[Outline, ...]  # one per actor, from the farthest to the nearest
+    shapes: tuple[tuple[Outline, ...], ...]  # those that each actor can have, from the farthest to the nearest actor
+    chosen: NDArray[np.int64]  # (recordings, actors): which of them it has; ABSENT: the actor is not in the recording
     wraps: tuple[bool, ...]  # whether the actor is drawn on a torus
     intensity: NDArray[np.int32]  # (recordings, actors) in units of 1 / INTENSITY_ONE
     trajectory: Trajectory  # leading axes (recordings, actors)
@@ -45,8 +47,29 @@ class Scenes:
     def __getitem__(self, rows: slice) -> Scenes:
         """A smaller batch."""
         return replace(
-            self, indices=self.indices[rows], intensity=self.intensity[rows], trajectory=self.trajectory[rows]
+            self,
+            indices=self.indices[rows],
+            chosen=self.chosen[rows],
+            intensity=self.intensity[rows],
+            trajectory=self.trajectory[rows],
         )
+
+    def outlines(self, row: int = 0) -> list[Outline | None]:
+        """The outline of each actor of a recording, none where it is absent."""
+        return [
+            None if which == ABSENT else shapes[which]
+            for shapes, which in zip(self.shapes, self.chosen[row], strict=True)
+        ]
+
+    def truth(self, steps: ArrayLike) -> NDArray[np.float64]:
+        """(recordings, steps, actors, 3, 6): parameters, velocities, accelerations; NaN for an actor that is absent."""
+        result = self.trajectory.parameters(steps)
+        result[~self.present] = np.nan
+        return np.moveaxis(result, 1, 2)
+
+    def at_rest(self) -> Scenes:
+        """The same scenes without their motion: all actors rest at the origin."""
+        return replace(self, trajectory=Trajectory.at_rest(np.zeros((*self.chosen.shape, PARAMETER_COUNT))))
 
     def resumed(self, steps: NDArray[np.int64]) -> Scenes:
         """The same scenes, their motion carried on to `steps`: each chunk of a long recording goes on from the last."""
@@ -62,9 +85,21 @@ class Scenes:
         return self.step_us if self.exact else 1
 
     @property
+    def present(self) -> NDArray[np.bool_]:
+        """(recordings, actors): whether the actor is in the recording."""
+        return self.chosen != ABSENT
+
+    @property
+    def reach(self) -> NDArray[np.float64]:
+        """(recordings, actors): how far each outline goes from its origin in the unit frame, 0 if it is absent."""
+        columns = ([*(outline.reach for outline in shapes), 0.0] for shapes in self.shapes)
+        reached = [np.array(column)[self.chosen[:, i]] for i, column in enumerate(columns)]
+        return np.stack(reached, axis=1) if reached else np.zeros((len(self), 0))
+
+    @property
     def dark(self) -> NDArray[np.int64]:
-        """(recordings,): how many actors are darker than the background."""
-        return (self.intensity < 0).sum(axis=1)
+        """(recordings,): how many of the actors that are there are darker than the background."""
+        return ((self.intensity < 0) & self.present).sum(axis=1)
 
     @property
     def full_count(self) -> int:

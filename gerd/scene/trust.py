@@ -21,7 +21,7 @@ from gerd.config.values import Function
 from gerd.errors import TrustError
 
 
-def trusted_function(config: Config, value: Function, path: str) -> Callable[[float], float]:
+def trusted_function(config: Config, value: Function, path: str) -> Callable[[float], Any]:
     """The function itself, imported only if the user has said that the config may run code."""
     if value._callable is not None:
         return value._callable

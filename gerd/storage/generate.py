@@ -29,7 +29,7 @@ from pydantic import ValidationError
 from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
-from gerd.config.sweep import lengths, member, member_count
+from gerd.config.sweep import lengths, member, member_count, most_actors
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.events.backends import check_device
@@ -143,8 +143,7 @@ def _check(
     if address is not None and engine != "ray":
         raise GerdError(f"address {address}: goes with the engine ray")
     steps = max(lengths(config))
-    actors = max(map(len, config.sweep.get("actors", [config.actors])))
-    truth = SHARD_SIZE * steps * actors * BYTES_OF_TRUTH
+    truth = SHARD_SIZE * steps * most_actors(config) * BYTES_OF_TRUTH
     if truth > MOST_BYTES:
         message = f"makes {truth / 2**30:.3g} GiB of ground truth in a shard, which is written in one piece; allowed: "
         message += f"{MOST_BYTES >> 30} GiB. gerd.simulate_chunks and gerd play give recordings of any length"

@@ -77,14 +77,16 @@ def starting_workers() -> Iterator[None]:
     main, pressed = sys.modules["__main__"], []
     ours = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, lambda *_: pressed.append(True)) if ours else None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # what the workers inherit
+    masks = hasattr(signal, "pthread_sigmask")  # not on Windows
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()  # what the workers inherit
     sys.modules["__main__"] = ModuleType("__main__")
     try:
         with safe_path():
             yield
     finally:
         sys.modules["__main__"] = main
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if handler is not None:
             signal.signal(signal.SIGINT, handler)
     if pressed and callable(handler):

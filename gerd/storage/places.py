@@ -7,7 +7,6 @@ goes wrong is a `StorageError` that names the file.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import weakref
@@ -16,10 +15,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 from gerd.errors import StorageError
-from gerd.files import open_regular, read_regular
+from gerd.files import lock, open_regular, read_regular
 from gerd.storage.whole import is_temporary, make_folder, write_whole
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
@@ -153,11 +153,11 @@ class Folder:
         try:
             certain = alone
             try:
-                fcntl.flock(held, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+                lock(held, alone=alone)
             except BlockingIOError:
                 raise StorageError(f"{self.path}: another run is writing here; wait for it, or stop it") from None
             except OSError:
-                certain = False  # a file system without locks
+                certain = False  # a file system without locks, or a system
             yield certain
         finally:
             os.close(held)
@@ -171,18 +171,26 @@ class _LocalFile:
         self._descriptor = open_regular(path, LARGEST_SHARD)
         weakref.finalize(self, os.close, self._descriptor)
         self.size = os.fstat(self._descriptor).st_size
+        self._one_reader = Lock()
 
     def read(self, start: int, stop: int) -> bytes:
         parts: list[bytes] = []
         try:
             while start < stop:
-                parts.append(os.pread(self._descriptor, stop - start, start))  # 2 GiB of it, at most
+                parts.append(self._read_at(start, stop - start))  # 2 GiB of it, at most
                 start += len(parts[-1])
                 if not parts[-1]:
                     raise StorageError(f"{self.name}: is damaged: it ends too early")
         except OSError as error:
             raise StorageError(f"{self.name}: cannot be read: {error.strerror or error}") from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _read_at(self, start: int, size: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._descriptor, size, start)
+        with self._one_reader:  # Windows: the place to read at belongs to the file
+            os.lseek(self._descriptor, start, os.SEEK_SET)
+            return os.read(self._descriptor, size)
 
 
 @dataclass(frozen=True)

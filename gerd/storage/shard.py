@@ -186,7 +186,7 @@ class Shard:
         number = int(self.member[row])
         if 0 <= number < member_count(family):
             config = member(family, number)
-            shape = [config.steps, config.sensor.height, config.sensor.width, len(config.actors)]
+            shape = [config.steps, config.sensor.height, config.sensor.width, len(config.cast)]
             described = (config.origin.labels, shape, config.step_us)
             if described == (self.labels[row], self._shapes[row][:4], self.step_us[row]):
                 return config

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, RandomSampler, get_worker_info
 
-from gerd.config.sweep import lengths, member
+from gerd.config.sweep import classes, lengths, member
 from gerd.errors import GerdError, shorten
 from gerd.recording.facts import table
 from gerd.storage.recordings import Recordings, check_complete
@@ -107,6 +107,11 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         return sensor.width, sensor.height, 2
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the shapes; the label "shape" counts them from 0."""
+        return classes(self.recordings.config)
+
+    @property
     def step_us(self) -> int:
         return self.recordings.config.step_us
 
@@ -157,7 +162,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         Its argument is a header: `config` (with the swept values of that recording), `labels` (the swept values by
         their path), `index`, `member`; and what was drawn: `parameters`, `parameters_velocity` and
         `parameters_acceleration` with the fields x, y, scale_x, scale_y, rotation and shear for each step and actor,
-        and `intensity`.
+        `intensity`, and `shapes`, the name of each actor's shape, None for one that is absent.
         """
         kept = np.array([holds(predicate, header) for header in self._headers()], np.bool_)
         if not kept.any():

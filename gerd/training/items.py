@@ -49,6 +49,7 @@ PER_STEP: dict[str, Callable[[Recording], Any]] = {  # arrays with the step as t
 PER_RECORDING: dict[str, Callable[[Recording], Any]] = {
     "sweep": lambda r: r.identity.labels,
     "index": lambda r: r.identity.index,
+    "shape": lambda r: torch.from_numpy(r.shape),
 }
 PER_EVENT: dict[str, tuple[Callable[[Recording], Any], Any]] = {  # arrays with the event as their first axis; types
     "actor": (lambda r: r.actor, np.int64),
@@ -77,7 +78,8 @@ class ItemOptions(TypedDict, total=False):
         is the window. Default "frames".
     label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
         "parameters_acceleration", "boxes", "visibility", "masks", "flow", "masks_with_edges", "flow_with_edges",
-        "images", "sweep", "index"; of each event of the item, its warm-up included and whatever the delay: "actor",
+        "images", "sweep", "index", "shape" (actors,), int64: for each actor the place of its shape's name in `classes`,
+        -1 if it is absent; of each event of the item, its warm-up included and whatever the delay: "actor",
         "event_flow", "echo"; a function of the recording that is the labelled part; a tuple or a mapping of these;
         None. Default "positions".
     warmup: steps before the labelled part, which are in the item and not in the label. Default 0.

@@ -65,6 +65,11 @@ class Header(Member):
         """(actors,)"""
         return self._bare.intensities
 
+    @property
+    def shapes(self) -> list[str | None]:
+        """The name of each actor's shape, None for one that is absent."""
+        return self._bare.shapes
+
     @cached_property
     def _bare(self) -> Recording:
         """The recording without its events."""

@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from gerd.config.load import AnyConfig, as_config
-from gerd.config.sweep import member, member_count
+from gerd.config.sweep import classes, member, member_count
 from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.recording.recording import Recording
@@ -110,6 +110,11 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         if place is None and self.place != (0, 1):
             place = self.place  # a worker knows nothing of torch.distributed
         return {**self.__dict__, "_place": place}
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the shapes; the label "shape" counts them from 0."""
+        return classes(self.config)
 
     @property
     def _progress(self) -> Tensor:
@@ -296,9 +301,9 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         return items, _moved(collate([labels[i] for i in order]), self.device)
 
     def _without_events(self, scenes: Scenes, number: int) -> Iterator[Recording]:
-        truth = np.moveaxis(scenes.trajectory.parameters(np.arange(scenes.steps)), 1, 2)
+        truth, looks = scenes.truth(np.arange(scenes.steps)), scenes.at_rest()
         for row, index in enumerate(scenes.indices.tolist()):
-            yield Recording.of(member(self.config, number), index, truth[row])
+            yield Recording.of(member(self.config, number), index, truth[row], drawn=looks[row : row + 1])
 
 
 class _Travelling(IterableDataset[tuple[Any, Any]]):

@@ -225,7 +225,7 @@ class TestFiles:
         config = gerd.load(folder / "c.yaml")
         (folder / "masks" / "wide.png").unlink()
         assert same_again(config)
-        x, y = np.array(config.actors[0].rings[0]).T
+        x, y = np.array(config.actors[0].shape.polygon[0]).T
         assert np.ptp(x) == 1
         assert np.ptp(y) == 0.5
 
@@ -245,7 +245,7 @@ class TestFiles:
 
     def test_an_absolute_path_works_from_anywhere(self, folder: Path) -> None:
         config = gerd.parse(f"actors: [{{shape: {{mask: '{folder}/masks/tall.png'}}}}]")
-        assert len(config.actors[0].rings) == 1
+        assert len(config.actors[0].shape.polygon) == 1
 
 
 class TestOverrides:
@@ -286,7 +286,7 @@ class TestOverrides:
         assert config.sweep == {"steps": (1, 2), "actors.0.intensity": (1.0, 2.0)}
 
     def test_a_value_may_hold_an_equals_sign(self) -> None:
-        assert len(parse(overrides=["actors.0.shape={text: =}"]).actors[0].rings) == 2
+        assert len(parse(overrides=["actors.0.shape={text: =}"]).actors[0].shape.polygon) == 2
 
     def test_the_last_override_wins(self) -> None:
         assert parse(overrides=["steps=7", "steps=8"]).steps == 8
@@ -399,3 +399,25 @@ def test_numbers_survive_to_the_last_bit() -> None:
     exact = [0.1 + 0.2, 1e-9, math.pi * 1e5, 5e-324, 123456789.12345678]
     config = gerd.parse(parse(f"shape: square, intensity: 1, rotation: {{start: {{choice: {exact}}}}}").resolved_yaml())
     assert config.resolved()["actors"][0]["rotation"]["start"]["choice"] == exact
+
+
+def test_shapes_from_files_keep_their_names(tmp_path: Path) -> None:
+    """In the config of a dataset, too, which has no files beside it; and they are not left as a file in a sweep."""
+    (tmp_path / "heart.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><rect width="4" height="2"/></svg>')
+    Image.new("RGBA", (9, 9), (0, 0, 0, 255)).resize((5, 5)).save(tmp_path / "dot.png")
+    picture = Image.new("RGBA", (9, 9), (0, 0, 0, 0))
+    picture.paste((0, 0, 0, 255), (2, 2, 7, 7))
+    picture.save(tmp_path / "icon.png")
+    text = """
+actors: [{shape: {choice: [{svg: heart.svg}, {mask: icon.png, alpha: true}, {svg: M 0 0 h 4 v 4 z, name: half}]}}]
+sweep: {actors.0.shape: [{svg: heart.svg}, {text: A}, {choice: [{svg: heart.svg}, circle]}]}
+"""
+    config = gerd.parse(text, directory=tmp_path)
+    assert config.actors[0].shape_names == ("heart", "icon", "half")
+    again = gerd.parse(config.resolved_yaml(), directory="/nowhere")
+    assert again.actors == config.actors
+    assert again.sweep == config.sweep
+    assert config.sweep["actors.0.shape"][1] == {"text": "A"}
+    first, _, third = config.sweep["actors.0.shape"]
+    assert first["name"] == third["choice"][0]["name"] == "heart"
+    assert again.digest == config.digest

@@ -265,7 +265,7 @@ def test_a_shape_turns_over_like_a_card(shape: str) -> None:
     expected[:, :, 1] = 8 * np.array([-math.sin(r), math.cos(r)])
     np.testing.assert_allclose(recording.T[:, 0, :2, :2], expected, atol=1e-14)
     areas = recording.images().sum(axis=(1, 2))
-    np.testing.assert_allclose(areas, np.abs(width) * 8 * recording.shown.outlines[0].area, atol=0.8)
+    np.testing.assert_allclose(areas, np.abs(width) * 8 * recording.shown.shapes[0][0].area, atol=0.8)
     assert areas[10] == areas[30] == 0  # seen from the edge
     assert len(recording) > 50
     assert np.isfinite(recording.flow()).all()

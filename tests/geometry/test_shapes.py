@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from matplotlib.patches import Wedge
 from PIL import Image, ImageDraw
 
-from gerd.geometry.shapes import Outline, outline, rings_of_mask, rings_of_svg, rings_of_text
+from gerd.geometry.shapes import Outline, outline, rings_of_mask, rings_of_svg, rings_of_svg_file, rings_of_text
 
 SQUARE = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]
 ONE = np.eye(2)
@@ -279,3 +283,137 @@ class TestMask:
         picture = canvas(size=(3, 3))
         picture.putpixel((1, 1), 255)
         assert_fitted(drawn(tmp_path, picture))
+
+    def test_a_jpeg(self, tmp_path: Path) -> None:
+        """Its edges are blurred by a pixel or so."""
+        shape = drawn(tmp_path, self.rectangle("RGB", (255, 255, 255)), ".jpg")
+        assert_fitted(shape)
+        assert shape.area == pytest.approx(0.5, abs=0.02)
+
+    @pytest.mark.parametrize("ink", [(0, 0, 0, 255), (255, 255, 255, 255), (90, 200, 10, 255)])
+    def test_an_icon_on_transparency(self, ink: tuple[int, ...], tmp_path: Path) -> None:
+        picture = self.rectangle("RGBA", ink, (255, 255, 255, 0))
+        picture.save(tmp_path / "icon.png")
+        self.assert_rectangle(outline(rings_of_mask(tmp_path / "icon.png", alpha=True)))
+
+    @pytest.mark.parametrize(("mode", "dark", "light"), [("L", 0, 255), ("I;16", 0, 65535), ("LA", (0, 255), (9, 0))])
+    def test_what_is_dark_may_be_inside(self, mode: str, dark: object, light: object, tmp_path: Path) -> None:
+        """What is transparent is outside in any case."""
+        self.rectangle(mode, dark, light).save(tmp_path / "dark.png")
+        self.assert_rectangle(outline(rings_of_mask(tmp_path / "dark.png", invert=True)))
+
+    def test_a_hole_in_what_is_opaque(self, tmp_path: Path) -> None:
+        self.rectangle("LA", (9, 0), (9, 255)).save(tmp_path / "hole.png")
+        self.assert_rectangle(outline(rings_of_mask(tmp_path / "hole.png", alpha=True, invert=True)))
+
+    def test_what_is_nowhere_inside_is_explained(self, tmp_path: Path) -> None:
+        self.rectangle("LA", (0, 255), (0, 0)).save(tmp_path / "black.png")
+        with pytest.raises(ValueError, match=r"has no light pixel.*alpha: true takes what is opaque"):
+            rings_of_mask(tmp_path / "black.png")
+        canvas().save(tmp_path / "solid.png")
+        with pytest.raises(ValueError, match="has no transparent pixel"):
+            rings_of_mask(tmp_path / "solid.png", alpha=True)
+        canvas(background=255).save(tmp_path / "light.png")
+        with pytest.raises(ValueError, match="has no dark pixel"):
+            rings_of_mask(tmp_path / "light.png", invert=True)
+
+
+def read_svg(tmp_path: Path, inner: str, before: str = "") -> Outline:
+    file = tmp_path / "drawing.svg"
+    file.write_text(f'{before}<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 90">{inner}</svg>', "utf-8")
+    return outline(rings_of_svg_file(file))
+
+
+class TestSvgFile:
+    """Sides and areas of the fitted outlines, by hand."""
+
+    FORMS: ClassVar = {
+        '<rect x="3" y="7" width="40" height="20"/>': (1.0, 0.5, 0.5),
+        '<rect width="40px" height="20px" rx="5"/>': (1.0, 0.5, (800 - (4 - math.pi) * 25) / 1600),
+        '<circle cx="5" cy="9" r="0.004"/>': (1.0, 1.0, math.pi / 4),
+        '<ellipse rx="8" ry="2"/>': (1.0, 0.25, math.pi / 16),
+        '<polygon points="0,0 8,0 8,4 0,4"/>': (1.0, 0.5, 0.5),
+        '<polyline points="0 0 8 0 8 8"/>': (1.0, 1.0, 0.5),
+        '<path d="M0 0h8v8h-8z M2 2v4h4v-4z"/>': (1.0, 1.0, 0.75),
+        '<g transform="translate(3 4) scale(2,1)"><rect width="4" height="2"/></g>': (1.0, 0.25, 0.25),
+        '<rect transform="rotate(90)" width="4" height="2"/>': (0.5, 1.0, 0.5),
+        '<g transform="rotate(45, 9, 9)"><rect width="4" height="4"/></g>': (1.0, 1.0, 0.5),
+        '<rect transform="skewX(45)" width="4" height="4"/>': (1.0, 0.5, 0.25),
+        '<rect transform="skewY(45)" width="4" height="4"/>': (0.5, 1.0, 0.25),
+        '<g transform="matrix(0 2 -1 0 7 7)"><rect width="4" height="2"/></g>': (0.25, 1.0, 0.25),
+        '<rect width="4" height="4"/><rect x="8" width="4" height="4"/>': (1.0, 1 / 3, 2 / 9),
+        '<defs><rect width="99" height="1"/></defs><rect width="4" height="4"/>': (1.0, 1.0, 1.0),
+        '<g fill="none"><rect width="99" height="1"/><rect fill="red" width="4" height="4"/></g>': (1.0, 1.0, 1.0),
+        '<g style="display:none"><rect width="9" height="1"/></g><rect width="4" height="4"/>': (1.0, 1.0, 1.0),
+        '<rect style="stroke:red; fill : none" width="9" height="1"/><rect width="4" height="4"/>': (1.0, 1.0, 1.0),
+    }
+
+    @pytest.mark.parametrize("inner", FORMS)
+    def test_what_is_filled_is_taken(self, inner: str, tmp_path: Path) -> None:
+        shape = read_svg(tmp_path, inner)
+        width, height, area = self.FORMS[inner]
+        assert_fitted(shape)
+        assert sides(shape) == pytest.approx((width, height), abs=1e-3)
+        assert shape.area == pytest.approx(area, rel=3e-3)
+
+    def test_transformations_are_those_of_the_matrix_that_they_make(self, tmp_path: Path) -> None:
+        path = '<path transform="{}" d="M 0 0 L 9 1 C 8 4 5 2 3 7 Z"/>'
+        one, other = (
+            read_svg(tmp_path, path.format(written)).rings[0]
+            for written in ("translate(5,-1), rotate(30) scale(2 3)skewX(20)", self.matrix(5, -1, 30, 2, 3, 20))
+        )
+        np.testing.assert_allclose(one, other, atol=2e-6)
+
+    @staticmethod
+    def matrix(x: float, y: float, turn: float, a: float, b: float, slant: float) -> str:
+        cosine, sine = math.cos(math.radians(turn)), math.sin(math.radians(turn))
+        linear = np.array([[cosine, -sine], [sine, cosine]]) @ np.diag([a, b])
+        linear = linear @ [[1, math.tan(math.radians(slant))], [0, 1]]
+        return f"matrix({' '.join(map(str, [*linear.T.ravel(), x, y]))})"
+
+    def test_a_file_of_another_program(self, tmp_path: Path) -> None:
+        """With a document type, groups, clip paths, styles and a namespace for links."""
+        figure = Figure(figsize=(3, 3))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.add_patch(Wedge((0.5, 0.5), 0.4, 0, 270))
+        figure.savefig(tmp_path / "wedge.svg", transparent=True)
+        assert "<!DOCTYPE" in (tmp_path / "wedge.svg").read_text()
+        shape = outline(rings_of_svg_file(tmp_path / "wedge.svg"))
+        assert_fitted(shape)
+        assert shape.area == pytest.approx(0.75 * math.pi / 4, rel=3e-3)
+        assert not (np.concatenate(shape.rings) > 0.1).all(axis=1).any()  # the quarter that is missing is down right
+
+    WRONG: ClassVar = {
+        "<path d='M 0 0'": "is not an SVG file: not well-formed",
+        "<g/>": "has no filled shape",
+        '<rect fill="none" width="4" height="4"/>': "has no filled shape",
+        '<rect width="50%" height="4"/>': "has '50%' where a number belongs",
+        '<rect transform="turn(4)" width="4" height="4"/>': "has the transform 'turn(4)'; allowed: matrix",
+        '<rect transform="rotate 4" width="4" height="4"/>': "has the transform 'rotate 4'; allowed: matrix",
+        '<path d="M 0 0 L oops"/>': "is not an SVG path: it has the character 'o'",
+        '<path d="M 0 0 L 1e300 0 L 4 4 z"/>': "has a coordinate that is too large",
+        '<rect width="nan" height="4"/>': "is not an SVG path: it has the character 'n'",
+        '<path d="M 0 0 L 1 0"/>': "encloses no area",
+        f'<path d="M 0 0 {"L 1 2 L 3 5 " * 90_000}"/>': "characters; at most these are allowed",
+    }
+
+    @pytest.mark.parametrize("inner", WRONG, ids=lambda inner: inner[:40])
+    def test_mistakes_are_explained(self, inner: str, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match=re.escape(self.WRONG[inner])):
+            read_svg(tmp_path, inner)
+
+    def test_entities_are_refused(self, tmp_path: Path) -> None:
+        """A few lines of them can stand for gigabytes, or for a file of yours."""
+        rect = '<rect width="&a;" height="4"/>'
+        for entity in ('a "&b;&b;&b;"', 'a SYSTEM "file:///etc/passwd"', '% a "4"'):
+            with pytest.raises(ValueError, match="declares an entity"):
+                read_svg(tmp_path, rect, f"<!DOCTYPE svg [<!ENTITY {entity}>]>")
+
+    def test_a_file_that_is_too_large_or_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="there is no file"):
+            rings_of_svg_file(tmp_path / "none.svg")
+        with open(tmp_path / "large.svg", "wb") as file:
+            file.truncate(2**22 + 1)
+        with pytest.raises(ValueError, match="at most 4194304 are allowed"):
+            rings_of_svg_file(tmp_path / "large.svg")

@@ -230,6 +230,8 @@ def test_only_pictures_in_the_folder_are_read(tmp_path: Path) -> None:
         for override in (f"actors.0.shape={{mask: {name}}}", f"sweep={{actors.0.shape: [{{mask: {name}}}]}}"):
             with pytest.raises(gerd.ConfigError, match="only pictures in the config's folder"):
                 editor.recording(question(text, override))
+    with pytest.raises(gerd.ConfigError, match="only pictures in the config's folder"):
+        editor.recording(question(text, "actors.0.shape={choice: [circle, {svg: ../leaf.svg}]}"))
     (folder / "c.yaml").write_text("steps: 3\nactors: [{shape: {mask: ../leaf.png}}]\n")
     Editor.of(folder / "c.yaml").recording(question(text, "actors.0.shape={mask: ../leaf.png}"))
 

@@ -178,7 +178,7 @@ def test_flow_is_the_motion_of_what_is_seen(given_actor: dict[str, Any], wrap: b
         for right in (-16, 0, 16) if wrap else (0,):
             for down in (-12, 0, 12) if wrap else (0,):
                 unit = np.tensordot(np.linalg.inv(now), np.stack([x - right, y - down, np.ones_like(x)]), 1)
-                inside = oracle.inside(recording.scene.outlines[0], unit[0], unit[1])
+                inside = oracle.inside(recording.scene.outlines()[0], unit[0], unit[1])
                 copies += inside
                 expected += np.where(inside, np.tensordot((later - now) / h, unit, 1)[:2], 0)
         known = (copies == 1) & mask[step]

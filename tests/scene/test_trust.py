@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -217,6 +218,21 @@ class TestCallables:
         recording = gerd.simulate(Config(steps=3, actors=[actor]))
         assert x_accelerations(recording) == [2.0] * 3
         assert (recording.parameters_acceleration["y"] == 0).all()
+
+    @pytest.mark.parametrize("pair", [tuple, list, np.array])
+    def test_that_of_a_translation_may_give_both_axes(self, pair: Callable[[Any], Any]) -> None:
+        """Constant accelerations a: the path is x0 + a t²/2, by hand."""
+        actor = {"shape": "square", "translation": {"border": "free", "acceleration": lambda t: pair((2.0, -0.5))}}
+        path = gerd.simulate(Config(steps=4, actors=[actor])).positions[:, 0]
+        t = np.arange(4.0)[:, None]
+        np.testing.assert_allclose(path, path[0] + np.array([2.0, -0.5]) * t * t / 2)
+
+    @pytest.mark.parametrize(("part", "given"), [("translation", (1, 2, 3)), ("scale", (1, 2)), ("rotation", (1, 2))])
+    def test_other_tuples_are_no_accelerations(self, part: str, given: tuple[float, ...]) -> None:
+        config = Config(steps=2, actors=[{"shape": "square", part: {"acceleration": lambda t: given}}])
+        allowed = "gives a number or a pair" if part == "translation" else "gives a number$"
+        with pytest.raises(gerd.ConfigError, match=allowed):
+            gerd.simulate(config)
 
     def test_text_that_is_made_of_it_needs_trust(self) -> None:
         config = gerd.parse(self.config(np.sin).text)

@@ -62,10 +62,11 @@ def test_what_is_no_plain_file_is_refused(kind: str, name: str, small: Path, tmp
     assert noticed(data)[0] == f"{data / name}: cannot be read: {why}"
 
 
-def test_a_mask_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "leaf.png")
-    (tmp_path / "config.yaml").write_text("actors: [{shape: {mask: leaf.png}}]\n")
-    with pytest.raises(gerd.ConfigError, match="cannot be read as a picture: it is not a plain file"):
+@pytest.mark.parametrize(("kind", "why"), [("mask", "cannot be read as a picture: "), ("svg", "cannot be read: ")])
+def test_a_drawing_that_is_no_plain_file_is_refused(kind: str, why: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "leaf.svg")
+    (tmp_path / "config.yaml").write_text(f"actors: [{{shape: {{{kind}: leaf.svg}}}}]\n")
+    with pytest.raises(gerd.ConfigError, match=f"{why}it is not a plain file"):
         gerd.load(tmp_path / "config.yaml")
 
 

@@ -35,7 +35,9 @@ def labels(scenes: Scenes, step: int) -> tuple[np.ndarray, list[Copy]]:
     f, height, width = scenes.upsampling, scenes.height, scenes.width
     x, y = np.meshgrid((np.arange(width * f) + 0.5) / f, (np.arange(height * f) + 0.5) / f)
     seen, copies = np.zeros(x.shape, np.int64), [NOTHING]
-    for actor, outline in enumerate(scenes.outlines):
+    for actor, outline in enumerate(scenes.outlines()):
+        if outline is None:
+            continue
         back = np.linalg.inv(scenes.trajectory.T([step])[0, actor, 0])
         around = (-1, 0, 1) if scenes.wraps[actor] else (0,)
         for down in around:

@@ -58,7 +58,9 @@ def picture(scenes: Scenes, step: float) -> np.ndarray:
     f, height, width = scenes.upsampling, scenes.height, scenes.width
     x, y = np.meshgrid((np.arange(width * f) + 0.5) / f, (np.arange(height * f) + 0.5) / f)
     fine = np.zeros(x.shape, np.int64)
-    for actor, outline in enumerate(scenes.outlines):  # a nearer one paints over a farther one
+    for actor, outline in enumerate(scenes.outlines()):  # a nearer one paints over a farther one
+        if outline is None:
+            continue
         back = np.linalg.inv(scenes.trajectory.T([step])[0, actor, 0])
         around = (-1, 0, 1) if scenes.wraps[actor] else (0,)
         for right in around:
@@ -116,7 +118,7 @@ def initial_state(scenes: Scenes, y: int, x: int, seen: int) -> int:
     if scenes.initial == "uniform":
         m = -(-9 * scenes.threshold // 10) - 1  # the largest integer below 0.9 thresholds
         return (word * (2 * m + 1) >> 32) - m
-    state, intensities = word * scenes.threshold >> 32, sorted(scenes.intensity[0].tolist())
+    state, intensities = word * scenes.threshold >> 32, sorted(scenes.intensity[0][scenes.chosen[0] >= 0].tolist())
     if seen == 0 and intensities:  # as an actor that has passed has left it
         seen = -1 if intensities[other * len(intensities) >> 32] >= 0 else 1
     return state if seen > 0 else -state
@@ -149,7 +151,9 @@ def parts(scenes: Scenes, unit: int) -> int:
         stretch = float(np.linalg.norm(np.array(own.through.linear), 2))
         push = np.array(own.through.acceleration)
         drift = max(float(np.linalg.norm(np.array(own.through.velocity) + push * end)) for end in (unit, unit + 1))
-    for outline, (early, late) in zip(scenes.outlines, ends, strict=True):
+    for outline, (early, late) in zip(scenes.outlines(), ends, strict=True):
+        if outline is None:
+            continue
         reach = max((math.hypot(*point) for ring in outline.rings for point in ring), default=0.5)
         value, speed = np.maximum(early, late)[:2].tolist()
         wide, high, shear = (value[i] + speed[i] / 2 for i in (2, 3, 5))

@@ -126,12 +126,25 @@ def moving_actors(draw: Any, width: int, height: int, steady: bool = False) -> A
 
 
 @st.composite
+def casts(draw: Any, width: int, height: int, most: int) -> list[dict[str, Any]]:
+    """Up to `most` entries of moving actors, some with several shapes to choose from, absent or several at a time."""
+    entries = draw(st.lists(moving_actors(width, height), max_size=most))
+    shapes = st.lists(st.sampled_from(list(SHAPES.values())), min_size=1, max_size=4)
+    repeats = st.sampled_from([0, 1, 2, {"uniform": [0, 2]}, {"choice": [0, 1]}])
+    varied = [draw(st.booleans()) for _ in entries]
+    return [
+        {**entry, "shape": {"choice": draw(shapes)}, "repeat": draw(repeats)} if vary else entry
+        for entry, vary in zip(entries, varied, strict=True)
+    ]
+
+
+@st.composite
 def small_configs(draw: Any) -> Config:
     """Anything that the oracle has the patience for."""
     width, height = draw(st.sampled_from([(1, 1), (7, 5), (13, 14), (19, 11), (20, 3), (2, 13), (33, 4), (131, 2)]))
     noises = st.sampled_from([0.0, 0.3, 1.0])
     return config(
-        *draw(st.lists(moving_actors(width, height), max_size=4)),
+        *draw(casts(width, height, 3)),
         width=width,
         height=height,
         seed=draw(st.integers(0, 2**64 - 1)),

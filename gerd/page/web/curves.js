@@ -135,9 +135,10 @@ export class Curves extends Chart {
   // The numbers of all actors at the step, under each other and, where that is not enough, in columns to the left.
   #numbers(context, { left, top, w, h, order, parameters, factor = 1 }, recordings, step) {
     const upright = context.font;
-    const numbers = recordings.flatMap((recording, k) => recording.actors.map((_, actor) => {
+    const numbers = recordings.flatMap((recording, k) => recording.actors.flatMap(({ rings }, actor) => {
+      if (!rings) return []; // it is absent
       const values = parameters.map((parameter) => short(truth(recording, Math.min(step, recording.steps - 1), actor, order, parameter) * factor));
-      return [[...new Set(values)].join(" × "), actorColour(actor), k ? `italic ${upright}` : upright];
+      return [[[...new Set(values)].join(" × "), actorColour(actor), k ? `italic ${upright}` : upright]];
     }));
     const rows = Math.max(1, Math.floor((h - 2) / LINE));
     context.textBaseline = "top";

@@ -41,7 +41,8 @@ export class Form {
   colour() {
     this.element.querySelectorAll("[data-actor]").forEach((title) => {
       const number = Number(title.dataset.actor);
-      title.firstChild.style.background = actorColour(number);
+      const before = this.values.actors.slice(0, number).map(({ repeat }) => most(repeat));
+      title.firstChild.style.background = actorColour(before.reduce((sum, count) => sum + count, 0));
       title.children[1].textContent = `actor ${number}: ${named(this.values.actors[number].shape)}`;
     });
   }
@@ -155,7 +156,7 @@ export class Form {
     row.classList.toggle("swept", input.disabled);
     row.classList.toggle("wide", input.disabled);
     sliders.append(...inside.map((swept) => this.#sweepSlider(swept)));
-    const show = input.disabled ? (value) => (input.value = yaml(value)) : (value) => this.#show(row, input, sliders, schema, path, value);
+    const show = input.disabled ? (value) => (input.value = yaml(value)) : (value) => this.#show(row, input, sliders, schema, path, value ?? schema.default);
     this.fields.set(path, { row, input, message, show });
     return row;
   }
@@ -201,7 +202,7 @@ export class Form {
     slider.dataset.path = [path, ...keys].join(".");
     let scale, whole;
     slider.show = (number, value) => {
-      whole = schema.type === "integer";
+      whole = [schema, ...(schema.oneOf ?? [])].some((part) => part.type === "integer");
       scale = this.ranges.scale(schema, path, keys, i, number, this.values.sensor);
       slider.held = value;
       if (slider !== document.activeElement || !slider.matches(":active")) slider.value = scale.place(number);
@@ -243,3 +244,6 @@ function described(schema, path) {
 function named(shape) {
   return typeof shape === "string" ? shape : Object.keys(shape)[0] === "text" ? `“${shape.text}”` : Object.keys(shape)[0];
 }
+
+// How many actors an entry stands for, at most.
+const most = (repeat = 1) => (typeof repeat === "number" ? repeat : Math.max(...Object.values(repeat)[0]));

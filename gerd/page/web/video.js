@@ -97,6 +97,7 @@ function drawOutlines(context, recording, step, zoom) {
 // Makes the path of an actor's outline, `zoom` units for a pixel, and calls `then`; once for each copy on a torus.
 function trace(context, recording, step, actor, zoom, then) {
   const { rings, wraps } = recording.actors[actor];
+  if (!rings) return; // it is absent
   const [a, b, c, d, x, y] = matrix(recording, step, actor);
   const copies = wraps ? [-1, 0, 1] : [0];
   for (const right of copies) for (const down of copies) {

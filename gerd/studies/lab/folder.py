@@ -11,7 +11,6 @@ Several processes may compute in one folder: each takes the runs that no other o
 
 from __future__ import annotations
 
-import fcntl
 import json
 import platform
 import time
@@ -27,6 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gerd.config.config import Config
 from gerd.errors import GerdError, counted, shorten
+from gerd.files import lock
 from gerd.measures.statistics import Summary
 from gerd.storage.whole import write_whole
 from gerd.studies.lab.results import Example, Made, Results, Run, Settings
@@ -81,16 +81,16 @@ class StudyFolder:
         if (self.path / "runs" / f"{run}.json").exists():
             return True
         try:
-            with self._alone(run, fcntl.LOCK_NB):
+            with self._alone(run, wait=False):
                 return True
         except BlockingIOError:
             return False
 
     @contextmanager
-    def _alone(self, run: str, at_once: int = 0) -> Iterator[None]:
+    def _alone(self, run: str, wait: bool = True) -> Iterator[None]:
         """While no other process has the run; the end of a process, also by a kill, lets go of it."""
         with open(self.path / "runs" / f"{run}.lock", "w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX | at_once)
+            lock(held, wait=wait)
             yield
 
     def finish(self, chance: Summary, runs: Sequence[Run], examples: Sequence[Example] = ()) -> Results:

@@ -254,5 +254,5 @@ def errors(network: Channels, data: Data, first_step: int) -> Errors:
         fused = (reading.place - truth).norm(dim=-1).mean(-1)
         channels = (reading.places - truth[:, None]).norm(dim=-1).mean(-1)
         parts.append((fused, channels.T, reading.weights.mean(-1).T))
-    fused, channels, weights = (torch.cat(part, dim=-1).double().cpu().numpy() for part in zip(*parts, strict=True))
+    fused, channels, weights = (torch.cat(part, dim=-1).cpu().double().numpy() for part in zip(*parts, strict=True))
     return Errors(fused, channels, weights)
