@@ -102,16 +102,19 @@ def test_text_of_a_config_that_was_read(file: Path) -> None:
 
 
 def test_text_of_a_member_gives_its_recordings() -> None:
-    family = gerd.parse(TEXT + "sweep: {time_scale.factor: [0.5, 2]}\ntime_scale: {factor: 1, keep: path}\n")
+    moving = TEXT.replace("square}", "square, scale: {start: 4}, translation: {velocity: [0.9, 0.5]}}")
+    family = gerd.parse(moving + "sweep: {time_scale.factor: [0.5, 2]}\ntime_scale: {factor: 1, keep: path}\n")
     for member in gerd.simulate_family(family, 3):
-        again = gerd.simulate(member.config.to_yaml(), 3)
+        text = member.config.to_yaml()
+        again = gerd.simulate(text, 3)
         assert again.digest == member.digest
+        assert "keep: path" in text  # as it is written, and not the steps that it is run in
         assert np.array_equal(again.truth, member.truth)
-    moving = config(actor(at="uniform"), sweep={"actors.0.scale.start": [3, 7]})
+    sizes = config(actor(at="uniform"), sweep={"actors.0.scale.start": [3, 7]})
     with pytest.raises(gerd.GerdError, match=r"starts depend on the whole sweep; write config\.family\.to_yaml"):
-        moving.member(0).to_yaml()
-    again = gerd.simulate(moving.member(0).family.to_yaml(), 3, 0)
-    assert again.identity == gerd.simulate(moving, 3, 0).identity
+        sizes.member(0).to_yaml()
+    again = gerd.simulate(sizes.member(0).family.to_yaml(), 3, 0)
+    assert again.identity == gerd.simulate(sizes, 3, 0).identity
 
 
 def test_notebooks_show_a_config(tmp_path: Path) -> None:

@@ -130,13 +130,13 @@ def test_the_values_are_those_of_the_text_with_the_defaults(file: Path) -> None:
 
 
 def test_the_values_are_those_of_the_member(file: Path) -> None:
-    sweep = "sweep={time_scale: [0.5, 2], actors.0.rotation: [{velocity: 1}, {velocity: 5, acceleration: 0}]}"
+    sweep = "sweep={noise.background: [0.5, 0], actors.0.rotation: [{velocity: 1}, {velocity: 5, acceleration: 0}]}"
     heads = [unpacked(Editor.of(file).recording(question(TEXT, sweep, member=k)))[0] for k in range(4)]
-    assert [head["values"]["time_scale"] for head in heads] == [0.5, 0.5, 2, 2]
+    assert [head["values"]["noise"]["background"] for head in heads] == [0.5, 0.5, 0, 0]
     assert [head["values"]["actors"][0]["rotation"]["velocity"] for head in heads] == [1, 5, 1, 5]
-    assert [head["name"] for head in heads][3].startswith("index 0, member 3 (time_scale=2, actors.0.rotation=")
+    assert [head["name"] for head in heads][3].startswith("index 0, member 3 (noise.background=0, actors.0.rotation=")
     assert heads[3]["member_count"] == 4
-    assert list(heads[0]["sweep"]) == ["time_scale", "actors.0.rotation"]
+    assert list(heads[0]["sweep"]) == ["noise.background", "actors.0.rotation"]
     assert heads[0]["values"]["sweep"] == heads[3]["values"]["sweep"] == heads[0]["sweep"]
 
 

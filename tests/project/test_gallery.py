@@ -62,7 +62,7 @@ def test_every_picture_is_in_the_gallery() -> None:
     assert kept == set(figures.FIGURES) | set(figures.EXAMPLES) == set(re.findall(r"\]\(figures/(\w+)\.png\)", GALLERY))
     assert sum(path.stat().st_size for path in (ROOT / "docs" / "figures").iterdir()) < 2_000_000
     for name in figures.FIGURES:
-        assert f"[configs/paper/{name}.yaml](../configs/paper/{name}.yaml), `python docs/figures.py {name}`" in GALLERY
+        assert f"[Its config](../configs/paper/{name}.yaml), `python docs/figures.py {name}`" in GALLERY
     for name, (file, options) in figures.EXAMPLES.items():
         words = [
             f"--{key.replace('_', '-')}" + (f" {value}" if value is not True else "") for key, value in options.items()

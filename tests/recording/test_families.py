@@ -93,8 +93,9 @@ def test_the_page_shows_each_member(tmp_path: Path) -> None:
         head = head_of(data)
         shown = gerd.simulate(FAMILY, 1, **labels(FAMILY, number))
         assert (head["steps"], head["digest"]) == (length, shown.digest)
-        assert head["values"]["time_scale"] == {"factor": 1, "keep": "path"}
-        assert head["values"]["transform"] == [{"rotate": 0, "about": "centre"}]
+        values = labels(FAMILY, number)
+        assert head["values"]["time_scale"] == {"factor": values["time_scale.factor"], "keep": "path"}
+        assert head["values"]["transform"] == [{"rotate": values["transform.0.rotate"], "about": "centre"}]
     changed = {"text": TEXT, "overrides": ["transform.0.rotate=20", "sweep={}"], "index": 1, "member": 0}
     data = Editor.of(file).recording(changed)
     head = head_of(data)

@@ -195,7 +195,7 @@ export class Editing {
       button.setAttribute("aria-checked", button.dataset.timing === timing);
       button.disabled = "timing" in recordings[0].sweep;
     }
-    element("index").value = this.index;
+    if (document.activeElement !== element("index")) element("index").value = this.index; // it may be being typed
     offer(members.map((labels, k) => [`${k}: ${labelled(labels)}`, k]), member, this.other);
     this.player.show(recordings);
     describe(recordings[0]);
