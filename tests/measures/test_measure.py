@@ -669,7 +669,12 @@ def test_pairs_share_their_draws() -> None:
         backends.frames(translation(200)(scenes)),
         backends.frames(
             replace(
-                scenes, outlines=(), wraps=(), intensity=scenes.intensity[:, :0], trajectory=scenes.trajectory[:, :0]
+                scenes,
+                shapes=(),
+                chosen=scenes.chosen[:, :0],
+                wraps=(),
+                intensity=scenes.intensity[:, :0],
+                trajectory=scenes.trajectory[:, :0],
             )
         ),
     )
