@@ -269,7 +269,7 @@ def of_actors(recording: Recording, counts: np.ndarray) -> np.ndarray:
 
 
 @settings(max_examples=25, deadline=None)
-@given(small_configs().filter(lambda made: len(made.actors) > 0))
+@given(small_configs().filter(lambda made: len(made.cast) > 0))
 def test_pictures_are_those_of_brute_force(made: Config) -> None:
     recording = gerd.simulate(made, backend="torch", timing="step")
     full, half = made.upsampling**2, made.upsampling**2 / 2
@@ -287,7 +287,7 @@ def test_pictures_are_those_of_brute_force(made: Config) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(small_configs().filter(lambda made: len(made.actors) > 0))
+@given(small_configs().filter(lambda made: len(made.cast) > 0))
 def test_flow_is_that_of_brute_force(made: Config) -> None:
     recording = gerd.simulate(made, backend="torch", timing="step")
     copies, half = causes.labels(recording.scene, 0)[1], made.upsampling**2 / 2
