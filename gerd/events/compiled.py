@@ -15,7 +15,6 @@ import pickle
 import stat
 import sys
 from contextlib import suppress
-from multiprocessing import parent_process
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -73,7 +72,7 @@ class Cache:
                 if hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST]:
                     rebuilt: Any = CompileResult._rebuild
                     return rebuilt(context, *pickle.loads(data[DIGEST:]))
-        if sys.stderr.isatty() and parent_process() is None:
+        if sys.stderr.isatty():
             print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
         return None
 

@@ -38,6 +38,7 @@ GPU = torch.cuda.is_available()
 CUDA = "cuda" if GPU else "cpu"  # the device on which the `cuda` backend runs here
 GOLDEN_DIGESTS = json.loads((Path(__file__).with_name("golden.json")).read_text())
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+takes_minutes_without_a_gpu = (lambda test: test) if GPU else pytest.mark.long
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
 
 
@@ -98,7 +99,7 @@ def wider_configs(draw: Any) -> Config:
 
 
 @needs_numba
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(st.one_of(small_configs(), wider_configs()), st.integers(0, 2**32 - 1), st.sampled_from([None, 1, 3]))
 def test_cpu_is_the_definition(any_config: Config, index: int, chunk: int | None) -> None:
     truth = gerd.simulate(any_config, index, backend="torch")
@@ -106,6 +107,7 @@ def test_cpu_is_the_definition(any_config: Config, index: int, chunk: int | None
 
 
 @needs_triton
+@takes_minutes_without_a_gpu
 @settings(max_examples=200 if GPU else 4)
 @given(st.one_of(small_configs(), wider_configs()) if GPU else small_configs(), st.sampled_from([None, 2]))
 def test_cuda_is_the_definition(any_config: Config, chunk: int | None) -> None:
@@ -133,6 +135,26 @@ def test_cuda_with_everything_at_once() -> None:
     truth = gerd.simulate(CROWDED, 1, backend="torch")
     for chunk in (None, 2):
         assert same(truth, gerd.simulate(CROWDED, 1, backend="cuda", device=CUDA, chunk=chunk))
+
+
+@needs_triton
+def test_cuda_in_exact_timing() -> None:
+    slow: dict[str, Any] = {"velocity": [0.1, 0.05], "size": 5.0}
+    made = config(
+        actor("circle", at=[5.3, 4.4], intensity=0.5, **slow),
+        actor({"choice": ["triangle", SHAPES["hole"]]}, at=[14.2, 4.1], **slow),
+        width=18,
+        height=9,
+        upsampling=2,
+        steps=4,
+        timing="exact",
+        integrator={"threshold": 0.05, "warmup": 1, "initial": "stationary"},
+        noise={"background": 0.05, "shape": 0.1, "event": 0.2},
+    )
+    truth = gerd.simulate(made, 1, backend="torch")
+    assert len(truth) > 30
+    for chunk in (None, 2):
+        assert same(truth, gerd.simulate(made, 1, backend="cuda", device=CUDA, chunk=chunk))
 
 
 @needs_triton

@@ -235,7 +235,7 @@ def test_the_members_of_a_family_share_their_noise() -> None:
         recording = gerd.simulate(family, backend="torch", time_scale=member)
         assert {tuple(row) for row in recording.coordinates[recording.background].tolist()} <= alone
         assert alone <= triples(recording)
-    values: list[dict[str, Any]] = [{"actors.0.intensity": member} for member in (1.0, 1.1)]
+    values: list[dict[str, Any]] = [{"actors.0.intensity": member, "time_scale": 1.0} for member in (1.0, 1.1)]
     clean = [triples(gerd.simulate(family, backend="torch", **{"noise.background": 0.0}, **value)) for value in values]
     noisy: dict[str, Any] = {"noise.background": 0.0, "noise.event": 0.5}
     kept = [triples(gerd.simulate(family, backend="torch", **noisy, **value)) for value in values]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import matplotlib.pyplot
 import pytest
 import torch
 
@@ -69,6 +70,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "notebook"}
     with matplotlib.rc_context({"backend": "Agg"}), torch.random.fork_rng():
+        matplotlib.pyplot.close("all")  # what other tests left open
         values = [shown_by("".join(cell["source"]), namespace) for cell in cells]
         pictures = [namespace["plt"].figure(number) for number in namespace["plt"].get_fignums()]
         assert len(pictures) == 4
