@@ -34,6 +34,7 @@ X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(PARAMETER_COUNT)
 ORDERS = 3  # the parameter itself, its velocity, its acceleration
 UNITS = dict(zip(PARAMETERS, ("px", "px", "px", "px", "°", ""), strict=True))  # as they are shown to people
 WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
+LIMITED_WINDOW = 2**12  # the same of each motion with a speed limit, which is heeded interval by interval
 _ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base")
 
 
@@ -238,7 +239,8 @@ class Trajectory:
     @property
     def _window(self) -> int:
         """Intervals to hold at a time."""
-        return max(64, WINDOW // max(1, math.prod(self.start.shape[:-1])))
+        fitting = max(64, WINDOW // max(1, math.prod(self.start.shape[:-1])))
+        return min(fitting, LIMITED_WINDOW) if np.isfinite(self.speed_limit).any() else fitting
 
     def _covering(self, low: int, high: int) -> Trajectory:
         """The same motion with knots for own times from `low` up to `high`, carried on from those it has."""
