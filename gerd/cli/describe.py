@@ -18,9 +18,10 @@ from gerd.config.actor import Actor
 from gerd.config.config import Config
 from gerd.config.sweep import lengths, member, member_count, named
 from gerd.errors import counted
-from gerd.events import exact, rasterise
+from gerd.events import exact
 from gerd.events.backends import needs_compiling, run
 from gerd.events.keys import Keys
+from gerd.events.rasterise import values_of_picture
 from gerd.geometry.shapes import BUILT_IN
 from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
@@ -87,7 +88,7 @@ def _sampled(config: Config) -> _Sample:
     steps = min(scenes.steps, SAMPLED_STEPS, most)
     keys, background = _first_steps(scenes, steps)
     if background.all() and steps < scenes.steps:  # perhaps something comes later
-        steps = max(steps, min(scenes.steps, QUICK_VALUES // _values(scenes)))
+        steps = max(steps, min(scenes.steps, QUICK_VALUES // values_of_picture(scenes)))
         keys, background = _first_steps(scenes, steps)
     packed = len(pack_events(keys, background, 0, steps * Keys.of(scenes).per_step)[0])
     packed += len(pack_truth(scenes.truth(np.arange(steps))[0]))
@@ -106,15 +107,10 @@ def _first_steps(scenes: Scenes, steps: int) -> tuple[NDArray[np.int64], NDArray
     instants = steps + scenes.warmup
     if scenes.exact:
         instants = int(exact.sub_steps(scenes.in_own_time(), -scenes.warmup, exact.last_unit(scenes, steps)).sum())
-    backend = "torch" if instants * _values(scenes) <= QUICK_VALUES and needs_compiling(scenes) else None
+    backend = "torch" if instants * values_of_picture(scenes) <= QUICK_VALUES and needs_compiling(scenes) else None
     parts = [(part.keys, part.background) for part in run(scenes, backend=backend)]
     keys, background = zip(*parts, strict=True)
     return np.concatenate(keys), np.concatenate(background)
-
-
-def _values(scenes: Scenes) -> int:
-    """The numbers that the definition holds for one picture."""
-    return scenes.height * 2 * (scenes.width + scenes.upsampling * 2 * (2 * rasterise.entry_count(scenes) + 1))
 
 
 def _silence(scenes: Scenes, steps: int) -> str:

@@ -339,6 +339,4 @@ def _scattered(
 
 def _chunk(scenes: Scenes) -> int:
     """Steps per chunk that keep the largest intermediate tensor near `CHUNK_VALUES` numbers."""
-    slots = 2 * rasterise.entry_count(scenes) + 1
-    per_step = scenes.height * (2 * scenes.width + scenes.upsampling * slots * 4)
-    return max(1, CHUNK_VALUES // (per_step * max(1, len(scenes))))
+    return max(1, CHUNK_VALUES // (rasterise.values_of_picture(scenes) * max(1, len(scenes))))

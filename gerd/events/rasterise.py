@@ -112,6 +112,12 @@ def entry_count(scenes: Scenes) -> int:
     return sum(1 if piece.is_ellipse else _most_sides(scenes, piece.actor) for piece in layout(scenes))
 
 
+def values_of_picture(scenes: Scenes) -> int:
+    """About how many numbers the definition holds for one picture of one recording."""
+    slots = 2 * entry_count(scenes) + 1
+    return scenes.height * (2 * scenes.width + scenes.upsampling * slots * 4)
+
+
 def _most_sides(scenes: Scenes, actor: int) -> int:
     return max(len(outline.segments) for outline in scenes.shapes[actor] if not outline.is_circle)
 
