@@ -80,8 +80,8 @@ def generate(
     Continues what an interrupted call has left, and adds what is missing to a complete dataset of fewer recordings;
     refuses a place that holds something else. `engine` is who does the work: `local`, `workers` processes (None: as
     many as there are cores, on a GPU at most as many as its memory is enough for), or `ray`, the cluster at `address`,
-    on its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines, make one
-    dataset, which is complete when the last of them has ended.
+    on its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines,
+    make one dataset, which is complete when the last of them has ended.
     `progress` is called with the number of recordings just made.
     """
     config = as_config(config)
