@@ -9,6 +9,7 @@ exact timing events are listed as they happen, and sorted on the host, or counte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -121,12 +122,14 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
         else:
             shape = (len(scenes), len(recorded), 2, height, width)
+        beside = _Beside(device)
         out = torch.zeros(shape, dtype=torch.int32 if bits else torch.uint8, device=device)
-        noisy = scenes.background > 0 and len(recorded) > 0
-        background = _Background(scenes, device, recorded, background_source) if noisy else None  # as the host goes on
-        shown = np.arange(begin - 1, piece.stop)
-        scenes = scenes.resumed(shown)
-        outlines, sizes, marks = _outlines(scenes, shown, device)
+        with beside:  # memory is filled while the geometry is worked out
+            noisy = scenes.background > 0 and len(recorded) > 0
+            background = _Background(scenes, device, recorded, background_source) if noisy else None
+            shown = np.arange(begin - 1, piece.stop)
+            scenes = scenes.resumed(shown)
+            outlines, sizes, marks = _outlines(scenes, shown, device)
         cuda_kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
             cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
@@ -139,6 +142,35 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             background.scatter(signal, into, bits=bits)
         if len(recorded):
             yield recorded, out
+
+
+class _Beside:
+    """On a GPU, another stream of higher priority, for what need not wait for the current one's next work.
+
+    It begins after the current one's work so far, and the current one goes on after it. Memory that is freed on it is
+    given out on it only, after that: so nothing is written over while it is still read.
+    """
+
+    def __init__(self, device: str):
+        self._current = torch.cuda.current_stream(device) if device.startswith("cuda") else None
+        if self._current is not None:
+            self._other = _other_stream(device, self._current.cuda_stream)
+            self._other.wait_stream(self._current)
+            self._entered = torch.cuda.stream(self._other)
+
+    def __enter__(self) -> None:
+        if self._current is not None:
+            self._entered.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._current is not None:
+            self._entered.__exit__(*error)
+            self._current.wait_stream(self._other)
+
+
+@cache
+def _other_stream(device: str, current: int) -> torch.cuda.Stream:  # noqa: ARG001 - one for each
+    return torch.cuda.Stream(device, priority=-1)
 
 
 def _listed(
