@@ -129,7 +129,7 @@ _HINTS = {  # words of PyYAML's: what has mostly happened
 
 
 def parse_yaml(text: str, source: str = UNNAMED) -> Document:
-    """`text` as a `Document`; every fault is a `ConfigError` with the line."""
+    """`text` as a `Document`; what is wrong is a `ConfigError` with the line."""
     if len(text) > LONGEST_TEXT:
         raise ConfigError([Problem(source, None, "", None, _TOO_LONG)])
     line: int | None = None

@@ -1,4 +1,4 @@
-"""Text, a file or plain data to `Config`: reads YAML, applies overrides, says where a fault was written."""
+"""Text, a file or plain data to `Config`: reads YAML, applies overrides, says where what is wrong was written."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, ValidatorFunctionWrapHandler, field_validator
 
-from gerd.config.base import Model, fault, tag
+from gerd.config.base import Model, invalid, tag
 from gerd.config.values import Number, TimeFactor, forms
 
 Place = tuple[Number, Number]
@@ -19,7 +19,7 @@ Place = tuple[Number, Number]
 
 def _not_zero(value: float) -> float:
     if value == 0:
-        raise fault("allowed: a factor other than 0", value=value)
+        raise invalid("allowed: a factor other than 0", value=value)
     return value
 
 
@@ -81,10 +81,10 @@ class Affine(Model):
         allowed = "allowed: [[a, b, x], [c, d, y]] with a·d - b·c other than 0"
         rows = value if isinstance(value, list | tuple) else ()
         if len(rows) != 2 or not all(isinstance(row, list | tuple) and len(row) == 3 for row in rows):
-            raise fault(allowed, value=value)
+            raise invalid(allowed, value=value)
         (a, b, _), (c, d, _) = matrix = handler(value)
         if a * d == b * c:
-            raise fault(allowed, value=value)
+            raise invalid(allowed, value=value)
         return matrix
 
 

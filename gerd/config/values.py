@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from gerd.config import expression
-from gerd.config.base import Model, fault, tag
+from gerd.config.base import Model, invalid, tag
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e9, le=1e9)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
@@ -39,7 +39,7 @@ FACTORS = (1e-6, 1e6)  # smallest and largest growth per step
 
 def _in_order(value: tuple[float, float]) -> tuple[float, float]:
     if value[0] > value[1]:
-        raise fault("allowed: [low, high] with low not above high", value=value)
+        raise invalid("allowed: [low, high] with low not above high", value=value)
     return value
 
 
@@ -153,7 +153,7 @@ class Factor(Model):
     @classmethod
     def _positive(cls, value: Value) -> Value:
         if (number := outside(value, *FACTORS)) is not None:
-            raise fault(f"{number:g} is not a factor; allowed: from {FACTORS[0]:g} to {FACTORS[1]:g}", value=value)
+            raise invalid(f"{number:g} is not a factor; allowed: from {FACTORS[0]:g} to {FACTORS[1]:g}", value=value)
         return value
 
 
@@ -219,7 +219,7 @@ class Expression(Model):
         try:
             expression.check(value)
         except ValueError as error:
-            raise fault(str(error), value=value) from None
+            raise invalid(str(error), value=value) from None
         return value
 
 
@@ -233,7 +233,9 @@ class Function(Model):
     @classmethod
     def _named(cls, value: str) -> str:
         if not re.fullmatch(r"[\w.]+:[\w.<>]+", value):
-            raise fault("allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", value=value)
+            raise invalid(
+                "allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", value=value
+            )
         return value
 
     @classmethod

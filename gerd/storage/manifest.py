@@ -20,7 +20,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gerd.config.config import MOST_MEMBERS, Config, without_later
+from gerd.config.config import MOST_MEMBERS, Config
+from gerd.config.digest import without_later
 from gerd.config.sweep import member_count
 from gerd.errors import StorageError, shorten
 from gerd.recording.recording import FORMAT_VERSION

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from gerd.config.config import Config, Origin, digest_of
+from gerd.config.config import Config, Origin
+from gerd.config.digest import digest_of
 from gerd.config.document import Document
 from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError, StorageError, shorten

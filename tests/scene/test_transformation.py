@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from support.scenes import actor, config, generic, moving_actors, same
 
 import gerd
-from gerd.config.config import LATER, Config
+from gerd.config.config import Config
+from gerd.config.digest import LATER
 from gerd.config.sweep import labels, member_count
 from gerd.events import backends
 from gerd.geometry.trajectory import derivatives as product_rule
