@@ -22,8 +22,8 @@ from gerd.events import exact
 from gerd.events.backends import needs_compiling, run
 from gerd.events.keys import Keys
 from gerd.events.rasterise import values_of_picture
+from gerd.geometry.parameters import PARAMETERS, ROTATION, UNITS
 from gerd.geometry.shapes import BUILT_IN
-from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.blocks import pack_events, pack_truth

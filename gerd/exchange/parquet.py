@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import member_count
-from gerd.geometry.trajectory import PARAMETERS
+from gerd.geometry.parameters import PARAMETERS
 from gerd.recording.recording import CAUSE_FIELDS, Recording
 from gerd.storage.whole import written_whole
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry import exactmath
-from gerd.geometry.trajectory import SCALE_X, Trajectory, X, Y
+from gerd.geometry.parameters import SCALE_X, X, Y
+from gerd.geometry.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 Pair = tuple[float, float]

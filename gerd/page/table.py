@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gerd.config.sweep import labels
 from gerd.errors import StorageError
-from gerd.geometry.trajectory import PARAMETERS, ROTATION
+from gerd.geometry.parameters import PARAMETERS, ROTATION
 from gerd.recording.recording import Recording
 from gerd.storage.recordings import Recordings
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gerd.errors import GerdError
-from gerd.geometry.trajectory import PARAMETERS
+from gerd.geometry.parameters import PARAMETERS
 from gerd.pictures import plot
 from gerd.recording.recording import Recording
 

@@ -24,7 +24,7 @@ from gerd.config.load import AnyConfig
 from gerd.config.sweep import in_words, member_count
 from gerd.errors import GerdError
 from gerd.events.keys import in_both_polarities
-from gerd.geometry.trajectory import PARAMETERS, UNITS
+from gerd.geometry.parameters import PARAMETERS, UNITS
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, BOX, EVENTS, OFF, ON, OUTLINE, PATH, shade
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_family

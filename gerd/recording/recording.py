@@ -23,7 +23,7 @@ from gerd.config.config import Config
 from gerd.config.sweep import classes, named, number_of
 from gerd.errors import GerdError, counted, shorten
 from gerd.events.keys import Keys, add_events, polarities
-from gerd.geometry import trajectory
+from gerd.geometry.parameters import PARAMETERS, derivatives, matrix
 from gerd.recording import derived
 from gerd.recording.causes import Causes, causes_of
 from gerd.scene.draw import appearance, draw
@@ -293,11 +293,11 @@ class Recording:
     @cached_property
     def T(self) -> Array:
         """(steps, actors, 3, 3): the unit frame of each shape to sensor pixels."""
-        return trajectory.matrix(self.truth)
+        return matrix(self.truth)
 
     @cached_property
     def _derivatives(self) -> tuple[Array, Array]:
-        return trajectory.derivatives(self.truth)
+        return derivatives(self.truth)
 
     @property
     def T_velocity(self) -> Array:
@@ -310,7 +310,7 @@ class Recording:
         return self._derivatives[1]
 
     def _named(self, order: int) -> NDArray[Any]:
-        names = np.dtype([(name, np.float64) for name in trajectory.PARAMETERS])
+        names = np.dtype([(name, np.float64) for name in PARAMETERS])
         return np.ascontiguousarray(self.truth[:, :, order]).view(names)[..., 0]
 
     @property

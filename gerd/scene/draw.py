@@ -15,7 +15,8 @@ from gerd.config.config import Config
 from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
 from gerd.errors import GerdError, shorten
 from gerd.geometry import shapes
-from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
+from gerd.geometry.parameters import PARAMETER_COUNT
+from gerd.geometry.trajectory import Trajectory
 from gerd.scene.motion import motion
 from gerd.scene.sampling import INTENSITY, LOOKS, Source
 from gerd.scene.scenes import ABSENT, INTENSITY_ONE, Scenes

@@ -18,22 +18,21 @@ from gerd.config.config import Config
 from gerd.config.expression import evaluate
 from gerd.config.values import FACTORS, Boundary, Expression, Factor, Function, Profile, Uniform
 from gerd.geometry import exactmath
-from gerd.geometry.shapes import RADIUS, Outline
-from gerd.geometry.shapes import outline as shape_outline
-from gerd.geometry.trajectory import (
+from gerd.geometry.parameters import (
     ORDERS,
     PARAMETER_COUNT,
     ROTATION,
     SCALE_X,
     SCALE_Y,
     SHEAR,
-    Trajectory,
     X,
     Y,
     derivatives,
     matrix,
-    slowed,
 )
+from gerd.geometry.shapes import RADIUS, Outline
+from gerd.geometry.shapes import outline as shape_outline
+from gerd.geometry.trajectory import Trajectory, slowed
 from gerd.scene.sampling import START, VELOCITY, Source
 from gerd.scene.trust import trusted_function
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.values import MOST_ACTORS, Choice, Normal, PairChoice, Uniform
-from gerd.geometry.trajectory import SCALE_X
+from gerd.geometry.parameters import SCALE_X
 from gerd.scene import philox
 
 Array = NDArray[np.float64]

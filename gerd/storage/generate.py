@@ -33,7 +33,7 @@ from gerd.config.sweep import lengths, member, member_count, most_actors
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.events.backends import check_device
-from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.scene.draw import draw
 from gerd.storage.code import other_code
 from gerd.storage.local import finish_in_processes

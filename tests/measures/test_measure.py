@@ -17,7 +17,7 @@ from gerd import measure
 from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.events import backends
-from gerd.geometry.trajectory import derivatives, matrix
+from gerd.geometry.parameters import derivatives, matrix
 from gerd.measures.measure import Curve
 from gerd.scene.draw import draw
 from gerd.scene.transformation import (
