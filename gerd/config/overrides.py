@@ -114,7 +114,8 @@ def _renumbered(sweep: dict[str, Any], gone: int) -> dict[str, Any]:
         if parts[0] == "actors" and len(parts) > 1 and parts[1].isdecimal():
             if int(parts[1]) == gone:
                 continue
-            parts[1] = str(int(parts[1]) - (int(parts[1]) > gone))
+            if int(parts[1]) > gone:
+                parts[1] = str(int(parts[1]) - 1)
         result[".".join(parts)] = values
     return result
 
@@ -162,8 +163,9 @@ def _with_value(text: str, node: yaml.Node, value: str) -> str:
     before = text[:start].rstrip()
     if before.endswith(":"):  # a block begins on the line below its key
         start = len(before)
-    space = " " * (start > 0 and text[start - 1] in ":-,")
-    return text[:start] + space + value + text[end:]
+    if start > 0 and text[start - 1] in ":-,":
+        value = f" {value}"
+    return text[:start] + value + text[end:]
 
 
 def _with_entry(text: str, node: yaml.MappingNode, key: str, value: str) -> str:

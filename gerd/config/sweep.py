@@ -114,7 +114,8 @@ def _not_named(family: Config, paths: list[str]) -> GerdError:
 
 
 def _listed(values: Sequence[Any]) -> str:
-    return ", ".join(map(shorten, values[:MOST_LISTED])) + ", …" * (len(values) > MOST_LISTED)
+    listed = ", ".join(map(shorten, values[:MOST_LISTED]))
+    return listed if len(values) <= MOST_LISTED else f"{listed}, …"
 
 
 def number_of(config: Config) -> int | None:
@@ -168,16 +169,24 @@ def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep"
 def classes(family: Config) -> tuple[str, ...]:
     """The names of the shapes that recordings of a config show, those of all members, in the order of the config."""
     swept = {path: values for path, values in family.sweep.items() if re.fullmatch(r"actors(\.\d+(\.shape.*)?)?", path)}
-    members = [with_values(family, dict(zip(swept, row, strict=True))) for row in itertools.product(*swept.values())]
-    return tuple(dict.fromkeys(name for each in members for actor in each.actors for name in actor.shape_names))
+    configs = _all_of(family, swept)
+    return tuple(dict.fromkeys(name for each in configs for actor in each.actors for name in actor.shape_names))
 
 
 @lru_cache(maxsize=16)
 def relatives(family: Config) -> list[Config]:
     """One config for each way in which the sweep changes the shapes at t = 0, which natural positions depend on."""
-    forms = {path: values for path, values in family.sweep.items() if path.startswith(("actors", "sensor"))}
-    moving = (".velocity", ".acceleration", ".speed_limit", ".intensity")
-    forms = {path: values for path, values in forms.items() if not any(part in path for part in moving)}
-    if not forms or not any(actor.translation.start == "uniform" for actor in family.actors):
+    later = (".velocity", ".acceleration", ".speed_limit", ".intensity")  # what does not show at t = 0
+    swept = {
+        path: values
+        for path, values in family.sweep.items()
+        if path.startswith(("actors", "sensor")) and not any(part in path for part in later)
+    }
+    if not swept or not any(actor.translation.start == "uniform" for actor in family.actors):
         return []
-    return [with_values(family, dict(zip(forms, row, strict=True))) for row in itertools.product(*forms.values())]
+    return _all_of(family, swept)
+
+
+def _all_of(family: Config, swept: Mapping[str, Sequence[Any]]) -> list[Config]:
+    """The family's config with each choice of these swept values."""
+    return [with_values(family, dict(zip(swept, row, strict=True))) for row in itertools.product(*swept.values())]

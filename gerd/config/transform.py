@@ -141,6 +141,6 @@ Transform = Annotated[
     Discriminator(
         _kind,
         custom_error_type="form",
-        custom_error_message="allowed: " + ", ".join(f"{{{key}: {what}}}" for key, what in _FORMS.items()),
+        custom_error_message="allowed: " + ", ".join(f"{{{key}: {value}}}" for key, value in _FORMS.items()),
     ),
 ]

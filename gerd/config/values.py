@@ -193,7 +193,7 @@ def numbers(value: Any, axis: int = 0) -> tuple[float, ...]:
 
 
 def outside(value: Any, low: float, high: float, axis: int = 0) -> float | None:
-    """The first of those numbers that does not lie in [low, high], if there is one."""
+    """The first number that a value can take on one axis and that is not in [low, high], if there is one."""
     return next((number for number in numbers(value, axis) if not low <= number <= high), None)
 
 
