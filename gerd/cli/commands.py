@@ -92,9 +92,10 @@ def generate(
     import time
 
     from gerd.cli.progress import Bar
+    from gerd.cli.words import parse_part
     from gerd.config.sweep import member_count
     from gerd.storage.generate import generate as make
-    from gerd.storage.generate import parse_part, recordings_of_part
+    from gerd.storage.generate import recordings_of_part
 
     part, chosen = parse_part(shard), _load(config, set_, trust)
     total = recordings_of_part(count * member_count(chosen), part)
@@ -234,8 +235,8 @@ def export(
     They come from a dataset, or straight from a config. Parquet: a file for each shard, with the ground truth in it.
     """
     from gerd.cli.progress import Bar
-    from gerd.config.sweep import parse_member
-    from gerd.exchange.chosen import choose, parse_indices
+    from gerd.cli.words import parse_indices, parse_member
+    from gerd.exchange.chosen import choose
     from gerd.exchange.export import export_dataset
 
     is_config = Path(source).is_file() or source.endswith((".yaml", ".yml"))
@@ -367,7 +368,8 @@ def _dataset(source: Path, overrides: list[str] | None) -> Recordings:
 
 def _member(config: Config, words: list[str] | None) -> int:
     """The number of the member that --member names; if it is not given the first, and a line says so."""
-    from gerd.config.sweep import in_words, labels, member_count, member_number, parse_member
+    from gerd.cli.words import parse_member
+    from gerd.config.sweep import in_words, labels, member_count, member_number
 
     which, count = parse_member(words or ()), member_count(config)
     if which is None and count > 1:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from gerd.config.base import did_you_mean, plain
 from gerd.config.config import Config
-from gerd.config.document import Document, parse_yaml
+from gerd.config.document import Document
 from gerd.config.problems import explain
 from gerd.errors import GerdError, shorten
 
@@ -59,21 +59,6 @@ def labels(config: Config, number: int) -> dict[str, Any]:
         number, position = divmod(number, len(values))
         result[path] = values[position]
     return dict(reversed(result.items()))
-
-
-def parse_member(words: Sequence[str]) -> Which | None:
-    """What `--member` says, a number or path=value, several of them for several swept paths; None if nothing."""
-    if not words:
-        return None
-    if len(words) == 1 and words[0].strip().isdecimal():
-        return int(words[0])
-    named: dict[str, Any] = {}
-    for word in words:
-        path, equals, value = word.partition("=")
-        if not equals or path.strip() in named:
-            raise GerdError(f"--member {word}: allowed: a number, or path=value once for each swept path")
-        named[path.strip()] = parse_yaml(value, f"--member {word}").data
-    return named
 
 
 def member_number(family: Config, which: Which | None) -> int:

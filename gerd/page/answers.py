@@ -49,7 +49,7 @@ from gerd.storage.whole import write_whole
 MOST_PIXELS = 2**28  # of all steps together, warm-up included: the page is to answer at once
 MOST_POSES = 1_000_000  # actors · steps of the trajectory's own time
 MOST_EVENTS = 4_000_000  # in one recording: a browser turns that many points
-MOST_MEMBERS = 500  # of a sweep that the page offers by name
+MOST_OFFERED = 500  # members of a sweep that the page offers by name
 MOST_SAVED = 2  # recordings in a file that is saved from the page
 
 COLOURS = {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH, "actors": ACTORS}  # for the page to draw with
@@ -134,18 +134,18 @@ class Editor:
         the member's values with all defaults filled in, the family, and how to make the recording without the page.
         """
         made = self._made(question)
-        family, values = made.family, labels(made.family, made.member)
-        written: Any = made.written
+        family, values, written = made.family, labels(made.family, made.member), made.written
+        sweep = family.resolved()["sweep"]
         for path, value in values.items():
             written = _put(written, path.split("."), value)
         return pack(
             made.recording,
             text=made.text,
-            values={**_as_written(family.with_values(values).resolved(), written), "sweep": family.resolved()["sweep"]},
+            values={**_with_written(family.with_values(values).resolved(), written), "sweep": sweep},
             member=made.member,
             member_count=member_count(family),
-            members=[labels(family, k) for k in range(min(member_count(family), MOST_MEMBERS))],
-            sweep=family.resolved()["sweep"],
+            members=[labels(family, k) for k in range(min(member_count(family), MOST_OFFERED))],
+            sweep=sweep,
             **_instructions(made.recording, self.file.name, runs_code=_runs_code(made.written)),
         )
 
@@ -252,12 +252,12 @@ def _check_size(config: Config) -> None:
         raise _too_large(what, MOST_POSES, "steps of motion")
 
 
-def _as_written(resolved: Any, written: Any) -> Any:
+def _with_written(resolved: Any, written: Any) -> Any:
     """A resolved config, with what the user has written where it is written: a glyph and not its polygon."""
     if isinstance(resolved, dict) and isinstance(written, dict) and set(written) <= set(resolved):
-        return {key: _as_written(value, written.get(key, value)) for key, value in resolved.items()}
+        return {key: _with_written(value, written.get(key, value)) for key, value in resolved.items()}
     if isinstance(resolved, list) and isinstance(written, list) and len(resolved) == len(written):
-        return [_as_written(*pair) for pair in zip(resolved, written, strict=True)]
+        return [_with_written(*pair) for pair in zip(resolved, written, strict=True)]
     return resolved if written is None else written
 
 
@@ -269,7 +269,8 @@ class Shelf:
     recordings: Sequence[Recording]
 
     def start(self) -> dict[str, Any]:
-        return {"kind": "recordings", "name": self.name, "columns": self._table, "colours": COLOURS}
+        about = {"kind": "recordings", "name": self.name, "most_offered": MOST_OFFERED, "colours": COLOURS}
+        return {**about, "columns": self._table}
 
     @cached_property
     def _table(self) -> list[dict[str, Any]]:

@@ -198,7 +198,7 @@ def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
         except GoneError:
             return JSONResponse({"message": "nobody waits for this answer"}, 499)
         except GerdError as error:
-            return JSONResponse(fault(error), 422)
+            return JSONResponse(as_json(error), 422)
         finally:
             gone.set()
         return JSONResponse(result) if what == "start" else Response(result, media_type="application/octet-stream")
@@ -240,7 +240,7 @@ def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
     )
 
 
-def fault(error: GerdError) -> dict[str, Any]:
+def as_json(error: GerdError) -> dict[str, Any]:
     """An error as the page takes it: the fields at which something is wrong, or one message for all."""
 
     def described(problem: Problem) -> dict[str, Any]:

@@ -113,14 +113,6 @@ def generate(
     return Recordings(out)
 
 
-def parse_part(text: str) -> tuple[int, int]:
-    """A part as it is written, I/N."""
-    part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
-    if not part or not 1 <= int(part[1]) <= int(part[2]):
-        raise GerdError(f"--shard {text}: allowed: I/N with I from 1 to N, such as 3/10 for the third of ten parts")
-    return int(part[1]), int(part[2])
-
-
 def recordings_of_part(recordings: int, part: tuple[int, int]) -> int:
     """How many of all recordings a part makes: it has every N-th shard."""
     numbers = range(part[0] - 1, -(-recordings // SHARD_SIZE), part[1])

@@ -22,6 +22,7 @@ from gerd.config.sweep import member
 from gerd.errors import GerdError
 from gerd.events.backends import run
 from gerd.scene.draw import draw
+from gerd.scene.trust import import_from
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.surroundings import ignore_settings, safe_path
@@ -100,8 +101,7 @@ def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
     global _counter
     ignore_settings()
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
-    if trusted is not None and trusted not in sys.path:
-        sys.path.insert(0, trusted)
+    import_from(trusted)
     _counter = counter
 
 

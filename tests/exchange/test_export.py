@@ -26,8 +26,8 @@ from typer.testing import CliRunner
 
 import gerd
 from gerd.cli.app import app
+from gerd.cli.words import parse_indices
 from gerd.exchange import formats
-from gerd.exchange.chosen import parse_indices
 from gerd.exchange.export import export_dataset
 from gerd.exchange.formats import FORMATS, write_events
 from gerd.recording.recording import EVENT_DTYPE, Recording

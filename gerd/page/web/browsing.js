@@ -7,11 +7,10 @@ import { labelled } from "./recording.js";
 import { Table } from "./table.js";
 
 const element = (id) => document.getElementById(id);
-const MOST_MEMBERS = 500; // of a family that can be chosen by name
 
 export class Browsing {
   constructor(start, player, state, changed) {
-    Object.assign(this, { player, changed, name: start.name });
+    Object.assign(this, { player, changed, name: start.name, mostOffered: start.most_offered });
     this.columns = new Map(start.columns.map((column) => [column.name, column.values]));
     this.swept = start.columns.filter((column) => column.swept).map((column) => column.name);
     this.table = new Table(element("choose"), start.columns, (row, compare) => this.open(compare ? this.position : row, compare ? row : null));
@@ -75,7 +74,7 @@ export class Browsing {
     }
     const family = this.#family(this.columns.get("index")[position]);
     const name = (row) => labelled(Object.fromEntries(this.swept.map((path) => [path, this.columns.get(path)[row]])));
-    const members = family.slice(0, MOST_MEMBERS).map((row, k) => [`${k}: ${name(row)}`, row]);
+    const members = family.slice(0, this.mostOffered).map((row, k) => [`${k}: ${name(row)}`, row]);
     if (other !== null && !family.includes(other)) members.push([`row ${other}`, other]);
     offer(members, position, other);
   }
