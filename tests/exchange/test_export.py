@@ -528,7 +528,7 @@ def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:
     (tmp_path / "mine" / "thesis.txt").write_text("years")
     with pytest.raises(gerd.StorageError, match="mine: holds files that are not an export"):
         export_dataset(dataset, tmp_path / "mine", "csv")
-    with pytest.raises(gerd.StorageError, match=r"thesis\.txt: is a file; an export is written into a folder"):
+    with pytest.raises(gerd.StorageError, match=r"thesis\.txt: is a file; a folder is needed to write into"):
         export_dataset(dataset, tmp_path / "mine" / "thesis.txt", "csv")
     with pytest.raises(gerd.StorageError, match="there is no such dataset"):
         export_dataset(tmp_path / "nothing", tmp_path / "new", "csv")

@@ -243,5 +243,5 @@ def test_a_file_in_the_way_of_the_shards_is_named(dataset: Path, tmp_path: Path)
     gerd.export_dataset(dataset, tmp_path / "out", "parquet")
     shutil.rmtree(tmp_path / "out" / "data")
     (tmp_path / "out" / "data").touch()
-    with pytest.raises(gerd.StorageError, match="data: is a file; an export is written into a folder"):
+    with pytest.raises(gerd.StorageError, match="data: is a file; a folder is needed to write into"):
         gerd.export_dataset(dataset, tmp_path / "out", "parquet")
