@@ -174,7 +174,7 @@ def describe(path: str | Path) -> None:
     if not manifest.complete:
         numbers = map(shard_number, data.place.names())
         there = [number for number in numbers if number is not None and number < data.shard_count]
-        done = sum(len(manifest.positions(number)) for number in there)
+        done = sum(len(manifest.rows(number)) for number in there)
         console.print(f"done        {done} of {len(data)} recordings, {len(there)} of {data.shard_count} shards")
     else:
         counts = np.concatenate([data.shard(number).lengths for number in range(data.shard_count)])

@@ -1,6 +1,6 @@
 """What the models of a config share: they are frozen, refuse unknown keys, and say where a value is wrong.
 
-A field is named by its path, such as `actors.0.scale.start`: keys and list positions with dots between them.
+A field is named by its path, such as `actors.0.scale.start`: keys and places in lists, with dots between them.
 """
 
 from __future__ import annotations

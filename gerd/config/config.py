@@ -210,9 +210,9 @@ class Config(Model):
         object.__setattr__(self, "sweep", sweep)  # frozen for everybody else
         return self
 
-    def _swept(self, path: str, position: int, value: Any, problems: list[InitErrorDetails]) -> Any:
+    def _swept(self, path: str, number: int, value: Any, problems: list[InitErrorDetails]) -> Any:
         """A swept value in plain data as its field holds it, a mask as a polygon; adds what is wrong to `problems`."""
-        place, words = ("sweep", path, position), path.split(".")
+        place, words = ("sweep", path, number), path.split(".")
         if _holds_function(value):
             message = "a Python function cannot be swept; allowed: its name, {function: 'module:name'}"
             problems.append(problem(message, place, value))

@@ -56,8 +56,8 @@ def labels(config: Config, number: int) -> dict[str, Any]:
     """The swept values of one member: path → value."""
     result: dict[str, Any] = {}
     for path, values in reversed(config.sweep.items()):
-        number, position = divmod(number, len(values))
-        result[path] = values[position]
+        number, which = divmod(number, len(values))
+        result[path] = values[which]
     return dict(reversed(result.items()))
 
 
@@ -65,13 +65,13 @@ def member_number(family: Config, which: Which | None) -> int:
     """The number of the member that a user names; None names the only one, if there is but one."""
     source, sweep, count = family.origin.document.source, family.sweep, member_count(family)
     if which is None or isinstance(which, Mapping):
-        positions = {path: _position(family, path, value) for path, value in (which or {}).items()}
-        open_paths = [path for path, values in sweep.items() if path not in positions and len(values) > 1]
+        chosen = {path: _number_of_value(family, path, value) for path, value in (which or {}).items()}
+        open_paths = [path for path, values in sweep.items() if path not in chosen and len(values) > 1]
         if open_paths:
             raise _not_named(family, open_paths)
         number = 0
         for path, values in sweep.items():
-            number = number * len(values) + positions.get(path, 0)
+            number = number * len(values) + chosen.get(path, 0)
         return number
     if isinstance(which, bool) or not hasattr(which, "__index__") or not 0 <= (number := int(which)) < count:
         allowed = f"0 to {count - 1}, or swept values" if sweep else "0, the only one without a sweep"
@@ -79,15 +79,15 @@ def member_number(family: Config, which: Which | None) -> int:
     return number
 
 
-def _position(family: Config, path: str, value: Any) -> int:
-    """Where a value stands in the list of those that `path` takes."""
+def _number_of_value(family: Config, path: str, value: Any) -> int:
+    """Where a value stands in the list of those that `path` takes, from 0 on."""
     source, sweep, value = family.origin.document.source, family.sweep, plain(value)
     if path not in sweep:
         swept = f"{did_you_mean([path], sweep)}swept: {', '.join(sweep)}" if sweep else "there is no sweep"
         raise GerdError(f"{source}: member {path}={shorten(value)}: {path} is not swept; {swept}")
-    for position, known in enumerate(sweep[path]):
+    for number, known in enumerate(sweep[path]):
         if known == value and isinstance(known, bool) == isinstance(value, bool):
-            return position
+            return number
     raise GerdError(f"{source}: member {path}={shorten(value)}: allowed: {_listed(sweep[path])}")
 
 

@@ -41,13 +41,13 @@ class Source:
 
     def shape(self, count: int) -> NDArray[np.int64]:
         """(rows,): which of so many shapes the actor has, drawn once per recording."""
-        return _position(self._words(LOOKS, SHAPE), count) if count > 1 else np.zeros(self.rows.shape, np.int64)
+        return _picked(self._words(LOOKS, SHAPE), count) if count > 1 else np.zeros(self.rows.shape, np.int64)
 
     def is_there(self, repeat: Any) -> NDArray[np.bool_]:
         """(rows,): whether the number of actors that is drawn for the entry includes this one."""
         if isinstance(repeat, int):
             return np.full(self.rows.shape, self.copy < repeat)
-        drawn = _position(replace(self, copy=0)._words(LOOKS, REPEAT), len(repeat.options))
+        drawn = _picked(replace(self, copy=0)._words(LOOKS, REPEAT), len(repeat.options))
         return self.copy < np.array(repeat.options)[drawn]
 
     def sample(self, value: Any, what: int, parameter: int = 0) -> Array:
@@ -57,7 +57,7 @@ class Source:
     def pair(self, value: Any, what: int, parameter: int) -> Array:
         """(rows, 2) numbers: each axis drawn by itself, unless the value lists whole pairs."""
         if isinstance(value, PairChoice):
-            return np.array(value.choice)[_position(self._words(what, parameter), len(value.choice))]
+            return np.array(value.choice)[_picked(self._words(what, parameter), len(value.choice))]
         both = value if isinstance(value, tuple) else (value, value)
         return np.stack([self.sample(both[i], what, parameter + i) for i in range(2)], axis=1)
 
@@ -90,9 +90,9 @@ def _sampled(value: Any, draw: Callable[[], philox.Words], shape: tuple[int, ...
         case Normal(normal=(mean, deviation)):
             return mean + deviation * philox.gaussian(draw())
         case Choice(choice=options):
-            return np.array(options)[_position(draw(), len(options))]
+            return np.array(options)[_picked(draw(), len(options))]
     return np.full(shape, float(value))
 
 
-def _position(drawn: philox.Words, count: int) -> NDArray[np.int64]:
+def _picked(drawn: philox.Words, count: int) -> NDArray[np.int64]:
     return np.floor(philox.unit(drawn[0], drawn[1]) * count).astype(np.int64)

@@ -221,7 +221,7 @@ def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
 def _sound(job: Job, stored: Manifest, numbers: Sequence[int]) -> dict[str, Entry]:
     """The entries, by name, of those shards `numbers` that are listed, as they were written and as long as wanted."""
     result = {}
-    lengths = {shard_name(number): len(job.manifest.positions(number)) for number in numbers}
+    lengths = {shard_name(number): len(job.manifest.rows(number)) for number in numbers}
     for entry in stored.shards:
         if lengths.get(entry.file) == len(entry.recordings):
             with suppress(StorageError):

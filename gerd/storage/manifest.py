@@ -82,8 +82,8 @@ class Manifest(_Json):
     def shard_count(self) -> int:
         return -(-self.recordings // SHARD_SIZE)
 
-    def positions(self, number: int) -> range:
-        """The positions in the dataset of the recordings in shard `number`."""
+    def rows(self, number: int) -> range:
+        """The rows of the dataset that shard `number` holds."""
         return range(number * SHARD_SIZE, min((number + 1) * SHARD_SIZE, self.recordings))
 
 

@@ -144,7 +144,7 @@ def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[floa
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:
-        first, last = job.manifest.positions(numbers[0])[0], job.manifest.positions(numbers[-1])[-1]
+        first, last = job.manifest.rows(numbers[0])[0], job.manifest.rows(numbers[-1])[-1]
         reason = str(error).strip().partition("\n")[0]
         tried = f"tried {RETRIES + 1} times"
         raise GerdError(f"{job.place}: rows {first} to {last}, {tried}: {reason}; {CONTINUES}") from None

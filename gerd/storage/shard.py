@@ -143,10 +143,10 @@ class Shard:
 
     def difference(self, number: int, manifest: Manifest) -> str | None:
         """What sets this apart from shard `number` of the dataset of this manifest, if anything does."""
-        wanted = [divmod(position, manifest.members) for position in manifest.positions(number)]
+        wanted = [divmod(row, manifest.members) for row in manifest.rows(number)]
         if list(zip(self.index, self.member, strict=True)) != wanted:
-            positions = manifest.positions(number)
-            return f"does not hold the rows {positions.start} to {positions.stop - 1} of this dataset"
+            rows = manifest.rows(number)
+            return f"does not hold the rows {rows.start} to {rows.stop - 1} of this dataset"
         for key in ("format_version", "config_digest", "seed", "gerd_version", "code_digest"):
             here, there = getattr(self, key), getattr(manifest, key)
             if here != there:
