@@ -206,7 +206,8 @@ def _drawn_shape(config: Config, scenes: Scenes, number: int) -> str:
     outline, actor = scenes.outlines()[number], config.actors[config.cast[number][0]]
     if outline is None:
         return "absent"
-    name, which = actor.shape_names[scenes.chosen[0, number]], f", one of {len(actor.shapes)}" * (len(actor.shapes) > 1)
+    name = actor.shape_names[scenes.chosen[0, number]]
+    which = f", one of {len(actor.shapes)}" if len(actor.shapes) > 1 else ""
     vertices = sum(len(ring) for ring in outline.rings)
     size = f" ({vertices} vertices, {counted(len(outline.rings), 'ring')})" if name not in BUILT_IN else ""
     return f"{name}{size}{which}"

@@ -288,10 +288,10 @@ def assert_flat(
     The curve is that of `generalisation_curve`; a model that is at chance at any of the amounts fails, too.
     """
     curve = generalisation_curve(model, config, transformations, **options)
-    found = curve.invariance()
-    verdict = found.verdict(bound)
+    flatness = curve.invariance()
+    verdict = flatness.verdict(bound)
     if verdict != "invariant":
-        raise AssertionError(f"{transformations[0].kind}: {verdict} within a factor of {bound:g}: {found}")
+        raise AssertionError(f"{transformations[0].kind}: {verdict} within a factor of {bound:g}: {flatness}")
     return curve
 
 

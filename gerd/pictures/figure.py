@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gerd.errors import GerdError
-from gerd.geometry.parameters import PARAMETERS
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT, PARAMETERS
 from gerd.pictures import plot
 from gerd.recording.recording import Recording
 
@@ -139,11 +139,11 @@ def parameters(recording: Recording) -> Figure:
 
 def _curves(recording: Recording, names: Iterable[str]) -> Figure:
     figure = _new([recording], 13.0, 5.4)  # inches
-    axes = figure.subplots(3, 6, sharex=True)
-    for derivative in range(3):
+    axes = figure.subplots(ORDERS, PARAMETER_COUNT, sharex=True)
+    for derivative in range(ORDERS):
         for ax, name in zip(axes[derivative], names, strict=True):
             plot.curve(recording, name, ax, derivative=derivative)
-            ax.set_xlabel(ax.get_xlabel() if derivative == 2 else "")
+            ax.set_xlabel(ax.get_xlabel() if derivative == ORDERS - 1 else "")
     handles, actors = axes[0, 0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, actors, loc="outside lower center", ncols=min(10, len(handles)))

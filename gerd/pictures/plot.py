@@ -253,7 +253,8 @@ def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative
         ax.set_ylim(low - room, high + room)
     ax.ticklabel_format(axis="y", useOffset=False)
     unit = UNITS.get(name, "px") + ("", "/step", "/step²")[derivative]
-    symbol = f"${name[0]}{derivative * chr(39)}_{{{name[1:]}}}$" if name in ENTRIES else name + derivative * "′"
+    primes = "'" * derivative
+    symbol = f"${name[0]}{primes}_{{{name[1:]}}}$" if name in ENTRIES else name + "′" * derivative
     ax.set(xlabel=_steps_label(recording), ylabel=f"{symbol} ({unit})" if unit else symbol)
     _whole_numbers(ax.xaxis)
     return ax

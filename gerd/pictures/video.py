@@ -29,15 +29,7 @@ Progress = Callable[[int], None]
 
 GREYS = 247  # grey levels of the palette, after the colours
 COLOURS = (*EVENTS, OUTLINE, PATH, BOX, BACKDROP)
-AT_NOTHING, AT_OFF, AT_ON, AT_OUTLINE, AT_PATH, AT_BOX, UNCHANGED = (
-    0,
-    1,
-    2,
-    4,
-    5,
-    6,
-    7,
-)  # places of colours in the palette
+_, AT_OFF, AT_ON, _, AT_OUTLINE, AT_PATH, AT_BOX, UNCHANGED = range(len(COLOURS))  # where they are in the palette
 FIRST_GREY = len(COLOURS)
 PALETTE = np.array([*COLOURS, *((g, g, g) for g in np.rint(np.linspace(0, 255, GREYS + 1)))], np.uint8)
 STRIP, INK = 0.91, 0.15  # grey of the strip under the frame, and of the words on it

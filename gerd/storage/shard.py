@@ -148,9 +148,9 @@ class Shard:
             rows = manifest.rows(number)
             return f"does not hold the rows {rows.start} to {rows.stop - 1} of this dataset"
         for key in ("format_version", "config_digest", "seed", "gerd_version", "code_digest"):
-            here, there = getattr(self, key), getattr(manifest, key)
-            if here != there:
-                return f"does not belong to this dataset: its {key} is {shorten(here)}, that of the manifest {there!r}"
+            own, listed = getattr(self, key), getattr(manifest, key)
+            if own != listed:
+                return f"does not belong to this dataset: its {key} is {shorten(own)}, that of the manifest {listed!r}"
         return None
 
     def recording(self, row: int, config: Config) -> Recording:

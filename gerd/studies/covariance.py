@@ -186,11 +186,13 @@ def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     lines = []
     for bank in finished(results):
-        found = [curve.invariance() for curve in each_seed(results.curve(bank.name, bank.sweep))]
-        alone = [curve.invariance() for curve in each_seed(results.curve(BASELINE, bank.sweep))]
-        verdicts = [each.verdict(BOUND) for each in found]
+        bank_seeds = [curve.invariance() for curve in each_seed(results.curve(bank.name, bank.sweep))]
+        baseline_seeds = [curve.invariance() for curve in each_seed(results.curve(BASELINE, bank.sweep))]
+        verdicts = [each.verdict(BOUND) for each in bank_seeds]
         counts = ", ".join(f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-        ratio, baseline = (drawing.over_seeds((each.ratio, each.interval) for each in both) for both in (found, alone))
+        ratio, baseline = (
+            drawing.over_seeds((each.ratio, each.interval) for each in seeds) for seeds in (bank_seeds, baseline_seeds)
+        )
         matrices = [matrix_of(run, bank) for run in results.of(bank.name)]
         cells = len(bank.sweep.amounts) * len(matrices)
         chosen, near = (sum(each.on_diagonal(each.selected, within) for each in matrices) for within in (0, 1))
@@ -198,7 +200,7 @@ def conclusions(results: Results) -> list[str]:
         lines.append(
             f"{bank.sweep.name.capitalize()}, {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g}{_unit(bank)}: "
             f"the median error varies by a factor of {ratio} (within {BOUND:g}: {counts} of "
-            f"{counted(len(found), 'seed')}), and by {baseline} with one channel; the bank is {surely(unseen)} "
+            f"{counted(len(bank_seeds), 'seed')}), and by {baseline} with one channel; the bank is {surely(unseen)} "
             f"amounts that were not in the training. It gives the largest share to the nearest channel in {chosen} "
             f"of {cells} cases, and to one beside it in {near - chosen}."
         )

@@ -164,8 +164,8 @@ def _load_weights(network: torch.nn.Module, file: Path) -> None:
     except Exception as error:  # a missing file, another format, other weights
         reason = " ".join(str(error).split())  # with the names of the weights, on many lines
         if isinstance(error, UnpicklingError):  # PyTorch advises to run whatever is in the file
-            found = re.search(r"GLOBAL (\S+)", reason)
-            reason = f"it holds more than weights ({found[1]}), which is not unpickled" if found else "it is damaged"
+            code = re.search(r"GLOBAL (\S+)", reason)
+            reason = f"it holds more than weights ({code[1]}), which is not unpickled" if code else "it is damaged"
             reason += "; save the weights: torch.save(net.state_dict(), FILE)"
         raise GerdError(f"--checkpoint {file}: cannot be loaded: {shorten(reason, 300)}") from None
 

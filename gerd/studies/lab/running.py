@@ -24,7 +24,6 @@ from gerd.studies.lab.results import Results
 from gerd.studies.lab.training import Deadline, Order
 
 STUDIES = ("timescale", "covariance", "noise", "symmetry")
-GONE = {"sparse": "is a part of the study timescale now, which keeps 25 % and 5 % of the events"}
 WRITES = """\
 Writes a folder: report.md and page.html (the same in one file that needs no other), the figures as PNG and SVG,
 summary.csv, results.json with every number, the config, seeds and versions, and under runs/ the weights and errors of
@@ -120,7 +119,7 @@ def about(name: str) -> str:
 
 def _study(name: str | None) -> Any:
     if name not in STUDIES:
-        reason = f"{GONE[name]}; " if name in GONE else did_you_mean([name], STUDIES) if name else ""
+        reason = did_you_mean([name], STUDIES) if name else ""
         raise GerdError(f"study {name or '(none)'}: {reason}allowed: {', '.join(STUDIES)}")
     return import_module(f"gerd.studies.{name}")
 

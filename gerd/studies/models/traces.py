@@ -30,7 +30,7 @@ class TraceChannels(Channels):
     """Channels that see the input each in its own way; the convolutions see one step at a time.
 
     So a few channels and a few steps can be asked for alone, which is what makes the training cheap: `channels` and
-    `steps` are their numbers, none given: all.
+    `steps` are their numbers; by default all.
     """
 
     def read(self, frames: Tensor, channels: Sequence[int] | None = None, steps: Tensor | None = None) -> Reading:

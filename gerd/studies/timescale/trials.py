@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -170,6 +169,6 @@ def _bytes(heat: NDArray[np.float32]) -> str:
     return b64encode(np.rint(255 * heat / heat.max()).astype(np.uint8).tobytes()).decode()
 
 
-def matched_channel(scale: float, mus: Sequence[float] = TIME_BANK, anchor: float = TIME_BANK[ANCHOR]) -> int:
-    """The channel that sees, at this scale, what the one with time constant `anchor` sees at scale 1."""
-    return int(np.argmin(np.abs(np.log(mus) - np.log(anchor / scale))))
+def matched_channel(scale: float) -> int:
+    """The channel that sees, at this scale, what the anchor sees at scale 1."""
+    return int(np.argmin(np.abs(np.log(TIME_BANK) - np.log(TIME_BANK[ANCHOR] / scale))))
