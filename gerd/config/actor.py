@@ -307,9 +307,8 @@ def says_what_it_is(value: Any) -> bool:
     return "text" in value or ("svg" in value and not is_svg_file(value["svg"]))
 
 
-SingleShape = Annotated[
-    Literal["square", "circle", "triangle"] | Polygon | Svg | Mask | Text, BeforeValidator(_single_shape)
-]
+BuiltIn = Literal["square", "circle", "triangle"]
+SingleShape = Annotated[BuiltIn | Polygon | Svg | Mask | Text, BeforeValidator(_single_shape)]
 
 
 class ShapeChoice(Model):
@@ -336,7 +335,7 @@ def _shape(value: Any, info: ValidationInfo) -> Any:
 
 
 Shape = Annotated[
-    Literal["square", "circle", "triangle"] | Polygon | Svg | Mask | Text | ShapeChoice,
+    BuiltIn | Polygon | Svg | Mask | Text | ShapeChoice,
     Field(description="the outline, or a choice of several, drawn for each recording"),
     BeforeValidator(_shape),
 ]
@@ -371,12 +370,12 @@ class Actor(Model):
 
     @property
     def rings(self) -> tuple[str | tuple[tuple[tuple[float, float], ...], ...], ...]:
-        """Their names, or their rings."""
+        """Of each its name, if it is built in, or else its rings."""
         return tuple(shape if isinstance(shape, str) else shape.polygon for shape in self.shapes)
 
     @property
     def shape_names(self) -> tuple[str, ...]:
-        """What they are called; those without a name are numbered."""
+        """The names of the shapes; those without a name are numbered."""
         number = (f" {i}" for i in range(len(self.shapes))) if len(self.shapes) > 1 else iter([""])
         return tuple(
             shape if isinstance(shape, str) else shape.name or f"polygon{rest}"
@@ -385,7 +384,7 @@ class Actor(Model):
 
     @property
     def most(self) -> int:
-        """How many of it there can be in a recording."""
+        """How many actors the entry can stand for."""
         return self.repeat if isinstance(self.repeat, int) else max(self.repeat.options)
 
     @field_validator("intensity")

@@ -269,7 +269,7 @@ class Config(Model):
 
     @property
     def fastest(self) -> float:
-        """The same with the transformations that change the speed."""
+        """The same, times the time scales in `transform`."""
         return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, Quicken))
 
     @property

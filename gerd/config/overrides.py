@@ -1,9 +1,8 @@
-"""`path=value`: one field of a config set to another value, in the data or in the text itself; and actors more or less.
+"""Changes of a config: a field set by `path=value`, an actor added or removed.
 
-A `Document` and an override in, a `Document` out (`overridden`); or text and overrides in, text that gives the same
-config out (`edited`), with comments and layout kept; so, too, with one actor more or less (`with_actor`,
-`without_actor`). Each edit is parsed again and compared with what it means. Where it cannot be made in place (it lies
-below an alias, say), the whole text is written anew, without comments.
+A `Document` and an override in, a `Document` out (`overridden`). Or text and changes in, text out, with comments and
+layout kept (`edited`, `with_actor`, `without_actor`). Each change of a text is parsed again and compared with what it
+means. Where it cannot be made in place (it lies below an alias, say), the whole text is written anew, without comments.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def labels(config: Config, number: int) -> dict[str, Any]:
 
 
 def member_number(family: Config, which: Which | None) -> int:
-    """The number of the member that a user names; None names the only one, if there is but one."""
+    """The number of the member that a user names; None: the only one that there is."""
     source, sweep, count = family.origin.document.source, family.sweep, member_count(family)
     if which is None or isinstance(which, Mapping):
         chosen = {path: _number_of_value(family, path, value) for path, value in (which or {}).items()}

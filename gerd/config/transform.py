@@ -103,7 +103,7 @@ class Accelerate(Model):
 
 
 class Quicken(Model):
-    """All that was there before in the list runs so many times as fast."""
+    """All that comes before it in the list runs so many times as fast."""
 
     time_scale: TimeFactor
 

@@ -153,7 +153,7 @@ class Recording:
 
     @property
     def shape(self) -> NDArray[np.int64]:
-        """(actors,): the same as the place of the name in `classes`, -1 for one that is absent."""
+        """(actors,): the number of each actor's shape in `classes`, -1 for one that is absent."""
         return np.array([ABSENT if name is None else self.classes.index(name) for name in self.shapes], np.int64)
 
     @property

@@ -1,7 +1,7 @@
 """Shards made by several processes of this machine.
 
 A `Job` and the numbers of its shards go in, their entries in the manifest come out. The processes end with this one,
-whatever ends it, and Ctrl-C is for this one alone.
+whatever ends it; Ctrl-C reaches this one only.
 """
 
 from __future__ import annotations
