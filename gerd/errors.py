@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 
 class GerdError(Exception):
@@ -49,6 +51,15 @@ class ConfigError(GerdError):
 
     def __reduce__(self) -> tuple[type[ConfigError], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)  # so that it survives the way out of a worker process
+
+
+def check_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> None:
+    """An error unless `value`, which is called `name`, is a whole number from `least` to `most`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and (least is None or value >= least) and (most is None or value <= most):
+        return
+    bounds = "" if least is None else f", {least} or more" if most is None else f" from {least} to {most}"
+    raise GerdError(f"{name} {shorten(value)}: allowed: a whole number{bounds}")
 
 
 def counted(number: int, word: str, several: str | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from gerd.config.document import parse_yaml
 from gerd.config.sweep import Which
 from gerd.errors import GerdError
-from gerd.exchange.chosen import MOST_INDICES
+from gerd.scene.draw import MOST_INDICES
 
 
 def parse_member(words: Sequence[str]) -> Which | None:

@@ -15,10 +15,9 @@ from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
+from gerd.scene.draw import MOST_INDICES
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.version import __version__
-
-MOST_INDICES = 2**32
 
 
 @dataclass(frozen=True)

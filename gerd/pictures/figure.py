@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_whole
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT, PARAMETERS
 from gerd.pictures import plot
 from gerd.recording.recording import Recording
@@ -218,8 +218,7 @@ def _aspect(recording: Recording) -> float:
 
 def _spread(recording: Recording, count: int) -> list[int]:
     """At most `count` steps, evenly spaced from the first to the last."""
-    if not 1 <= count <= MOST_PANELS:
-        raise GerdError(f"count {count}: allowed: a whole number from 1 to {MOST_PANELS}")
+    check_whole("count", count, 1, MOST_PANELS)
     return sorted({round(float(step)) for step in np.linspace(0, recording.steps - 1, min(count, recording.steps))})
 
 

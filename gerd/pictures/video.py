@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_whole
 from gerd.pictures import plot
 from gerd.pictures.colours import BACKDROP, BOX, EVENTS, OUTLINE, PATH
 from gerd.recording.recording import Recording
@@ -43,6 +43,7 @@ GAP = 8  # between frames side by side
 USUAL_SIDE = 512  # the frame's longer side if no zoom is asked for
 FAMILY_SIDE = 1024  # of all frames of a family together
 LARGEST_SIDE = 8192  # of a picture
+MOST_ZOOM = 32  # screen pixels per sensor pixel
 
 
 def write(
@@ -153,14 +154,14 @@ class Layout:
         block: int = 1,  # sensor pixels a side that are drawn as one
         smallest: int = 1,  # zoom of large frames, if none is asked for
     ):
-        if zoom is not None and not 1 <= zoom <= 32:
-            raise GerdError(f"zoom {zoom}: allowed: a whole number from 1 to 32")
+        if zoom is not None:
+            check_whole("zoom", zoom, 1, MOST_ZOOM)
         self.recordings = [recordings] if isinstance(recordings, Recording) else list(recordings)
         self.first, self.steps = self.recordings[0].first, max(recording.steps for recording in self.recordings)
         rows, columns = np.max([_cells(recording, block) for recording in self.recordings], axis=0).tolist()
         down, across = plot.grid(self.recordings, rows / (columns * (1 + side_by_side)))
         side = USUAL_SIDE if down * across == 1 else FAMILY_SIDE
-        self.zoom = zoom or max(smallest, min(32, side // max(down * rows, across * columns)))
+        self.zoom = zoom or max(smallest, min(MOST_ZOOM, side // max(down * rows, across * columns)))
         self.frames = [Frame(each, self.zoom, overlay, side_by_side, block) for each in self.recordings]
         self.caption = LINE if len(self.frames) > 1 else 0  # height of the words under each frame
         self.cell = (rows * self.zoom + self.caption, max(frame.width for frame in self.frames))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import classes, named, number_of
-from gerd.errors import GerdError, counted, shorten
+from gerd.errors import GerdError, check_whole, counted
 from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry.parameters import PARAMETERS, derivatives, matrix
 from gerd.recording import derived
@@ -259,8 +259,7 @@ class Recording:
 
     def _binned(self, bin_us: int) -> tuple[int, NDArray[np.int64]]:
         """How many bins of so many microseconds there are, and where each event is in flattened frames of them."""
-        if isinstance(bin_us, bool) or not isinstance(bin_us, int | np.integer) or bin_us < 1:
-            raise GerdError(f"bin_us {shorten(bin_us)}: allowed: a whole number of microseconds, 1 or more")
+        check_whole("bin_us", bin_us, 1)
         _, y, x, p = self.codec.decoded(self.keys)
         bins = -(-self.steps * self.step_us // bin_us)
         if bins * 2 * self.height * self.width > MOST_CELLS:

@@ -31,10 +31,10 @@ from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import lengths, member, member_count, most_actors
 from gerd.config.values import Function
-from gerd.errors import GerdError, StorageError, shorten
+from gerd.errors import GerdError, StorageError, check_whole, shorten
 from gerd.events.backends import check_device
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
-from gerd.scene.draw import draw
+from gerd.scene.draw import MOST_INDICES, draw
 from gerd.storage.code import other_code
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import (
@@ -124,10 +124,9 @@ def _check(
     config: Config, count: int, workers: int | None, engine: str, address: str | None, part: tuple[int, int]
 ) -> None:
     """Refuse what cannot be made before anything is written."""
-    if not 1 <= count <= 2**32:
-        raise GerdError(f"count {count}: allowed: 1 to {2**32}")
-    if workers is not None and workers < 1:
-        raise GerdError(f"workers {workers}: allowed: 1 or more")
+    check_whole("count", count, 1, MOST_INDICES)
+    if workers is not None:
+        check_whole("workers", workers, 1)
     if not 1 <= part[0] <= part[1]:
         raise GerdError(f"part {part[0]}/{part[1]}: allowed: 1/N to N/N, with N the number of parts")
     if engine not in ("local", "ray"):

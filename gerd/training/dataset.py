@@ -21,11 +21,11 @@ import torch
 from torch.utils.data import DataLoader, RandomSampler, get_worker_info
 
 from gerd.config.sweep import classes, lengths, member
-from gerd.errors import GerdError, shorten
+from gerd.errors import GerdError, check_whole, shorten
 from gerd.recording.facts import table
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.training.batch import Window, collate, gather
-from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
+from gerd.training.items import Item, ItemOptions, ItemSpec, Label
 from gerd.training.random_windows import RandomWindows, RandomWindowsLoader
 from gerd.training.split import Header, Rows, holds, shares
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gerd.errors import GerdError, shorten
-from gerd.training.items import check_whole
+from gerd.errors import GerdError, check_whole, shorten
 
 
 def check_nature(state: Mapping[str, Any], nature: Mapping[str, Any], what: str) -> None:

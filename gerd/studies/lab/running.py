@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gerd.config.base import did_you_mean
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_whole
 from gerd.events.backends import check_device
 from gerd.studies.lab.drawing import write_report
 from gerd.studies.lab.folder import read_results
@@ -64,8 +64,7 @@ def compute_study(
     changes: dict[str, Any] = {"epochs": epochs, "seeds": seeds}
     changes = {key: number for key, number in changes.items() if number is not None}
     for key, number in changes.items():
-        if number < 1:
-            raise GerdError(f"{key} {number}: allowed: a whole number, 1 or more")
+        check_whole(key, number, 1)
     if name == "symmetry" and seeds is not None:
         raise GerdError("--seeds: goes with the other studies; symmetry is of one network")
     check_device(device)
