@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from support import prophesee
 from support.datasets import unfinish
-from support.scenes import actor, config, simulated
+from support.scenes import actor, config, simulated, two_moving
 from typer.testing import CliRunner
 
 import gerd
@@ -317,16 +317,7 @@ def test_a_missing_package_is_named(
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "squares"
-    chosen = config(
-        actor("square", at="uniform", velocity=[0.7, 0.2], turn={"uniform": [0, 90]}),
-        actor("circle", at=[30, 20], velocity=[-0.4, 0.3], size=[8.0, 5.0]),
-        width=40,
-        height=30,
-        steps=6,
-        noise={"background": 0.02},
-        sweep={"time_scale": [1, 2.5]},
-    )
-    gerd.generate(chosen, path, 2, workers=1)
+    gerd.generate(two_moving({"time_scale": [1, 2.5]}), path, 2, workers=1)
     return path
 
 
