@@ -33,7 +33,6 @@ Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", he
 Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
 
 
-NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a config"
 SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first line
 
 
@@ -238,6 +237,7 @@ def export(
     from gerd.cli.words import parse_indices, parse_member
     from gerd.exchange.chosen import choose
     from gerd.exchange.export import export_dataset
+    from gerd.storage.recordings import NOT_CHANGED
 
     is_config = Path(source).is_file() or source.endswith((".yaml", ".yml"))
     if not is_config and set_:
@@ -359,7 +359,7 @@ def _family(source: Path, index: int, overrides: list[str] | None, trust: bool) 
 
 
 def _dataset(source: Path, overrides: list[str] | None) -> Recordings:
-    from gerd.storage.recordings import Recordings
+    from gerd.storage.recordings import NOT_CHANGED, Recordings
 
     if overrides:
         raise GerdError(f"{source}: {NOT_CHANGED}")

@@ -179,8 +179,8 @@ def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list
     except Image.DecompressionBombError as error:
         raise ValueError(f"is too large: at most {LARGEST_MASK} pixels a side are allowed ({error})") from None
     except Exception as error:  # Pillow raises many kinds for a damaged file
-        what = getattr(error, "strerror", None) or str(error)[:80]
-        raise ValueError(f"cannot be read as a picture: {what}; allowed: PNG, JPEG, PGM") from None
+        reason = getattr(error, "strerror", None) or str(error)[:80]
+        raise ValueError(f"cannot be read as a picture: {reason}; allowed: PNG, JPEG, PGM") from None
     if light is None:
         raise ValueError(f"is {width}×{height} pixels; at most {LARGEST_MASK} a side are allowed")
     if not (light > 0.5).any():

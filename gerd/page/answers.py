@@ -94,9 +94,9 @@ def pack(recording: Recording, **more: Any) -> bytes:
     return b"".join([b"GERD", len(text).to_bytes(4, "little"), text, *map(bytes, parts)])
 
 
-def _too_large(what: str, most: int, unit: str) -> GerdError:
+def _too_large(size: str, most: int, unit: str) -> GerdError:
     advice = "take fewer steps, a smaller sensor, fewer actors or less noise"
-    return GerdError(f"the recording has {what}; the page shows at most {most} {unit}: {advice}")
+    return GerdError(f"the recording has {size}; the page shows at most {most} {unit}: {advice}")
 
 
 @dataclass(frozen=True)
@@ -248,8 +248,8 @@ def _check_size(config: Config) -> None:
         raise _too_large(f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels", MOST_PIXELS, "pixels")
     poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.cast)
     if poses > MOST_POSES:
-        what = f"{len(config.cast)} actors in {steps} steps at time scale {config.fastest:g}"
-        raise _too_large(what, MOST_POSES, "steps of motion")
+        size = f"{len(config.cast)} actors in {steps} steps at time scale {config.fastest:g}"
+        raise _too_large(size, MOST_POSES, "steps of motion")
 
 
 def _with_written(resolved: Any, written: Any) -> Any:

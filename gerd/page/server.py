@@ -32,7 +32,7 @@ from gerd.config.document import LONGEST_TEXT
 from gerd.errors import ConfigError, GerdError, Problem
 from gerd.page.answers import Editor, Shelf, page_files
 from gerd.page.worker import GoneError, Worker
-from gerd.storage.recordings import Recordings
+from gerd.storage.recordings import NOT_CHANGED, Recordings
 
 if TYPE_CHECKING:
     import uvicorn
@@ -145,7 +145,7 @@ def opened(source: Path, overrides: Sequence[str] = (), trust: bool = False) -> 
     """What to show, checked."""
     if source.is_dir():
         if overrides:
-            raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
+            raise GerdError(f"{source}: {NOT_CHANGED}")
         data = Recordings(source)
         _ = data.config  # is read now, and not by the first question
         return Shelf(source.resolve().name, data)
@@ -209,13 +209,13 @@ class _Routes:
             return _said("the question is not JSON", 400)
         return await self._answered(request, request.url.path.removeprefix("/api/"), question)
 
-    async def _answered(self, request: Request, what: str, question: Any = None) -> Response:
+    async def _answered(self, request: Request, kind: str, question: Any = None) -> Response:
         """What the worker says, if the one who asks stays for it."""
         from starlette.concurrency import run_in_threadpool
         from starlette.responses import JSONResponse, Response
 
         gone = Event()
-        answer = asyncio.ensure_future(run_in_threadpool(self.worker.ask, what, question, gone))
+        answer = asyncio.ensure_future(run_in_threadpool(self.worker.ask, kind, question, gone))
         try:
             while not answer.done():
                 await asyncio.wait([answer], timeout=0.1)
@@ -228,7 +228,7 @@ class _Routes:
             return JSONResponse(as_json(error), 422)
         finally:
             gone.set()
-        return JSONResponse(result) if what == "start" else Response(result, media_type="application/octet-stream")
+        return JSONResponse(result) if kind == "start" else Response(result, media_type="application/octet-stream")
 
 
 def application(worker: Worker, host: str = LOOPBACK) -> Starlette:

@@ -26,6 +26,7 @@ from gerd.storage.places import Folder, MissingError, place_at
 from gerd.storage.shard import Shard
 
 OPEN_SHARDS = 64  # shards kept open by one reader
+NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a config"
 
 
 def check_complete(data: Recordings) -> None:
