@@ -277,7 +277,7 @@ class Shelf:
         return table(self.recordings)
 
     def recording(self, question: Question) -> bytes:
-        """The recording at `position`, as bytes; added to the head is the text of its config, with its sweep."""
+        """The recording in `row`, as bytes; added to the head is the text of its config, with its sweep."""
         recording = self._chosen(question)
         family = recording.config.family
         how = _instructions(recording, f"{self.name}.yaml", runs_code=_runs_code(family.resolved()))
@@ -291,7 +291,7 @@ class Shelf:
 
     def _chosen(self, question: Question) -> Recording:
         try:
-            return self.recordings[_field(question, "position", int)]
+            return self.recordings[_field(question, "row", int)]
         except IndexError as error:
             raise GerdError(str(error)) from None
 
@@ -341,7 +341,7 @@ def save_page(recordings: Sequence[Recording], path: str | Path) -> None:
 
 def _page(name: str, recordings: Sequence[Recording]) -> bytes:
     shelf = Shelf(name, recordings)
-    packed = (zlib.compress(shelf.recording({"position": i}), 9) for i in range(len(recordings)))
+    packed = (zlib.compress(shelf.recording({"row": i}), 9) for i in range(len(recordings)))
     saved = {**shelf.start(), "packed": [base64.b64encode(data).decode() for data in packed]}
     return _in_one_file(page_files(), saved).encode()
 
