@@ -1,4 +1,4 @@
-"""Recordings to the bytes of one shard, and back.
+"""Recordings to the bytes of one shard, which `work.py` writes, and back.
 
 A shard is a safetensors file of n recordings, each cut into blocks of `block_steps` steps (the last may be shorter).
 The blocks of all recordings follow each other. `blocks.py` says what the bytes of a block are.
