@@ -25,6 +25,7 @@ from gerd.config.digest import without_later
 from gerd.config.sweep import member_count
 from gerd.errors import StorageError, shorten
 from gerd.recording.recording import FORMAT_VERSION
+from gerd.scene.draw import MOST_INDICES
 from gerd.storage.code import code_digest
 from gerd.storage.places import File, MissingError, Place
 from gerd.version import __version__
@@ -67,7 +68,7 @@ class Manifest(_Json):
     code_digest: str = ""  # of the sources that decide the bits; version 1 of the format did not say
     config_digest: str
     seed: int
-    count: Annotated[int, Field(ge=1, le=2**32)]
+    count: Annotated[int, Field(ge=1, le=MOST_INDICES)]
     members: Annotated[int, Field(ge=1, le=MOST_MEMBERS)]
     sweep: dict[str, list[Any]]
     files: dict[str, str]  # name: sha256
