@@ -85,7 +85,7 @@ def pack(recording: Recording, **more: Any) -> bytes:
     text += b" " * (-len(text) % 4)
     parts = (
         codec.bounds(recording.keys, np.arange(recording.steps + 1)).astype("<u4"),
-        (recording.keys % (codec.per_step // codec.ticks) * 2 + recording.background).astype("<u4"),
+        (codec.pixels(recording.keys) * 2 + recording.background).astype("<u4"),
         (codec.times(recording.keys, recording.step_us) / recording.step_us).astype("<f4")
         if recording.config.timing == "exact"
         else b"",

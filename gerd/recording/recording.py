@@ -260,13 +260,10 @@ class Recording:
     def _binned(self, bin_us: int) -> tuple[int, NDArray[np.int64]]:
         """How many bins of so many microseconds there are, and where each event is in flattened frames of them."""
         check_whole("bin_us", bin_us, 1)
-        _, y, x, p = self.codec.decoded(self.keys)
         bins = -(-self.steps * self.step_us // bin_us)
         if bins * 2 * self.height * self.width > MOST_CELLS:
             raise GerdError(f"bin_us {bin_us}: makes {bins} frames of {self.width}×{self.height}; take wider bins")
-        elapsed = self.codec.times(self.keys, self.step_us) + (self.step_us - 1)
-        places = (((elapsed // bin_us) * 2 + p) * self.height + y) * self.width + x
-        return bins, places
+        return bins, self.codec.binned_places(self.keys, self.step_us, bin_us)
 
     def sparse(self) -> torch.Tensor:
         """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event (or several at once)."""
