@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from gerd.config.config import Config
-from gerd.config.load import parse
 from gerd.errors import counted
 from gerd.measures.curves import Covariance, covariance_matrix
 from gerd.scene.transformation import rotation, scale, velocity
@@ -26,6 +25,7 @@ from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, Sweep
+from gerd.studies.lab.stimuli import square
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss
 from gerd.studies.models import Channels, Layers, PoseChannels, VelocityChannels
 
@@ -125,24 +125,14 @@ TAKES = {"full": "5 minutes on an NVIDIA H200", "quick": "15 minutes on two CPU 
 def stimuli(side: int, seed: int = 0) -> Config:
     """The config: an upright square of about one size near the middle, which moves slowly."""
     near, middle = 0.06 * side, side / 2
-    return parse(
-        f"""
-        seed: {seed}
-        sensor: {{width: {side}, height: {side}}}
-        steps: {STEPS}
-        noise: {{background: 0.001, event: 0.5}}
-        actors:
-          - shape: square
-            translation:
-              start: {{uniform: [{middle - near}, {middle + near}]}}
-              velocity: {{uniform: [-0.5, 0.5]}}
-              acceleration: 0
-              border: free
-            scale:
-              start: {{uniform: [{0.14 * side}, {0.18 * side}]}}
-              velocity: {{choice: [-0.05, 0.05]}}
-              acceleration: 0
-        """
+    start, size = {"uniform": [middle - near, middle + near]}, {"uniform": [0.14 * side, 0.18 * side]}
+    return square(
+        side,
+        seed,
+        STEPS,
+        {"background": 0.001, "event": 0.5},
+        translation={"start": start, "velocity": {"uniform": [-0.5, 0.5]}, "border": "free"},
+        scale={"start": size, "velocity": {"choice": [-0.05, 0.05]}},
     )
 
 
