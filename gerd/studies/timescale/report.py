@@ -67,7 +67,7 @@ def report(results: Results, out: Path) -> str:
         _matrices(results, out),
         *_where(results),
         "## Limits\n",
-        _limits(),
+        _limits(results),
     )
 
 
@@ -226,13 +226,18 @@ def _where(results: Results) -> list[str]:
     ]
 
 
-def _limits() -> str:
+def _limits(results: Results) -> str:
+    own_time = SWEEPS[0]
+    exact = ""
+    if trained(results, KEPT[0], (EXACT,)):
+        ratio = drawing.over_seeds(curve.ratio() for curve in each_seed(results.curve(named(EXACT, KEPT[0]), own_time)))
+        exact = f" With exact timing, which has neither limit, max/min in own time is {ratio}."
     return (
         "One shape, one kind of motion and one sensor. With `timing: step` a scene that is four times as fast moves "
         "by four pixels within a step, of which nothing tells the order, and a pixel gives at most one event per "
         "step, so that the second of two comes a step late: that, and not the network, is why the error grows "
-        "towards s = 4 in own time. In recordings of the same length the trace with μ = 20 has not filled at s = "
-        "0.25. All seeds share the recordings, and an interval is over test recordings; what depends on the "
+        f"towards s = 4 in own time.{exact} In recordings of the same length the trace with μ = 20 has not filled at "
+        "s = 0.25. All seeds share the recordings, and an interval is over test recordings; what depends on the "
         "training shows in how far the seeds are apart.\n\nEvery number is in the study's results.json, each "
         "summary with the interval of its median in summary.csv.\n"
     )
