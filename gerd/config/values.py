@@ -11,16 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    PrivateAttr,
-    Tag,
-    field_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, PrivateAttr, Tag, field_validator
 
 from gerd.config import expression
 from gerd.config.base import Model, invalid, tag
@@ -134,7 +125,8 @@ Repeat = Annotated[
     forms(f"a whole number from 0 to {MOST_ACTORS}, {{uniform: [low, high]}}, {{choice: [a, b, …]}}"),
 ]
 
-Value = Annotated[Union[_Number, _Uniform, _Normal, _Choice], forms(_DRAWN)]
+_Drawn = Union[_Number, _Uniform, _Normal, _Choice]
+Value = Annotated[_Drawn, forms(_DRAWN)]
 _ValuePair = Annotated[tuple[Value, Value], Tag(tag("pair"))]
 
 
@@ -259,16 +251,13 @@ _Centre = Annotated[Literal["centre"], Tag(tag("centre"))]
 _Boundary = Annotated[Boundary, Tag(tag("{boundary}"))]
 _Factor = Annotated[Factor, Tag(tag("{factor}"))]
 
-Start = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Natural],
-    forms(f"uniform (the natural range), {_DRAWN}"),
-]
+Start = Annotated[Union[_Drawn, _Natural], forms(f"uniform (the natural range), {_DRAWN}")]
 PositionStart = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _Natural, _Centre, _ValuePair],
+    Union[_Drawn, _Pairs, _Natural, _Centre, _ValuePair],
     forms(f"centre, uniform (any place where the shape lies inside the frame), [x, y], {_DRAWN}"),
 ]
 SizeStart = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _Natural, _ValuePair],
+    Union[_Drawn, _Pairs, _Natural, _ValuePair],
     forms(f"uniform (the natural range), [x, y], {_DRAWN}"),
 ]
 Initial = Annotated[
@@ -284,26 +273,17 @@ Speed = Annotated[
     Union[Annotated[TimeFactor, Tag(tag("number"))], Annotated[TimeScale, Tag(tag("{factor}"))]],
     forms("a number above 0 up to 1000, {factor: number, keep: steps or path}"),
 ]
-Velocity = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Boundary],
-    forms(f"{_DRAWN}, {{boundary: pixels}}"),
-]
-PositionVelocity = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _ValuePair],
-    forms(f"[x, y], {_DRAWN}"),
-]
+Velocity = Annotated[Union[_Drawn, _Boundary], forms(f"{_DRAWN}, {{boundary: pixels}}")]
+PositionVelocity = Annotated[Union[_Drawn, _Pairs, _ValuePair], forms(f"[x, y], {_DRAWN}")]
 SizeVelocity = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _ValuePair, _Boundary, _Factor],
+    Union[_Drawn, _Pairs, _ValuePair, _Boundary, _Factor],
     forms(f"[x, y], {_DRAWN}, {{boundary: pixels}}, {{factor: number}}"),
 ]
-Acceleration = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Profile, _Expression, _Function],
-    forms(_STEPPED),
-    BeforeValidator(_wrap_callable),
-]
+_Stepped = Union[_Drawn, _Profile, _Expression, _Function]
+Acceleration = Annotated[_Stepped, forms(_STEPPED), BeforeValidator(_wrap_callable)]
 _AccelerationPair = Annotated[tuple[Acceleration, Acceleration], Tag(tag("pair"))]
 PairAcceleration = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Profile, _Expression, _Function, _AccelerationPair],
+    Union[_Stepped, _AccelerationPair],
     forms(f"[x, y], {_STEPPED}"),
     BeforeValidator(_wrap_callable),
 ]

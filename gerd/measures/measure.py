@@ -313,10 +313,7 @@ class Channelled(Protocol):
 
 
 def channel_errors(
-    read: Callable[[Tensor], Channelled],
-    config: AnyConfig,
-    transformation: Transformation,
-    **options: Unpack[Options],
+    read: Callable[[Tensor], Channelled], config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
 ) -> tuple[Array, Array]:
     """(channels, count) each: mean distances of the channels from the first actor in pixels, and their mean shares.
 
