@@ -29,10 +29,10 @@ class Problem:
     """One thing that is wrong with a config."""
 
     source: str  # the file, or another name for where the text came from
-    line: int | None
-    path: str  # such as actors.0.scale.start; empty for the whole document
-    value: str | None  # the offending value, shortened
     message: str  # what was expected
+    line: int | None = None
+    path: str = ""  # such as actors.0.scale.start; empty for the whole document
+    value: str | None = None  # the offending value, shortened
 
     def __str__(self) -> str:
         place = self.source if self.line is None else f"{self.source}:{self.line}"

@@ -79,7 +79,7 @@ class Config(Model):
     def __init__(self, *unnamed: Any, **fields: Any):
         if unnamed:
             how = "allowed: fields by name, as in Config(actors=[…]); a file: gerd.load, text or a dict: gerd.parse"
-            raise ConfigError([Problem("Config", None, "", shorten(unnamed[0]), how)])
+            raise ConfigError([Problem("Config", how, value=shorten(unnamed[0]))])
         try:
             super().__init__(**fields)
         except ValidationError as error:

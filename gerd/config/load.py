@@ -28,7 +28,7 @@ def as_config(source: AnyConfig) -> Config:
         return parse(source)
     if not isinstance(source, str | os.PathLike):
         how = "allowed: a Config, the path of a config file, YAML text or a mapping of fields"
-        raise ConfigError([Problem(UNNAMED, None, "", shorten(source), how)])
+        raise ConfigError([Problem(UNNAMED, how, value=shorten(source))])
     return load(source)
 
 
@@ -45,7 +45,7 @@ def load(path: str | os.PathLike[str], *, overrides: Sequence[str] = (), trust: 
     """
     if not isinstance(path, str | os.PathLike) or (isinstance(path, str) and "\n" in path):
         how = "allowed: the path of a config file; text and mappings: gerd.parse"
-        raise ConfigError([Problem(UNNAMED, None, "", shorten(path), how)])
+        raise ConfigError([Problem(UNNAMED, how, value=shorten(path))])
     directory = Path(path).resolve().parent
     return parse(read_text(path), source=str(path), directory=directory, overrides=overrides, trust=trust)
 
@@ -61,7 +61,7 @@ def parse(
     """The config written in `text`, or the one whose fields a mapping holds; masks are looked up in `directory`."""
     if not isinstance(text, str | Mapping):
         how = "allowed: YAML text, or a mapping of fields; a file: gerd.load"
-        raise ConfigError([Problem(source, None, "", shorten(text), how)])
+        raise ConfigError([Problem(source, how, value=shorten(text))])
     document = parse_yaml(text, source) if isinstance(text, str) else Document(dict(text), source)
     for override in overrides:
         document = overridden(document, override)

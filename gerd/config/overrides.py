@@ -25,7 +25,7 @@ def overridden(document: Document, override: str) -> Document:
     path, equals, value = override.partition("=")
     source = f"--set {override}"
     if not equals or not path.strip() or path.count(".") > DEEPEST:
-        raise ConfigError([Problem(source, None, "", None, "allowed: path=value, such as noise.background=0.01")])
+        raise ConfigError([Problem(source, "allowed: path=value, such as noise.background=0.01")])
     parts = path.strip().split(".")
     if parts[0] == "sweep" and len(parts) > 1:
         parts = ["sweep", ".".join(parts[1:])]  # a swept path is one key
@@ -55,11 +55,11 @@ def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any
         if key in map(str, range(len(node))):
             return [_set(item, rest, value, source, path) if str(i) == key else item for i, item in enumerate(node)]
         message = f"there is no item {key}; allowed: 0 to {len(node) - 1}" if node else "the list is empty"
-        raise ConfigError([Problem(source, None, path, None, message)])
+        raise ConfigError([Problem(source, message, path=path)])
     if node is None or isinstance(node, dict):
         node = node or {}
         return {**node, key: _set(node.get(key), rest, value, source, path)}
-    raise ConfigError([Problem(source, None, path, None, f"there is nothing below {shorten(node)} to set")])
+    raise ConfigError([Problem(source, f"there is nothing below {shorten(node)} to set", path=path)])
 
 
 def edited(text: str, overrides: Sequence[str], source: str = "config") -> str:
@@ -84,7 +84,7 @@ def without_actor(text: str, number: int, source: str = "config") -> str:
     """`text` without one actor, and without what is swept of it; the actors after it are swept by their new numbers."""
     data, actors = _actors(text, source)
     if not 0 <= number < len(actors):
-        raise ConfigError([Problem(source, None, "actors", None, f"there is no actor {number} of {len(actors)}")])
+        raise ConfigError([Problem(source, f"there is no actor {number} of {len(actors)}", path="actors")])
     wanted = {**data, "actors": actors[:number] + actors[number + 1 :]}
     node = _child(yaml.compose(text, Loader=yaml.SafeLoader), "actors")
     taken = _without_item(text, node, number) if isinstance(node, yaml.SequenceNode) and len(actors) > 1 else None
@@ -99,9 +99,7 @@ def _actors(text: str, source: str) -> tuple[dict[str, Any], list[Any]]:
     data = parse_yaml(text, source).data
     actors = (data.get("actors") or []) if isinstance(data, dict) else None
     if not isinstance(actors, list):
-        raise ConfigError(
-            [Problem(source, None, "actors", None, "they are no list in the text, which is edited by hand")]
-        )
+        raise ConfigError([Problem(source, "they are no list in the text, which is edited by hand", path="actors")])
     return data, actors
 
 

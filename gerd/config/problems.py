@@ -25,7 +25,7 @@ def explain(error: ValidationError, document: Document) -> ConfigError:
     )
     problems.sort(key=lambda problem: problem.line or 0)
     if len(problems) > MOST_PROBLEMS:
-        rest = Problem(document.source, None, "", None, f"and {len(problems) - MOST_PROBLEMS} more problems")
+        rest = Problem(document.source, f"and {len(problems) - MOST_PROBLEMS} more problems")
         problems = [*problems[:MOST_PROBLEMS], rest]
     return ConfigError(problems)
 

@@ -206,7 +206,7 @@ class Editor:
                 message = "only pictures in the config's folder, and those that the file itself names, are read"
             else:
                 continue
-            raise ConfigError([Problem(self.file.name, None, path, repr(name), message)])
+            raise ConfigError([Problem(self.file.name, message, path=path, value=repr(name))])
 
 
 def _field(question: Question, key: str, kind: type) -> Any:
