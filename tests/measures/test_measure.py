@@ -17,7 +17,7 @@ from gerd import measure
 from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.events import backends
-from gerd.geometry.trajectory import derivatives, matrix
+from gerd.geometry.parameters import derivatives, matrix
 from gerd.measures.measure import Curve
 from gerd.scene.draw import draw
 from gerd.scene.transformation import (
@@ -403,7 +403,7 @@ def test_steps_before_the_first_are_not_compared() -> None:
         ({"model": lambda frames: centroid(frames) * np.nan}, "not finite"),
         ({"acts": "colours"}, "allowed: coordinates, T, heat map, scores, or a function"),
         ({"acts": lambda g, out, size: out[:, :1]}, "allowed: the same"),
-        ({"count": 0}, "allowed: whole numbers, 1 or more"),
+        ({"count": 0}, "count 0: allowed: a whole number, 1 or more"),
         ({"transformation": time_scale(2)}, "allowed: an output (batch, steps, …)"),
         ({"transformation": velocity(1)}, "acts differently at each step"),
         ({"model": steady_centroid, "transformation": time_scale(4), "first_step": 6}, "longer recordings"),

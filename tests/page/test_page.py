@@ -265,11 +265,11 @@ def test_the_table_tells_what_the_dataset_holds(dataset: Path) -> None:
 
 def test_a_recording_of_the_dataset_is_given_with_its_config(dataset: Path) -> None:
     shelf = Shelf("family", gerd.Recordings(dataset))
-    head = unpacked(shelf.recording({"position": 7}))[0]
+    head = unpacked(shelf.recording({"row": 7}))[0]
     assert head["digest"] == gerd.Recordings(dataset)[7].digest
     assert gerd.simulate(gerd.parse(head["text"]), head["index"], **head["labels"]).digest == head["digest"]
     with pytest.raises(gerd.GerdError, match="no row 80"):
-        shelf.recording({"position": 80})
+        shelf.recording({"row": 80})
 
 
 def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -283,8 +283,8 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
     assert columns["index"] == [i // 2 for i in range(80)]
     assert columns["time_scale"] == [0.5, 2] * 40
     with pytest.raises(gerd.StorageError, match="damaged"):
-        shelf.recording({"position": 3})
-    shelf.recording({"position": lost})
+        shelf.recording({"row": 3})
+    shelf.recording({"row": lost})
 
 
 # Files to save
@@ -294,7 +294,7 @@ def test_a_recording_is_saved_as_a_gif(file: Path, dataset: Path, monkeypatch: p
     asked = {"fps": 10, "outlines": False, "brightness": False}
     for content, which in (
         (Editor.of(file), question(index=1)),
-        (Shelf("family", gerd.Recordings(dataset)), {"position": 2}),
+        (Shelf("family", gerd.Recordings(dataset)), {"row": 2}),
     ):
         data = content.gif({"recordings": [which], **asked})
         recording = gerd.Recordings(dataset)[2]

@@ -105,10 +105,22 @@ def test_files_that_the_documents_name_exist() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     for document in DOCUMENTS:
         text = FENCE.sub("", document.read_text("utf-8"))
-        for name in re.findall(rf"`((?:{first})/[\w./-]*)`", text):
+        quoted = re.findall(rf"`((?:{first})/[\w./-]*)`", text)
+        for name in quoted + re.findall(rf"(?<![\w/(.`-])((?:{first})/[\w/-]+\.(?:md|py))", text):
             assert (ROOT / name).exists() or (ROOT / "gerd" / name).exists(), f"{document.name}: {name}"
         for target in re.findall(r"`make ([a-z-]+)`", text):
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{document.name}: make {target}"
+
+
+def test_what_a_change_touches_is_where_it_is_said_to_be() -> None:
+    """`NAME` of (or in) `FILE`: the file has a line that begins with the name, as what it defines does."""
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text("utf-8").split())
+    named = re.findall(r"`(\w+)` (?:of|in) `(\S+\.(?:py|yml))`", text)
+    assert len(named) > 10
+    for name, file in named:
+        path = ROOT / file if (ROOT / file).exists() else ROOT / "gerd" / file
+        pattern = rf"^(?:def |class |@\w+\.?\w*\ndef )?{name}\b"
+        assert re.search(pattern, path.read_text("utf-8"), re.MULTILINE), f"{file}: {name}"
 
 
 def test_the_table_of_packages_has_them_all() -> None:

@@ -14,7 +14,7 @@ from support.scenes import SHAPES, actor, moving_actors, simulated, small_config
 
 import gerd
 from gerd.config.config import Config
-from gerd.geometry.trajectory import derivatives
+from gerd.geometry.parameters import derivatives
 from gerd.recording.recording import Recording
 
 

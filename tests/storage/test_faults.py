@@ -27,6 +27,7 @@ from support.processes import COMMAND, descendants, errors_of, is_running, wait_
 from support.ray_cluster import running
 
 import gerd
+from gerd.cli.words import parse_part
 from gerd.storage import generate as generation
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, shard_name
 from gerd.storage.places import Bucket, Folder
@@ -437,7 +438,7 @@ def test_the_parts_are_the_whole(recordings: int, parts: int) -> None:
 @pytest.mark.parametrize("text", ["", "1", "0/3", "4/3", "1/0", "-1/3", "a/b", "1/2/3", "1.5/2", "9" * 99 + "/3"])
 def test_parts_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(gerd.GerdError, match=r"allowed: I/N with I from 1 to N"):
-        generation.parse_part(text)
+        parse_part(text)
 
 
 def test_a_part_refuses_another_dataset_even_if_it_has_no_shard_yet(tmp_path: Path) -> None:

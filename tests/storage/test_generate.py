@@ -238,6 +238,22 @@ def test_foreign_folders_and_files_are_refused(tmp_path: Path) -> None:
     assert "not the manifest of a GERD dataset" in refusal(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("count", "workers", "message"),
+    [
+        (0, 1, "count 0: allowed: a whole number from 1 to 4294967296"),
+        ("5", 1, "count '5': allowed: a whole number"),
+        (True, 1, "count True: allowed: a whole number"),
+        (1, 0, "workers 0: allowed: a whole number, 1 or more"),
+        (1, 2.0, "workers 2.0: allowed: a whole number, 1 or more"),
+    ],
+)
+def test_numbers_that_are_none_are_refused(tmp_path: Path, count: int, workers: int, message: str) -> None:
+    with pytest.raises(gerd.GerdError, match=message):
+        gerd.generate(gerd.parse(SMALL), tmp_path / "data", count, workers=workers)
+    assert not (tmp_path / "data").exists()
+
+
 CHANGES = {
     "seed is 8 there and 9 here": SMALL.replace("seed: 8", "seed: 9"),
     "sensor.width is 12 there and 13 here": SMALL.replace("width: 12", "width: 13"),

@@ -19,7 +19,7 @@ from support.datasets import SMALL, change_manifest, make, noticed
 from support.processes import DEADLINE
 
 import gerd
-from gerd.config.config import digest_of
+from gerd.config.digest import digest_of
 from gerd.storage import places
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 

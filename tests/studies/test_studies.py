@@ -638,7 +638,7 @@ def nothing():
     ("arguments", "message"),
     [
         (["study"], "allowed: timescale, covariance, noise, symmetry"),
-        (["study", "sparse"], "study sparse: is a part of the study timescale now"),
+        (["study", "sparse"], "study sparse: allowed: timescale"),
         (["study", "colours"], "study colours: allowed:"),
         (["study", "symetry"], "study symetry: did you mean symmetry? allowed:"),
         (["study", "noise", "--from", "nowhere"], "allowed: the folder of a finished study"),
