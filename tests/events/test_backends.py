@@ -14,9 +14,6 @@ if not torch.cuda.is_available():
 
 import json
 import multiprocessing
-import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -197,44 +194,8 @@ def test_cpu_backend_in_loader_workers(method: str) -> None:
     loader = torch.utils.data.DataLoader(
         range(2),  # type: ignore[arg-type]
         batch_size=None,
-        num_workers=2,
+        num_workers=2 if method == "fork" else 1,  # the others import everything anew
         collate_fn=_digest_in_worker,
         multiprocessing_context=multiprocessing.get_context(method),
     )
     assert list(loader) == [expected] * 2
-
-
-@needs_numba
-def test_kernels_compile_at_first_use_only(tmp_path: Path) -> None:
-    """Importing compiles nothing; machine code is kept in one place, for the next process, also if threads begin.
-
-    Whoever waits at a terminal is told what for.
-    """
-    code = (
-        "import sys, gerd, gerd.events.cpu as b\n"
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "assert 'numba' not in sys.modules\n"
-        f"config = gerd.load({str(ROOT / 'configs' / 'square.yaml')!r})\n"
-        "with ThreadPoolExecutor(4) as pool:\n"
-        "    made = list(pool.map(lambda i: gerd.simulate(config, i, backend='cpu').digest, [0] * 4))\n"
-        "assert len(set(made)) == 1\n"
-        "import numba\n"
-        "assert numba.config.CACHE_DIR == ''\n"
-        "stats = b.kernels().simulate_steps.stats\n"
-        "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))\n"
-    )
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
-    for hits, misses, told in (("0", "1", b"compiling the kernels, once"), ("1", "0", b"")):
-        terminal, end = os.openpty()
-        command = [sys.executable, "-c", code]
-        run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=end, text=True, check=True)
-        assert run.stdout.split() == [hits, misses]
-        os.write(end, b"\n")
-        said = os.read(terminal, 1000).strip()
-        assert said.startswith(told)
-        assert bool(said) == bool(told)
-        os.close(terminal)
-        os.close(end)
-    (file,) = (tmp_path / "gerd").iterdir()
-    assert re.fullmatch("kernel-[0-9a-f]{32}", file.name)
