@@ -590,10 +590,13 @@ def test_ctrl_c_ends_the_command_in_the_middle_of_an_answer(file: Path) -> None:
     try:
         assert process.stdout
         port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
-        connection = http.client.HTTPConnection(server.LOOPBACK, port)
-        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
-        wait_for(lambda: cpu_seconds(processes.descendants(process.pid)) > 5, "the answer to be worked at")
+        connection = http.client.HTTPConnection(server.LOOPBACK, port, timeout=DEADLINE)
+        connection.request("POST", "/api/recording", json.dumps(question(TEXT)))
+        connection.getresponse().read()  # now the worker has imported what it needs
         children = processes.descendants(process.pid)
+        before = cpu_seconds(children)
+        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
+        wait_for(lambda: cpu_seconds(children) > before + 0.5, "the answer to be worked at")
         process.send_signal(signal.SIGINT)
         assert errors_of(process) == []
         wait_for(lambda: not any(map(processes.is_running, children)), "the worker to end")

@@ -1,7 +1,7 @@
 """What can go wrong while a dataset is made. After each fault the same command gives the bytes of an undisturbed run.
 
-Machines and processes that die, here and on a real cluster of several Ray nodes; commands that meet in one folder; full
-disks; clocks that jump; and a long run in which nothing may pile up.
+Processes that die; commands that meet in one folder; full disks; clocks that jump; and a long run in which nothing may
+pile up. What can go wrong on a cluster is in `test_ray_workers.py`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import processes
-from support.datasets import HELD, HOLD, SMALL, content, faults
+from support.datasets import SMALL, content, faults
+from support.held import STOPPED, continues, stop_and_continue, workers_held
 from support.processes import COMMAND, DEADLINE, descendants, errors_of, is_running, wait_for
-from support.ray_cluster import running
 
 import gerd
 from gerd.storage import generate as generation
@@ -32,7 +32,6 @@ from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, shard_name
 from gerd.storage.places import Bucket, Folder
 
 PARTS = [(1, 3), (2, 3), (3, 3)]
-STOPPED = "error: stopped; data keeps what is finished, and the same command continues"
 
 
 @pytest.fixture(scope="module")
@@ -49,69 +48,17 @@ def with_support() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-# Processes and machines that die
+# Processes that die
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    pytest.importorskip("ray")
-    with running(1) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def never_held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files that the config of `held` gives in one go."""
-    folder = tmp_path_factory.mktemp("never_held")
-    (folder / "go").touch()
-    (folder / "hold.py").write_text(HOLD)
-    gerd.generate(gerd.parse(HELD, directory=folder, trust=True), folder / "data", 320, workers=1)
-    return content(folder / "data")
-
-
-def by_ray(cluster: Any) -> tuple[str, ...]:
-    return ("--engine", "ray", "--address", cluster.address)
-
-
-def workers_held(folder: Path, number: int = 1) -> None:
-    wait_for(lambda: len(list(folder.glob("held-*"))) >= number, f"{number} workers in the middle of a shard")
-
-
-def continues(folder: Path, never_held: dict[str, bytes]) -> None:
-    """The same command, in this process, gives what an undisturbed run gives."""
-    (folder / "go").touch()
-    paths = (str(folder / name) for name in ("config.yaml", "data"))
-    assert processes.run_here("generate", *paths, "-n", "320", "--trust", "--workers", "1") == 0
-    assert content(folder / "data") == never_held
-
-
-@pytest.mark.parametrize(
-    ("engine", "how"),
-    [
-        ("local", "killed"),
-        ("local", "Ctrl-C in a terminal"),
-        ("ray", "Ctrl-C"),
-        *(pytest.param("ray", how, marks=pytest.mark.long) for how in ("killed", "Ctrl-C in a terminal")),
-    ],
-)
+@pytest.mark.parametrize("how", ["killed", "Ctrl-C in a terminal"])
 def test_a_run_that_is_stopped_continues_to_the_same_bytes(
-    engine: str, how: str, request: pytest.FixtureRequest, held: Path, start: Any, never_held: dict[str, bytes]
+    how: str, held: Path, start: Any, never_held: dict[str, bytes]
 ) -> None:
     """It does not wait for the shards under way, whose workers are held, and they end with it."""
-    local = engine == "local"
-    process = start(*(("--workers", "2") if local else by_ray(request.getfixturevalue("cluster"))))
+    process = start("--workers", "2")
     workers_held(held)
-    workers = descendants(process.pid)
-    if how == "killed":
-        process.kill()
-        process.wait()
-    else:
-        (os.kill if how == "Ctrl-C" else os.killpg)(process.pid, signal.SIGINT)
-        assert errors_of(process, 130) == [STOPPED]
-        assert not list((held / "data").glob(".*.tmp"))
-    wait_for(lambda: not any(map(is_running, workers)), "the workers to end")
-    assert not json.loads((held / "data" / MANIFEST).read_text())["complete"]
-    continues(held, never_held)
+    stop_and_continue(process, how, held, never_held)
 
 
 @pytest.mark.parametrize("children", [1, 3])
@@ -151,72 +98,6 @@ def test_a_worker_that_dies_is_reported_and_finished_shards_stay(
     (held / "deadly").unlink()
     continues(held, never_held)
     assert first.stat().st_mtime_ns == before
-
-
-def test_a_node_is_killed_half_way(cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]) -> None:
-    node = cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
-    process = start(*by_ray(cluster))
-    workers_held(held, 2)
-    cluster.remove_node(node, allow_graceful=False)
-    (held / "go").touch()
-    assert errors_of(process) == []
-    assert content(held / "data") == never_held
-
-
-@pytest.mark.long
-def test_the_head_of_the_cluster_is_lost(held: Path, start: Any) -> None:
-    """The last thing that the user reads is ours, and what is finished is kept."""
-    pytest.importorskip("ray")
-    with running(1) as lost:
-        process = start(*by_ray(lost))
-        workers_held(held)
-        lost.head_node.kill_gcs_server()
-        (error,) = errors_of(process, 1)
-    assert error.startswith(f"error: {held / 'data'}: the head of the cluster, ")
-    assert error.endswith("does not answer; finished shards are kept, and the same command continues")
-    assert not json.loads((held / "data" / MANIFEST).read_text())["complete"]
-
-
-def test_a_worker_is_killed_in_the_middle_of_a_write(
-    cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]
-) -> None:
-    """Twice: with half of a file written, and with all of it that has not yet got its name."""
-    (held / "go").touch()
-    (held / "hold.py").write_text(
-        HOLD
-        + """
-fsync, replace = os.fsync, os.replace
-
-def dies(name, cut=None):
-    if in_ray and not (here / name).exists():
-        (here / name).touch()
-        if cut is not None:
-            os.ftruncate(cut, os.fstat(cut).st_size // 2)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def deadly_fsync(descriptor):
-    dies("died-writing", descriptor)
-    return fsync(descriptor)
-
-def deadly_replace(*arguments):
-    dies("died-naming")
-    return replace(*arguments)
-
-os.fsync, os.replace = deadly_fsync, deadly_replace
-"""
-    )
-    assert errors_of(start(*by_ray(cluster))) == []
-    assert (held / "died-writing").exists()
-    assert (held / "died-naming").exists()
-    assert content(held / "data") == never_held
-
-
-@pytest.mark.long
-def test_a_range_that_kills_every_worker_is_given_up(cluster: Any, held: Path, start: Any) -> None:
-    (held / "go").touch()
-    (held / "deadly").touch()
-    (error,) = errors_of(start(*by_ray(cluster)), 1)
-    assert "rows 0 to 63, tried 6 times: " in error
 
 
 # Disks

@@ -15,7 +15,7 @@ from unittest.mock import patch
 from gerd.cli.app import main
 
 COMMAND = [sys.executable, "-c", "from gerd.cli.app import main; main()"]
-DEADLINE = 120  # seconds after which a test gives up, on however slow a machine
+DEADLINE = 300  # seconds after which a test gives up, on however slow a machine
 
 # The background job of a shell ignores Ctrl-C, and so would the commands that tests start and stop with it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
