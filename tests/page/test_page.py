@@ -367,7 +367,7 @@ class Asking:
         self.port = int(address.rstrip("/").rpartition(":")[2])
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(server.LOOPBACK, self.port, timeout=30)
+        connection = http.client.HTTPConnection(server.LOOPBACK, self.port, timeout=DEADLINE)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection.request(method, path, data, {name.title(): value for name, value in headers.items()})
         response = connection.getresponse()
@@ -620,7 +620,7 @@ def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) 
         assert process.stdout
         line = process.stdout.readline()
         port = int(re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C to stop\)", line)[1])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)  # kept open, as a browser would
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)  # kept open, as a browser would
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         process.send_signal(signal.SIGINT)

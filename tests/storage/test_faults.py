@@ -522,7 +522,7 @@ def state():
 
 config, seconds = gerd.parse(sys.argv[1]), float(sys.argv[2])
 begun, rounds, warm, recordings = time.monotonic(), 0, None, 0
-while time.monotonic() - begun < seconds or rounds < 40:
+while time.monotonic() - begun < seconds or rounds < 20:
     data = gerd.generate(config, f"data-{rounds % 3}", 70, workers=1)
     for recording in data:
         recording.frames()
@@ -532,7 +532,7 @@ while time.monotonic() - begun < seconds or rounds < 40:
         shard.unlink()
     rounds += 1
     recordings += 70
-    if rounds == 20:
+    if rounds == 10:
         warm = state()
 memory, files = state()
 print(f"{time.monotonic() - begun:.0f} s, {recordings} recordings:", f"{warm[0]:.1f} to {memory:.1f} MB,", end=" ")
@@ -543,7 +543,7 @@ sys.exit(memory > warm[0] + 16 or files > warm[1])
 
 @pytest.mark.parametrize("seconds", ["0", pytest.param("3600", marks=pytest.mark.long)])
 def test_memory_and_open_files_stay_flat(seconds: str, tmp_path: Path) -> None:
-    """Forty rounds, some seconds; an hour among the long tests, unless GERD_SOAK_SECONDS says less."""
+    """Twenty rounds, some seconds; an hour among the long tests, unless GERD_SOAK_SECONDS says less."""
     if seconds != "0":
         seconds = os.environ.get("GERD_SOAK_SECONDS", seconds)
     command = [sys.executable, "-c", SOAK, SMALL, seconds]

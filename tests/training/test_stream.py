@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.processes import DEADLINE
 from support.scenes import actor, config, same
 from torch.utils.data import DataLoader
 
@@ -216,7 +217,7 @@ def test_batches_are_made_ahead_and_the_thread_ends_with_the_loop(monkeypatch: p
 
     monkeypatch.setattr(gerd.Stream, "_batch", watched)
     for _ in gerd.Stream(MOVING, 2, ahead=3):
-        assert fourth.wait(30)  # 1, 2 and 3 while 0 is in use
+        assert fourth.wait(DEADLINE)  # 1, 2 and 3 while 0 is in use
         assert len(makers()) == 1
         break
     assert made == [0, 1, 2, 3]
