@@ -32,7 +32,7 @@ from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import lengths, member, member_count, most_actors
 from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, shorten
-from gerd.events.backends import check_device
+from gerd.events.backends import check_device, workers_of_device
 from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
 from gerd.scene.draw import draw
 from gerd.storage.code import other_code
@@ -79,8 +79,8 @@ def generate(
 
     Continues what an interrupted call has left, and adds what is missing to a complete dataset of fewer recordings;
     refuses a place that holds something else. `engine` is who does the work: `local`, `workers` processes (None: as
-    many as there are cores, and one if the device is not the CPU), or `ray`, the cluster at `address`, on its GPUs if
-    it has any. `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines, make one
+    many as there are cores, on a GPU at most as many as its memory is enough for), or `ray`, the cluster at `address`,
+    on its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines, make one
     dataset, which is complete when the last of them has ended.
     `progress` is called with the number of recordings just made.
     """
@@ -243,7 +243,7 @@ def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if str(job.place).startswith("memory:"):
         workers = 1
-    workers = workers or (cores if job.device == "cpu" else 1)
+    workers = workers or (cores if job.device == "cpu" else min(cores, workers_of_device(job.device)))
     return finish_in_processes(job, numbers, min(workers, max(1, len(numbers))), progress)
 
 

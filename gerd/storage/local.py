@@ -99,6 +99,7 @@ _counter: Any = None  # recordings made by all workers together; set in a worker
 def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
     global _counter
     ignore_settings()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # there is a worker for each core
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
     if trusted is not None and trusted not in sys.path:
         sys.path.insert(0, trusted)

@@ -14,6 +14,7 @@ from gerd.studies.models import TIME_BANK, TIME_CONSTANTS
 from gerd.studies.timescale.trials import (
     BASELINE,
     EVIDENCE,
+    EXACT,
     INVARIANT,
     KEPT,
     MODELS,
@@ -49,7 +50,12 @@ def trained(results: Results, kept: float = KEPT[0], models: Sequence[str] = MOD
 
 def said(model: str) -> str:
     """What a network is called in a sentence."""
-    names = {INVARIANT: "the invariant network", PAPER: "the paper's network", EVIDENCE: "its variant with evidence"}
+    names = {
+        INVARIANT: "the invariant network",
+        EXACT: "the invariant network in exact timing",
+        PAPER: "the paper's network",
+        EVIDENCE: "its variant with evidence",
+    }
     return names.get(model) or f"μ = {model.removeprefix('single ')} alone"
 
 
@@ -111,12 +117,13 @@ def _listed(values: Sequence[float], form: str) -> str:
 def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     kept = KEPT[0]
-    lines = [_how_flat(results, share) for share in KEPT if trained(results, share, (INVARIANT,))]
+    ours = [(model, share) for share in KEPT for model in trained(results, share, (INVARIANT, EXACT))]
+    lines = [_how_flat(results, model, share) for model, share in ours]
     lines += [_how_flat_others(results, kept, sweep) for sweep in SWEEPS]
     for model in trained(results, kept, (PAPER, EVIDENCE)):
         if BASELINE in trained(results, kept):
             lines.append(_paper(results, model))
-    lines += [_chosen(results, share) for share in KEPT if trained(results, share, (INVARIANT,))]
+    lines += [_chosen(results, model, share) for model, share in ours]
     if singles := trained(results, kept, SINGLES):
         lines.append(_beyond_singles(results, singles))
     if learnt := [mu for run in results.of(named(PAPER, kept)) for mu in run.learnt]:
@@ -126,10 +133,10 @@ def conclusions(results: Results) -> list[str]:
     return lines
 
 
-def _how_flat(results: Results, kept: float) -> str:
+def _how_flat(results: Results, model: str, kept: float) -> str:
     parts = []
     for sweep in SWEEPS:
-        found, bound = invariances(results, INVARIANT, kept, sweep), BOUNDS[sweep.name]
+        found, bound = invariances(results, model, kept, sweep), BOUNDS[sweep.name]
         verdicts = [each.verdict(bound) for each in found]
         counts = ", ".join(f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
         ratio = over_seeds((each.ratio, each.interval) for each in found)
@@ -137,7 +144,7 @@ def _how_flat(results: Results, kept: float) -> str:
             f"by a factor of {ratio} {IN[sweep.name]} (within {bound:g}: {counts} of {counted(len(found), 'seed')})"
         )
     return (
-        f"With {kept:.0%} of the events, the median error of the invariant network varies from a quarter to four "
+        f"With {kept:.0%} of the events, the median error of {said(model)} varies from a quarter to four "
         f"times the speed of its training {' and '.join(parts)}."
     )
 
@@ -160,15 +167,15 @@ def _paper(results: Results, model: str) -> str:
     return f"Against {said(BASELINE)}, {said(model)} has d > {LARGE} in every seed at {' and at '.join(counts)}."
 
 
-def _chosen(results: Results, kept: float) -> str:
+def _chosen(results: Results, model: str, kept: float) -> str:
     parts = []
     for sweep in SWEEPS:
-        matrices = [matrix_of(run, sweep) for run in results.of(named(INVARIANT, kept))]
+        matrices = [matrix_of(run, sweep) for run in results.of(named(model, kept))]
         cells = len(SCALES) * len(matrices)
         chosen, near = (sum(each.on_diagonal(each.selected, within) for each in matrices) for within in (0, 1))
         parts.append(f"in {chosen} of {cells} cases {IN[sweep.name]} (at most half an octave away in {near})")
     return (
-        f"With {kept:.0%} of the events the invariant network gives the largest share to the channel that matches the "
+        f"With {kept:.0%} of the events {said(model)} gives the largest share to the channel that matches the "
         f"scale {' and '.join(parts)}."
     )
 
