@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from gerd.config.config import Config
-from gerd.config.load import parse
 from gerd.errors import counted
 from gerd.measures.curves import Covariance, covariance_matrix
 from gerd.scene.transformation import rotation, scale, velocity
@@ -26,6 +25,7 @@ from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, Sweep
+from gerd.studies.lab.stimuli import square
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss
 from gerd.studies.models import Channels, Layers, PoseChannels, VelocityChannels
 
@@ -129,25 +129,15 @@ def stimuli(side: int, seed: int = 0) -> Config:
     exact timing, since in steps a pixel's second event comes late, the more so the faster the scene.
     """
     near, middle = 0.06 * side, side / 2
-    return parse(
-        f"""
-        seed: {seed}
-        sensor: {{width: {side}, height: {side}}}
-        steps: {STEPS}
-        timing: exact
-        noise: {{event: 0.5}}
-        actors:
-          - shape: square
-            translation:
-              start: {{uniform: [{middle - near}, {middle + near}]}}
-              velocity: {{uniform: [-0.5, 0.5]}}
-              acceleration: 0
-              border: free
-            scale:
-              start: {{uniform: [{0.14 * side}, {0.18 * side}]}}
-              velocity: {{choice: [-0.05, 0.05]}}
-              acceleration: 0
-        """
+    start, size = {"uniform": [middle - near, middle + near]}, {"uniform": [0.14 * side, 0.18 * side]}
+    return square(
+        side,
+        seed,
+        STEPS,
+        {"event": 0.5},
+        "exact",
+        translation={"start": start, "velocity": {"uniform": [-0.5, 0.5]}, "border": "free"},
+        scale={"start": size, "velocity": {"choice": [-0.05, 0.05]}},
     )
 
 
@@ -191,11 +181,13 @@ def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     lines = []
     for bank in finished(results):
-        found = [curve.invariance() for curve in each_seed(results.curve(bank.name, bank.sweep))]
-        alone = [curve.invariance() for curve in each_seed(results.curve(BASELINE, bank.sweep))]
-        verdicts = [each.verdict(BOUND) for each in found]
+        bank_seeds = [curve.invariance() for curve in each_seed(results.curve(bank.name, bank.sweep))]
+        baseline_seeds = [curve.invariance() for curve in each_seed(results.curve(BASELINE, bank.sweep))]
+        verdicts = [each.verdict(BOUND) for each in bank_seeds]
         counts = ", ".join(f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-        ratio, baseline = (drawing.over_seeds((each.ratio, each.interval) for each in both) for both in (found, alone))
+        ratio, baseline = (
+            drawing.over_seeds((each.ratio, each.interval) for each in seeds) for seeds in (bank_seeds, baseline_seeds)
+        )
         matrices = [matrix_of(run, bank) for run in results.of(bank.name)]
         cells = len(bank.sweep.amounts) * len(matrices)
         chosen, near = (sum(each.on_diagonal(each.selected, within) for each in matrices) for within in (0, 1))
@@ -203,7 +195,7 @@ def conclusions(results: Results) -> list[str]:
         lines.append(
             f"{bank.sweep.name.capitalize()}, {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g}{_unit(bank)}: "
             f"the median error varies by a factor of {ratio} (within {BOUND:g}: {counts} of "
-            f"{counted(len(found), 'seed')}), and by {baseline} with one channel; the bank is {surely(unseen)} "
+            f"{counted(len(bank_seeds), 'seed')}), and by {baseline} with one channel; the bank is {surely(unseen)} "
             f"amounts that were not in the training. It gives the largest share to the nearest channel in {chosen} "
             f"of {cells} cases, and to one beside it in {near - chosen}."
         )

@@ -16,7 +16,6 @@ from gerd.events import compiled, cpu, definition, known
 from gerd.events.compiled import Kernel, packed
 
 SOURCE = """
-from collections import namedtuple
 from gerd.events.compiled import compiled, inlined
 
 @inlined
@@ -30,6 +29,8 @@ def fill(array, amounts):
 
 @compiled
 def nothing(array):
+    if len(array) > 1:
+        raise IndexError
     array[0] = 7
 """
 GIVEN = (2.5, True, np.uint64(2**63))
@@ -88,9 +89,11 @@ def test_a_kernel_takes_numbers_arrays_and_tuples_and_what_was_packed_before(ker
     assert array.tolist() == [[0, 4.5]]
     assert kernel(array, GIVEN) == (2, -(2**63))
     assert len(kernel.loaded) == kernel.compilations == 2
-    one = np.zeros(1, np.int32)
-    assert fresh(tmp_path, "nothing")(one) == ()
+    one, nothing = np.zeros(1, np.int32), fresh(tmp_path, "nothing")
+    assert nothing(one) == ()
     assert one.tolist() == [7]
+    with pytest.raises(RuntimeError, match="nothing ended with status"):
+        nothing(np.zeros(2, np.int32))
     still = array.copy()
     still.flags.writeable = False
     for wrong in (np.zeros((2, 3)).T, still, "text", None, [1]):

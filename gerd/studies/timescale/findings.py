@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gerd.errors import counted
 from gerd.measures.curves import Covariance, Invariance, covariance_matrix
 from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed
-from gerd.studies.lab.drawing import between, over_seeds
+from gerd.studies.lab.drawing import over_seeds
 from gerd.studies.lab.results import Results, Run, Sweep
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS
 from gerd.studies.timescale.trials import (
@@ -39,7 +39,7 @@ class Bar:
     """What has to hold in every seed, and whether it does."""
 
     claim: str
-    found: str  # in each seed
+    in_seeds: str  # the number of each seed, as text
     held: bool | None  # none: not tested
 
 
@@ -85,14 +85,14 @@ def matrix_of(run: Run, sweep: Sweep) -> Covariance:
 def bars(results: Results) -> list[Bar]:
     """What has to hold of the invariant network with a quarter of the events, in every seed."""
     kept = KEPT[0]
-    found = [_flat(results, kept, sweep) for sweep in SWEEPS]
+    result = [_flat(results, kept, sweep) for sweep in SWEEPS]
     matrices = [matrix_of(run, OWN_TIME) for run in results.of(named(INVARIANT, kept))]
     right = [matrix.on_diagonal(matrix.selected) for matrix in matrices]
     claim = (
         f"the channel that is used is the matched one, μ nearest to 5/s, at all {len(SCALES)} scales {IN['own time']}"
     )
-    found.append(Bar(claim, _listed(right, "d"), all(count == len(SCALES) for count in right)))
-    return found + [_better(results, reference, kept, sweep) for reference in (PAPER, BASELINE) for sweep in SWEEPS]
+    result.append(Bar(claim, _listed(right, "d"), all(count == len(SCALES) for count in right)))
+    return result + [_better(results, reference, kept, sweep) for reference in (PAPER, BASELINE) for sweep in SWEEPS]
 
 
 def _flat(results: Results, kept: float, sweep: Sweep) -> Bar:
@@ -110,8 +110,8 @@ def _better(results: Results, reference: str, kept: float, sweep: Sweep) -> Bar:
     return Bar(claim, f"smallest d {_listed(smallest, '.2f')}", all(d > LARGE for d in smallest))
 
 
-def _listed(values: Sequence[float], form: str) -> str:
-    return ", ".join(f"{value:{form}}" for value in values)
+def _listed(values: Sequence[float], digits: str) -> str:
+    return ", ".join(f"{value:{digits}}" for value in values)
 
 
 def conclusions(results: Results) -> list[str]:
@@ -136,12 +136,12 @@ def conclusions(results: Results) -> list[str]:
 def _how_flat(results: Results, model: str, kept: float) -> str:
     parts = []
     for sweep in SWEEPS:
-        found, bound = invariances(results, model, kept, sweep), BOUNDS[sweep.name]
-        verdicts = [each.verdict(bound) for each in found]
+        seeds, bound = invariances(results, model, kept, sweep), BOUNDS[sweep.name]
+        verdicts = [each.verdict(bound) for each in seeds]
         counts = ", ".join(f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-        ratio = over_seeds((each.ratio, each.interval) for each in found)
+        ratio = over_seeds((each.ratio, each.interval) for each in seeds)
         parts.append(
-            f"by a factor of {ratio} {IN[sweep.name]} (within {bound:g}: {counts} of {counted(len(found), 'seed')})"
+            f"by a factor of {ratio} {IN[sweep.name]} (within {bound:g}: {counts} of {counted(len(seeds), 'seed')})"
         )
     return (
         f"With {kept:.0%} of the events, the median error of {said(model)} varies from a quarter to four "
@@ -193,9 +193,3 @@ def _beyond_singles(results: Results, singles: Sequence[str]) -> str:
     which = "each" if len(singles) == len(SINGLES) else " and ".join(said(single) for single in singles)
     which = f"{which} of the single time constants" if which == "each" else which
     return f"The invariant network is surely better than {which} {' and '.join(parts)}."
-
-
-def range_of(results: Results, model: str, kept: float, sweep: Sweep) -> str:
-    """The smallest and the largest median of any seed, in pixels."""
-    medians = [each.median for curve in each_seed(results.curve(named(model, kept), sweep)) for each in curve.summaries]
-    return between((min(medians), max(medians)))

@@ -101,7 +101,7 @@ def _seeds(results: Results) -> str:
 
 def _bars(results: Results) -> list[str]:
     words = {True: "yes", False: "**no**", None: "not tested"}
-    rows = [[bar.claim, bar.found, words[bar.held]] for bar in findings.bars(results)]
+    rows = [[bar.claim, bar.in_seeds, words[bar.held]] for bar in findings.bars(results)]
     return [
         "\n## What has to hold\n",
         f"Of the invariant network, with {KEPT[0]:.0%} of the events, in every seed:\n",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.load import parse
 from gerd.config.sweep import with_values
 from gerd.scene.transformation import Transformation, time_scale
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Example, Results, Sweep
+from gerd.studies.lab.stimuli import square
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss, rounded
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS, Channels, Layers, ScaleChannels, TimeChannels
 
@@ -86,23 +85,15 @@ SWEEPS = (OWN_TIME, SAME_LENGTH)
 
 def stimuli(side: int, seed: int = 0, kept: float = KEPT[0], timing: str = "step") -> Config:
     """The config: sparse events of a square that moves by ±1 px per step along both axes and changes its size."""
-    smallest, largest = 0.1 * side, 0.4 * side
-    return parse(
-        f"""
-        seed: {seed}
-        sensor: {{width: {side}, height: {side}}}
-        steps: {STEPS}
-        timing: {timing}
-        noise: {{background: {BACKGROUND}, event: {1 - kept}}}
-        actors:
-          - shape: square
-            translation: {{start: uniform, velocity: {{choice: [-1, 1]}}, acceleration: 0, border: bounce}}
-            scale:
-              start: {{uniform: [{smallest}, {largest}]}}
-              velocity: {{choice: [-0.25, 0.25]}}
-              acceleration: 0
-              limits: [{smallest}, {largest}]
-        """
+    limits = [0.1 * side, 0.4 * side]
+    return square(
+        side,
+        seed,
+        STEPS,
+        {"background": BACKGROUND, "event": 1 - kept},
+        timing,
+        translation={"start": "uniform", "velocity": {"choice": [-1, 1]}},
+        scale={"start": {"uniform": limits}, "velocity": {"choice": [-0.25, 0.25]}, "limits": limits},
     )
 
 
@@ -170,6 +161,6 @@ def _bytes(heat: NDArray[np.float32]) -> str:
     return b64encode(np.rint(255 * heat / heat.max()).astype(np.uint8).tobytes()).decode()
 
 
-def matched_channel(scale: float, mus: Sequence[float] = TIME_BANK, anchor: float = TIME_BANK[ANCHOR]) -> int:
-    """The channel that sees, at this scale, what the one with time constant `anchor` sees at scale 1."""
-    return int(np.argmin(np.abs(np.log(mus) - np.log(anchor / scale))))
+def matched_channel(scale: float) -> int:
+    """The channel that sees, at this scale, what the anchor sees at scale 1."""
+    return int(np.argmin(np.abs(np.log(TIME_BANK) - np.log(TIME_BANK[ANCHOR] / scale))))
