@@ -1,10 +1,12 @@
-"""How long a new process takes to its first recording: with nothing in the caches of compiled code, and later.
+"""How long a new process takes to its first recording, of the package as pip installs it: the first time, and later.
 
     python benchmarks/first_call.py [--repeats N] [--json FILE]
 
-Each row is the median of new processes, as many as `--repeats` says. A CPU's kernels are compiled by numba and a GPU's
-by Triton, into a folder that is empty for the first process of each pair and filled for the second. The last column
-compares the first recording with that of a process that finds the code; the backend `torch` compiles nothing.
+The package is built and installed into a folder of its own, with the machine code of a CPU's kernels in it
+(`hatch_build.py`; the build compiles that, unless it did before). Each row is the median of new processes, as many as
+`--repeats` says, in pairs: one finds the user's cache empty, the next finds what the first has left there. The rows
+`cpu, compiled` are the same without the code in the package, as where none was built for the processor: numba compiles.
+A GPU's kernels are compiled by Triton; the backend `torch` compiles nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -21,7 +24,8 @@ from typing import Any
 
 import torch
 
-CONFIG = Path(__file__).parent.parent / "configs" / "bouncing.yaml"
+ROOT = Path(__file__).parent.parent
+CONFIG = ROOT / "configs" / "bouncing.yaml"
 COLUMNS = ("import and config", "first recording", "second recording")
 PROGRAM = """
 import json, sys, time
@@ -36,9 +40,9 @@ print(json.dumps([end - begin for begin, end in zip(times, times[1:])]))
 """
 
 
-def seconds(device: str, backend: str, cache: str) -> list[float]:
+def seconds(device: str, backend: str, package: Path, cache: str) -> list[float]:
     """In a new process, one number for each of COLUMNS."""
-    environment = {**os.environ, "XDG_CACHE_HOME": cache, "TRITON_CACHE_DIR": cache}
+    environment = {**os.environ, "XDG_CACHE_HOME": cache, "TRITON_CACHE_DIR": cache, "PYTHONPATH": str(package)}
     environment.pop("NUMBA_CACHE_DIR", None)
     command = [sys.executable, "-P", "-c", PROGRAM, str(CONFIG), device, backend]  # -P: not what lies in this folder
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -46,21 +50,37 @@ def seconds(device: str, backend: str, cache: str) -> list[float]:
     return found
 
 
+def install(folder: Path) -> dict[str, Path]:
+    """The package as it is installed, and the same without the machine code."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-deps"]
+    as_built, bare = folder / "built", folder / "bare"
+    subprocess.run([*pip, "--no-build-isolation", "--target", str(as_built), str(ROOT)], check=True)
+    shutil.copytree(as_built, bare, ignore=shutil.ignore_patterns("machine"))
+    return {"": as_built, ", compiled": bare}
+
+
+def measured(packages: dict[str, Path], repeats: int) -> list[dict[str, Any]]:
+    """A row for each backend and state of the cache."""
+    rows: list[dict[str, Any]] = []
+    kinds = [("cpu", "torch", ""), ("cpu", "cpu", ""), ("cpu", "cpu", ", compiled"), ("cuda", "cuda", "")]
+    for device, backend, how in kinds[: 4 if torch.cuda.is_available() else 3]:
+        pairs = []
+        for _ in range(max(1, repeats)):
+            with tempfile.TemporaryDirectory() as cache:
+                pairs.append([seconds(device, backend, packages[how], cache) for _ in ("empty", "filled")])
+        for k, state in enumerate(("empty", "filled")):
+            medians = [statistics.median(column) for column in zip(*(pair[k] for pair in pairs), strict=True)]
+            rows.append({"backend": backend + how, "cache": state, **dict(zip(COLUMNS, medians, strict=True))})
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
     chosen = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    backends = [("cpu", "torch"), ("cpu", "cpu"), ("cuda", "cuda")][: 3 if torch.cuda.is_available() else 2]
-    for device, backend in backends:
-        pairs = []
-        for _ in range(max(1, chosen.repeats)):
-            with tempfile.TemporaryDirectory() as cache:
-                pairs.append([seconds(device, backend, cache) for _ in ("empty", "filled")])
-        for k, state in enumerate(("empty", "filled")):
-            medians = [statistics.median(column) for column in zip(*(pair[k] for pair in pairs), strict=True)]
-            rows.append({"backend": backend, "cache": state, **dict(zip(COLUMNS, medians, strict=True))})
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measured(install(Path(folder)), chosen.repeats)
     print(f"\n| backend | cache | {' | '.join(COLUMNS)} | first, to filled |\n{'| --- ' * (len(COLUMNS) + 3)}|")
     for row in rows:
         filled = next(r for r in rows if r["backend"] == row["backend"] and r["cache"] == "filled")

@@ -4,7 +4,8 @@
 
 Both files hold the same recordings and are in the system's cache; one process, one thread. Version 1 is read here as it
 was read when it was written: a whole recording with its checksum, and a window without any, its events found by
-bisection. Rates are the best of several rounds, which take turns, so that a busy machine is unfair to neither.
+bisection. Rates are those of the best of several rounds for each call, and versions take turns, so that a busy machine
+is unfair to neither.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from gerd.recording.recording import Recording
 from gerd.storage.manifest import shard_name
 from gerd.storage.tensors import hash_of, read_header
 
-ROUNDS = 15
+ROUNDS = 25
 WINDOW = 10  # steps
 
 
@@ -117,16 +118,16 @@ class Version1:
 
 
 def rates(readers: dict[str, Callable[[int], Any]], count: int) -> dict[str, float]:
-    """Calls per second of each, with the numbers below `count` in a random order; the best of several rounds."""
+    """Calls per second of each, with the numbers below `count` in a random order; of each call its best round."""
     order = np.random.default_rng(0).permutation(count).tolist()
-    taken: dict[str, list[float]] = {name: [] for name in readers}
+    taken = {name: np.full(count, np.inf) for name in readers}
     for _ in range(ROUNDS):
         for name, read in readers.items():
-            begun = time.perf_counter()
             for number in order:
+                begun = time.perf_counter()
                 read(number)
-            taken[name].append((time.perf_counter() - begun) / count)
-    return {name: 1 / min(times) for name, times in taken.items()}
+                taken[name][number] = min(taken[name][number], time.perf_counter() - begun)
+    return {name: count / float(times.sum()) for name, times in taken.items()}
 
 
 def measured(config: Config, count: int, folder: Path) -> dict[str, Any]:

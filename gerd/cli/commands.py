@@ -77,7 +77,10 @@ def generate(
     config: ConfigFile,
     out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
     count: Count = 100,
-    workers: Annotated[int | None, Option(min=1, help="Processes; default: one per core.")] = None,
+    workers: Annotated[
+        int | None,
+        Option(min=1, help="Processes; default: one more than there are cores."),
+    ] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 …; default: cpu, or a cluster's GPUs.")] = None,
     engine: Annotated[str, Option(help="Who does the work: local (this machine) or ray (a cluster).")] = "local",
     address: Annotated[str | None, Option(metavar="HOST:PORT", help="Of Ray; default: on this machine.")] = None,

@@ -1,23 +1,34 @@
-"""Machine code of a kernel, kept between runs: a numba function in, the same function with a cache of ours out.
+"""Kernels as machine code: a function that numba can compile in, a function that calls its machine code out.
 
-A file holds the code for one signature on one kind of processor, behind the sha256 of what follows. It is unpickled
-only if that is right, and if nobody but this user could have written it. Whatever is wrong with the cache (a full
-disk, a damaged file, a folder that others may write to) only means that the function is compiled again.
+The code of a kernel is one object file for one kind of processor. A package that was built with such files
+(`hatch_build.py`) has them beside this one, in `machine`; otherwise numba compiles them at first use, and they are kept
+in this user's cache. Either way they are loaded by llvmlite, and numba itself is needed only to compile.
 
-Numba's own cache believes what it finds, and cannot do without it: hence this one, which numba asks in its place.
+A file begins with the sha256 of what follows, and is believed only if that is right. In the cache, it is also believed
+only if nobody but this user could have written it. Whatever is wrong with it (a full disk, a damaged file, a folder
+that others may write to) only means that the kernel is compiled again.
+
+Machine code takes one address: of 8-byte slots, in which it finds its arguments and puts its results.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
-import pickle
+import platform
 import stat
+import struct
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from threading import RLock
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from gerd.files import read_regular
 
@@ -27,69 +38,262 @@ try:
 except ImportError:  # Windows, where nobody can tell who may have written a file: nothing is kept
     grp = pwd = None  # type: ignore[assignment]
 
+SHIPPED = Path(__file__).parent / "machine"
+# The kinds of processors that code is shipped for, by machine: the better ones first, and what they must have.
+V3 = frozenset(["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"])
+V4 = V3 | frozenset(["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"])
+PROCESSORS = {"x86_64": {"x86-64-v4": V4, "x86-64-v3": V3}, "aarch64": {"generic": frozenset(["neon"])}}
+
 LARGEST = 2**28  # bytes of a file
 DIGEST = hashlib.sha256().digest_size
+ENTRY = "gerd_entry"  # the name of the function in an object file
+RESULTS = 4  # slots for results: their number first. Behind them one that numba's functions ask for, then arguments
+
+# The kernels allocate nothing, so that they need no counts of references, and Python calls none of them as numba would
+# have it. Without either, compiling takes two thirds of the time.
+OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "_nrt": False}
+
+_LOADING = RLock()
 
 
-def keep(function: Any, *modules: ModuleType) -> None:
-    """Have numba keep the machine code of a function, which these modules decide, between runs, for this user."""
-    import llvmlite
-    import numba
-
-    named = os.environ.get("NUMBA_CACHE_DIR")  # and not what a file of settings in the current folder says
-    home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gerd"
-    sources = [Path(str(module.__file__)).resolve() for module in modules]
-    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
-    versions = f"{sys.version} {numba.__version__} {llvmlite.__version__} {settings}"
-    made_by = f"{versions} {function.__name__} {sources[-1]} "
-    function._cache = Cache(home.absolute(), made_by.encode() + b"".join(map(Path.read_bytes, sources)))
+def compiled(function: Any) -> Any:
+    """Mark a function of a module of kernels, which is compiled when it is needed."""
+    function.options = OPTIONS
+    return function
 
 
-class Cache:
-    """What numba asks for the code of a function; `source` is what it depends on, but for signature and machine."""
+def inlined(function: Any) -> Any:
+    """The same for one that becomes a part of the code that calls it, which is compiled once."""
+    function.options = {**OPTIONS, "inline": "always"}
+    return function
 
-    def __init__(self, folder: Path, source: bytes):
-        self.cache_path = str(folder)
-        self._folder, self._source = folder, source
-        self._prefix = f"kernel-{hashlib.sha256(source).hexdigest()[:16]}"
 
-    def file_of(self, signature: Any, codegen: Any) -> Path:
-        """The file for a signature and the processor at hand."""
-        key = hashlib.sha256(repr((str(signature), codegen.magic_tuple())).encode() + self._source)
-        return self._folder / f"{self._prefix}{key.hexdigest()[:16]}"
+class Packed(NamedTuple):
+    """Arguments of a kernel."""
+
+    kinds: str
+    slots: bytes
+    plain: Any  # the same as numbers, arrays and tuples; the slots point into the arrays
+
+
+def packed(value: Any) -> Packed:
+    """A number, an array or a tuple of such as a kernel takes it. What stays as it is can be packed once."""
+    pack = _PACKING.get(type(value))
+    if pack is not None:
+        return pack(value)
+    if isinstance(value, tuple):  # with names
+        return _pack_tuple(value)
+    raise TypeError(f"a kernel takes no {type(value).__name__}")
+
+
+def _pack_array(value: Any) -> Packed:
+    flags, axes = value.flags, value.ndim
+    if not (flags.c_contiguous and flags.aligned and flags.writeable):
+        raise TypeError("a kernel takes arrays that are in one piece, aligned and writeable")
+    start = value.__array_interface__["data"][0]
+    slots = _ARRAY[axes](0, 0, value.size, value.itemsize, start, *value.shape, *value.strides)
+    return Packed(f"{value.dtype.str}{axes}", slots, value)
+
+
+def _pack_tuple(value: tuple[Any, ...]) -> Packed:
+    kinds, slots, plain = zip(*map(packed, value), strict=True)
+    return Packed(f"({' '.join(kinds)})", b"".join(slots), plain)
+
+
+_INT, _UNSIGNED, _FLOAT = (struct.Struct(form).pack for form in "qQd")
+_ARRAY = [struct.Struct(f"{5 + 2 * axes}q").pack for axes in range(6)]
+_PACKING: dict[type, Callable[[Any], Packed]] = {
+    Packed: lambda value: value,
+    tuple: _pack_tuple,
+    np.ndarray: _pack_array,
+    int: lambda value: Packed("i", _INT(value), value),
+    np.int64: lambda value: Packed("i", _INT(value), int(value)),
+    bool: lambda value: Packed("b", _INT(value), value),
+    np.bool_: lambda value: Packed("b", _INT(bool(value)), bool(value)),
+    np.uint64: lambda value: Packed("u", _UNSIGNED(value), value),
+    float: lambda value: Packed("f", _FLOAT(value), value),
+    np.float64: lambda value: Packed("f", _FLOAT(value), float(value)),
+}
+
+
+class Kernel:
+    """A function of a module of kernels, as machine code; `modules` are those whose sources decide what it does."""
+
+    def __init__(self, function: FunctionType, *modules: ModuleType):
+        self._function = function
+        files = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
+        source = b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files)
+        self._name = f"{function.__name__}-{hashlib.sha256(source).hexdigest()[:16]}"
+        self.loaded: dict[str, Callable[[Any], int]] = {}  # by the kinds of its arguments
+        self.compilations = 0
+
+    def __call__(self, *values: Any) -> tuple[int, ...]:
+        kinds, slots, plain = packed(values)
+        entry = self.loaded.get(kinds) or self._load(kinds, plain)
+        memory = ctypes.create_string_buffer(bytes(8 * (RESULTS + 1)) + slots)
+        if status := entry(memory):
+            raise RuntimeError(f"{self._function.__name__} ended with status {status}")
+        return struct.unpack_from(f"{memory.raw[0]}q", memory, 8)
 
     def is_kept(self) -> bool:
-        """Whether there is a file for some signature and some processor; what is in it was not looked at."""
-        return any(self._folder.glob(f"{self._prefix}*"))
+        """Whether there is a file of code for this processor, perhaps for other arguments; it was not looked at."""
+        return any(any(file.parent.glob(file.name)) for file in _files(f"{self._name}-*"))
 
-    def load_overload(self, signature: Any, context: Any) -> Any:
-        from numba.core.compiler import CompileResult
+    def _load(self, kinds: str, values: tuple[Any, ...]) -> Callable[[Any], int]:
+        with _LOADING:
+            if kinds not in self.loaded:
+                stem = f"{self._name}-{hashlib.sha256(kinds.encode()).hexdigest()[:16]}"
+                self.loaded[kinds] = _found(stem) or self._made(stem, values)
+            return self.loaded[kinds]
 
-        with suppress(Exception):  # then it is compiled
-            context.refresh()
-            if is_private(self._folder):
-                data = read_regular(self.file_of(signature, context.codegen()), LARGEST)
-                if hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST]:
-                    rebuilt: Any = CompileResult._rebuild
-                    return rebuilt(context, *pickle.loads(data[DIGEST:]))
+    def _made(self, stem: str, values: tuple[Any, ...]) -> Callable[[Any], int]:
         if sys.stderr.isatty():
             print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
-        return None
+        code = machine_code(self._function, values)
+        self.compilations += 1
+        with suppress(Exception):  # then the next process compiles it, too
+            _keep(cache_folder() / f"{stem}-{_this_compiler()}", code)
+        return _entry(code)
 
-    def save_overload(self, signature: Any, result: Any) -> None:
-        from numba.core import serialize
 
-        serialised: Any = serialize.dumps
-        with suppress(Exception):  # then the next run compiles it, too
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if is_private(self._folder):
-                code, file = serialised(result._reduce()), self.file_of(signature, result.codegen)
-                draft = file.with_name(f".{file.name}.{os.getpid()}")
-                draft.write_bytes(hashlib.sha256(code).digest() + code)
-                draft.replace(file)
+def _found(stem: str) -> Callable[[Any], int] | None:
+    """The kernel whose code stands in a file, if there is one for this processor that can be believed."""
+    for file in _files(stem):
+        with suppress(Exception):  # then there is none
+            data = read_regular(file, LARGEST)
+            if hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST]:
+                return _entry(data[DIGEST:])
+    return None
 
-    def flush(self) -> None:
-        """Numba forgets what it has read; nothing is kept here."""
+
+def _files(stem: str) -> Iterator[Path]:
+    """Where the code of a kernel may be, the best first. Settings of numba ask for code that was made with them."""
+    if not _settings():
+        for processor in processors():
+            yield SHIPPED / f"{stem}-{processor}"
+    with suppress(OSError):
+        if is_private(cache_folder()):
+            yield cache_folder() / f"{stem}-{_this_compiler()}"
+
+
+def _keep(file: Path, code: bytes) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if is_private(file.parent):
+        draft = file.with_name(f".{file.name}.{os.getpid()}")
+        draft.write_bytes(hashlib.sha256(code).digest() + code)
+        draft.replace(file)
+
+
+def cache_folder() -> Path:
+    """Where this user's code is kept: what the environment says, and not a file of settings in the current folder."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gerd"
+    return home.absolute()
+
+
+def _settings() -> list[tuple[str, str]]:
+    return sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != "NUMBA_CACHE_DIR")
+
+
+def _this_compiler() -> str:
+    """Sixteen letters for what decides the code of a kernel beside its source: processor, compiler and settings."""
+    from importlib.metadata import version
+
+    import llvmlite.binding as llvm
+
+    processor = f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    made_by = f"{processor} {version('numba')} {version('llvmlite')} {_settings()}"
+    return hashlib.sha256(made_by.encode()).hexdigest()[:16]
+
+
+def processors() -> Iterator[str]:
+    """The kinds of processors that code may be shipped for and that this one can stand for, the best first."""
+    import llvmlite.binding as llvm
+
+    has = {name for name, is_there in llvm.get_host_cpu_features().items() if is_there}
+    for processor, needed in PROCESSORS.get(platform.machine(), {}).items():
+        if needed <= has:
+            yield f"{sys.platform}-{processor}"
+
+
+def _machine(processor: str, features: str) -> Any:
+    """What turns LLVM's code into that of a processor, or loads it, which it can do once: the engine has it then."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=processor, features=features, opt=3, reloc="pic", codemodel="jitdefault")
+
+
+def _entry(code: bytes) -> Callable[[Any], int]:
+    """The function in an object file; it stays in memory as long as the function does."""
+    import llvmlite.binding as llvm
+
+    machine = _machine(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    entry: Any = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(engine.get_function_address(ENTRY))
+    entry.engine = engine
+    return entry
+
+
+def machine_code(function: FunctionType, values: tuple[Any, ...]) -> bytes:
+    """An object file of a kernel for arguments such as these, for this processor or the one that numba is told."""
+    import llvmlite.binding as llvm
+    import numba
+
+    kernel = _numba_names(function.__module__)[function.__name__]
+    types = tuple(map(numba.typeof, values))
+    kernel.compile(types)
+    module = llvm.parse_assembly(kernel.inspect_llvm(types))
+    module.link_in(llvm.parse_assembly(_entry_text(kernel.overloads[types])))
+    settings: Any = numba.config
+    processor, features = settings.CPU_NAME or llvm.get_host_cpu_name(), settings.CPU_FEATURES
+    machine = _machine(processor, llvm.get_host_cpu_features().flatten() if features is None else features)
+    return machine.emit_object(module)
+
+
+@cache
+def _numba_names(module: str) -> dict[str, Any]:
+    """The names of a module of kernels, with numba's functions for those that are to be compiled."""
+    import numba
+
+    names = dict(vars(sys.modules[module]))
+    for name, value in list(names.items()):
+        if not hasattr(value, "options"):
+            continue
+        if value.__module__ == module:
+            names[name] = numba.njit(**value.options)(FunctionType(value.__code__, names))
+        else:
+            names[name] = _numba_names(value.__module__)[value.__name__]
+    return names
+
+
+def _entry_text(result: Any) -> str:
+    """LLVM's text of the function that takes a kernel's arguments from slots, as numba's function wants them."""
+    from llvmlite import ir
+    from numba import types
+
+    about, word = result.fndesc, ir.IntType(64)
+    count = 0 if about.restype == types.none else len(about.restype)
+    if count >= RESULTS or any(kind != types.int64 for kind in (about.restype if count else ())):
+        raise TypeError(f"{about.qualname} returns {about.restype}; allowed: up to {RESULTS - 1} whole numbers")
+    kind = result.target_context.call_conv.get_function_type(about.restype, about.argtypes)
+    module = ir.Module()
+    function = ir.Function(module, kind, about.llvm_func_name)
+    entry = ir.Function(module, ir.FunctionType(ir.IntType(32), [word.as_pointer()]), ENTRY)
+    build = ir.IRBuilder(entry.append_basic_block())
+
+    def slot(number: int, holds: ir.Type) -> Any:
+        return build.bitcast(build.gep(entry.args[0], [word(number)]), holds)
+
+    build.store(word(count), slot(0, word.as_pointer()))
+    room = [slot(1, kind.args[0]), slot(RESULTS, kind.args[1])]
+    given = enumerate(kind.args[2:], RESULTS + 1)
+    build.ret(build.call(function, [*room, *(build.load(slot(n, holds.as_pointer())) for n, holds in given)]))
+    return str(module)
 
 
 def is_private(folder: Path) -> bool:

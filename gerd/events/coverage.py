@@ -63,8 +63,8 @@ def flow(
     shape = (len(coefficients) - edges, 2, scenes.height, scenes.width)
     result = np.full(shape, np.nan, np.float32) if edges else np.zeros(shape, np.float32)
     best = np.empty(shape[2:] if edges else (0, 0), np.int32)
-    before = motion if motion_before is None else motion_before
-    kernels("coverage_kernels").flow_frames(coefficients, edges, before, motion, best, *room, result)
+    motions = [np.ascontiguousarray(part) for part in (motion if motion_before is None else motion_before, motion)]
+    kernels("coverage_kernels").flow_frames(coefficients, edges, *motions, best, *room, result)
     return result
 
 

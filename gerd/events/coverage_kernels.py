@@ -1,7 +1,7 @@
 """The compiled part of `coverage.py`: outlines in; what is seen of each actor, and whose edges changed a pixel, out.
 
 A frame is the picture at one instant. Its crossings are found as in `cpu_kernels.py`, and only pixels between them are
-looked at. Compiled by `cpu.py`, together with the kernels that this file uses.
+looked at. Compiled by `compiled.py`, together with the kernels that this file uses.
 """
 # mypy: ignore-errors
 
@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
+from gerd.events.compiled import compiled, inlined
 from gerd.events.cpu_kernels import (
     MOST_SPLIT,
-    OPTIONS,
     Crossings,
     Pieces,
     Sensor,
-    compiled,
     find_crossings,
     find_nearer,
-    inlined,
     split,
     unhidden,
     unsigned_range,
@@ -284,7 +281,7 @@ def named(scene, scratch, before, now):
     )
 
 
-@njit(**OPTIONS)
+@compiled
 def count_frames(coefficients, scene, scratch, before, now, counts):
     """counts (frames, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
     scene, scratch, before, now = named(scene, scratch, before, now)
@@ -293,7 +290,7 @@ def count_frames(coefficients, scene, scratch, before, now, counts):
         put_counts(scene, now, counts[i])
 
 
-@njit(**OPTIONS)
+@compiled
 def mask_frames(coefficients, edges, scene, scratch, before, now, masks):
     """masks (frames, actors, height, width): what each actor covers; with `edges` any part, and in the frame before.
 
@@ -311,7 +308,7 @@ def mask_frames(coefficients, edges, scene, scratch, before, now, masks):
         before, now = now, before
 
 
-@njit(**OPTIONS)
+@compiled
 def flow_frames(coefficients, edges, motion_before, motion, best, scene, scratch, before, now, flow):
     """flow (frames, 2, height, width): the velocity of what is seen; with `edges` also of what was in the frame before.
 
@@ -394,7 +391,7 @@ def strongest(sign, scene, gains):
     return change, actor, copy, later
 
 
-@njit(**OPTIONS)
+@compiled
 def explain(coefficients, queries, scene, scratch, before, now, labels, gains, answers):
     """answers (queries, 4): change of the count, actor, its copy, and whether as in the later of two frames.
 

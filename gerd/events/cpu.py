@@ -1,7 +1,7 @@
 """The `cpu` backend: scenes in, events out, at a cost that follows the number of events.
 
-Compiles the kernels at first use; `compiled.py` keeps their machine code between runs, and `known.py` has the events
-that they must give before they are used.
+The kernels are loaded at first use by `compiled.py`, and `known.py` has the events that they must give before they are
+used.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import compiled, exact, known, noise, rasterise
+from gerd.events import exact, known, noise, rasterise
+from gerd.events.compiled import Kernel, packed
 from gerd.events.shared import Events, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
@@ -78,20 +80,25 @@ class _State:
         slots = slots_of(borders)
         sizes = np.diff(slots)
         self._kernels, self._scenes, self._actor = kernels, scenes, borders.actor
-        self._sensor = (width, height, f)
-        self._pieces = kernels.Pieces(borders.first, borders.is_ellipse, borders.convex, slots, None)
+        self._sensor = packed((width, height, f))
+        self._intensity = np.empty(len(sizes), scenes.intensity.dtype)
+        outlines = (borders.first, borders.is_ellipse, borders.convex, slots)
+        self._pieces = packed(kernels.Pieces(*outlines, self._intensity))
         largest = noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0
         initial = 0 if isinstance(scenes.initial, str) else scenes.initial
         stationary = scenes.initial == "stationary"
-        self._model = (scenes.threshold, scenes.reset_to_zero, initial, largest, stationary)
+        self._model = tuple(map(packed, (scenes.threshold, scenes.reset_to_zero, initial, largest, stationary)))
         shape, background = (noise.block_tables(p, width) for p in (scenes.shape_noise, scenes.background))
         dropped = noise.drop_bound(scenes.event_noise)
-        self._noise = (shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0)
-        self._frames = [kernels.Crossings(*crossings_room(slots, f, height)) for _ in range(2)]
+        self._noise = packed((shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0))
+        self._crossings = [crossings_room(slots, f, height) for _ in range(2)]
+        self._frames = [packed(room) for room in self._crossings]
         blocks = height * -(-width // kernels.TOGETHER)
         lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
         counted = (height, width) if scenes.exact and scenes.event_noise > 0 else (1, 1)
-        self._pixels = kernels.Pixels(_blank(height, width), None, np.zeros(3, np.int64), *lists, _blank(*counted))
+        rooms = (np.zeros(3, np.int64), *lists, _blank(*counted))
+        self._pixels = kernels.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
+        self._carried = packed(self._pixels)
         changes = kernels.Changes(
             _blank(height, width),
             np.zeros((height, -(-width // kernels.WORD_BITS)), np.uint64),
@@ -113,20 +120,20 @@ class _State:
             kernels.Sums(*(np.empty(height, np.int32) for _ in range(4))),
         )
         self._room = kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
-        self._rooms = [_plain(group) for group in (changes, draws, scratch, self._room)]
+        self._rooms = [packed(group) for group in (changes, draws, scratch, self._room)]
 
     def begin(self, row: int) -> None:
         """Go on with another recording: forget the shapes of the one before; the kernel forgets its integrators."""
         scenes = self._scenes
-        pieces = self._pieces._replace(intensity=scenes.intensity[row][self._actor])
-        source = (np.uint64(scenes.seed), scenes.indices[row])
+        self._intensity[:] = scenes.intensity[row][self._actor]
+        self._source = (np.uint64(scenes.seed), scenes.indices[row])
         model = (*self._model, int(scenes.present[row].sum()), int(scenes.dark[row]))
-        self._scene = (self._sensor, tuple(pieces), model, self._noise, source)
-        seen = (scenes.height, scenes.width) if scenes.shape_noise > 0 else (1, 1)
-        self._pixels = self._pixels._replace(activation=_blank(*seen))
-        for frame in self._frames:
-            for rows in (frame.low, frame.high, frame.whole_low, frame.whole_high):
-                rows[:] = 0
+        self._scene = packed((self._sensor, self._pieces, model, self._noise, self._source))
+        if scenes.shape_noise > 0:
+            self._carried = packed(self._pixels._replace(activation=_blank(scenes.height, scenes.width)))
+        for _, *rows, _, _ in self._crossings:
+            for row_numbers in rows:
+                row_numbers[:] = 0
 
     def run(self, coefficients: Any, steps: NDArray[np.int64], fresh: bool) -> tuple[Any, Any]:
         """Keys and background flags of the events at some steps."""
@@ -136,7 +143,7 @@ class _State:
         while begin < len(steps):  # once, unless there are more events than the room holds
             done, made = self._kernels.simulate_steps(
                 coefficients[begin:], steps[begin:], fresh and begin == 0, self._scene,
-                *map(tuple, self._frames), tuple(self._pixels), *self._rooms,
+                *self._frames, self._carried, *self._rooms,
             )  # fmt: skip
             keys.append(self._room.keys[:made].copy())
             background.append(self._room.background[:made].copy())
@@ -154,7 +161,7 @@ class _State:
             begin, resumed = max(done - 1, 0), done > 0
             done, swaps, made = self._kernels.simulate_instants(
                 coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
-                *map(tuple, self._frames), tuple(self._pixels), *self._rooms,
+                *self._frames, self._carried, *self._rooms,
             )  # fmt: skip
             done += begin
             parts.append(self._room.keys[:made].copy())
@@ -165,11 +172,9 @@ class _State:
     def run_noise(self, steps: range) -> NDArray[np.int64]:
         """The background noise of some steps in exact timing, likewise."""
         parts, step, (_, draws, _, room) = [], steps.start, self._rooms
-        sensor, _, _, noise, source = self._scene
+        given = (self._scenes.step_us, self._sensor, self._noise, self._source, draws, room)
         while step < steps.stop:
-            step, made = self._kernels.simulate_noise(
-                step, steps.stop, self._scenes.step_us, sensor, noise, source, draws, room
-            )
+            step, made = self._kernels.simulate_noise(step, steps.stop, *given)
             parts.append(self._room.keys[:made].copy())
         return np.concatenate(parts)
 
@@ -211,11 +216,6 @@ def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> tuple[NDArr
     return np.empty((slots[-1], f, height), np.int32), *rows, *columns
 
 
-def _plain(group: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A named tuple, and those in it, without the names."""
-    return tuple(_plain(part) if isinstance(part, tuple) else part for part in group)
-
-
 def _blank(height: int, width: int) -> NDArray[np.int32]:
     """Zeros that, if they are many, cost nothing until they are touched: np.zeros may clear memory that was in use."""
     if height * width < 2**18:
@@ -225,26 +225,25 @@ def _blank(height: int, width: int) -> NDArray[np.int32]:
 
 
 def kernels(name: str = "cpu_kernels") -> Any:
-    """A module of kernels, compiled unless their machine code was kept; events of known recordings come out right."""
+    """A module of kernels, loaded or compiled when they are called; events of known recordings come out right."""
     with _LOADING:  # by one thread
         return _loaded(name)
 
 
 def are_kept(exact: bool) -> bool:
-    """Whether the kernels of this timing were compiled before, by this user; then they are soon loaded."""
+    """Whether there is machine code for this timing; then it is soon loaded."""
     module = _module("cpu_kernels")
-    return bool((module.simulate_instants if exact else module.simulate_steps)._cache.is_kept())
+    return bool((module.simulate_instants if exact else module.simulate_steps).is_kept())
 
 
 @cache
 def _module(name: str) -> Any:
-    """A module of kernels, not yet compiled or loaded."""
+    """The names of a module of kernels, those that can be called from here as machine code."""
     from gerd.events import cpu_kernels
 
     module = import_module(f"gerd.events.{name}")
-    for entry in module.ENTRIES:
-        compiled.keep(entry, cpu_kernels, module)
-    return module
+    entries = {entry.__name__: Kernel(entry, cpu_kernels, module) for entry in module.ENTRIES}
+    return SimpleNamespace(**{**vars(module), **entries})
 
 
 @cache

@@ -6,8 +6,8 @@ new crossings. No other pixel is looked at, except those that still hold more th
 That changes no bit: counts are integers, whose sum does not depend on its order, and an integrator whose count stays
 as it is, within the threshold, does not fire. Exact timing walks likewise from instant to instant.
 
-Compiled by `cpu.py`. What an edit of another file could change comes in as an argument, or is checked there,
-because numba's cache looks at one file only.
+Compiled by `compiled.py`, which looks at this file only: what an edit of another could change comes in as an argument,
+or is checked in `cpu.py`.
 """
 # mypy: ignore-errors
 
@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from typing import Any
 
 import numpy as np
-from numba import njit
+
+from gerd.events.compiled import compiled, inlined
 
 LOW = np.uint64(0xFFFFFFFF)
 SHIFT = np.uint64(32)
@@ -71,14 +71,6 @@ Scratch = namedtuple("Scratch", "nearer seen_before seen_after lists sums")
 Draws = namedtuple("Draws", "counting largest choosing block word pixel size picked")
 Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
 Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end
-
-# The kernels allocate nothing, so that they need no counts of references; and only the last one can be called from
-# Python: a call of another ends the process. Without either, compiling takes two thirds of the time.
-OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
-compiled: Any = njit(**OPTIONS, no_cpython_wrapper=True)
-inlined: Any = njit(
-    **OPTIONS, no_cpython_wrapper=True, inline="always"
-)  # into the code that calls it, which is compiled once
 
 
 @inlined
@@ -1006,7 +998,7 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
     return len(steps), made
 
 
-@njit(**OPTIONS)
+@compiled
 def simulate_noise(step, stop, step_us, sensor, noise, source, draws, room):
     """Background noise of exact timing from `step` up to `stop`, while there is room: the next step, the events."""
     sensor, noise, source, draws, room = Sensor(*sensor), Noise(*noise), Source(*source), Draws(*draws), Room(*room)
@@ -1023,7 +1015,7 @@ def simulate_noise(step, stop, step_us, sensor, noise, source, draws, room):
     return step, made
 
 
-@njit(**OPTIONS)
+@compiled
 def simulate_instants(
     coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
 ):  # fmt: skip
@@ -1038,7 +1030,7 @@ def simulate_instants(
     )  # fmt: skip
 
 
-@njit(**OPTIONS)
+@compiled
 def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """`run_steps` of plain tuples: at a call from Python, numba finds the types of named ones slowly."""
     sensor, pieces, model, noise, source = scene

@@ -44,7 +44,8 @@ class Keys:
         pixel = keys >> 1
         row = pixel // self.width
         tick = row // self.height
-        return tick // self.ticks, row - tick * self.height, pixel - row * self.width, keys & 1
+        step = tick // self.ticks if self.ticks > 1 else tick
+        return step, row - tick * self.height, pixel - row * self.width, keys & 1
 
     def times(self, keys: Any, step_us: int, first: int = 0) -> Any:
         """Of each event, in microseconds; step 0 of the keys is step `first` of the recording."""

@@ -54,9 +54,14 @@ def check(run: Callable[[Scenes], Iterable[Events]], what: str, timing: str = "s
         raise GerdError(f"{what} gives wrong events, which a test at its start has shown; the backend torch needs none")
 
 
+def scenes(timing: str) -> Scenes:
+    """Of the known recordings."""
+    return draw(Config.model_validate({**CONFIG, "timing": timing}), [0, 2**32 - 1])
+
+
 def digest(run: Callable[[Scenes], Iterable[Events]], timing: str) -> str:
     """sha256 over the keys of the known recordings, and over what of them is background noise."""
     result = hashlib.sha256()
-    for part in run(draw(Config.model_validate({**CONFIG, "timing": timing}), [0, 2**32 - 1])):
+    for part in run(scenes(timing)):
         result.update(part.row.to_bytes(1) + part.keys.astype("<i8").tobytes() + np.packbits(part.background).tobytes())
     return result.hexdigest()

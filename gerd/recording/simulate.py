@@ -67,6 +67,7 @@ def simulate_batch(
         return []
     config = config_of(as_config(config), member, values)
     scenes = draw(config, indices)
+    scenes = scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))  # once for the events and the truth
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)

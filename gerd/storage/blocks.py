@@ -80,12 +80,13 @@ def pack_events(keys: NDArray[np.int64], background: NDArray[np.bool_], base: in
     if not len(keys):
         return b"", bits, 1
     bounds = np.searchsorted(keys, base + (np.arange(1, _ranges(span, bits)) << bits))
-    counts = np.diff(bounds, prepend=0, append=len(keys))
+    counts = np.append(bounds, len(keys))
+    counts[1:] -= bounds
     count_bytes = next(size for size in COUNT_BYTES if counts.max() < 256**size)
-    (low, halves), relative = BITS[bits], keys - base
+    (low, halves), relative, middle = BITS[bits], keys - base, (len(keys) + 1) // 2
     extra = (relative >> (8 * low)).astype(np.uint8) if halves else np.empty(0, np.uint8)
     if halves == 1:
-        extra, upper = np.split(extra & np.uint8(15), [(len(keys) + 1) // 2])
+        extra, upper = extra[:middle] & np.uint8(15), extra[middle:]
         extra[: len(upper)] |= upper << 4
     parts = (counts.astype(f"<u{count_bytes}"), relative.astype(f"<u{low}"), extra, np.packbits(background))
     return b"".join(part.tobytes() for part in parts), bits, count_bytes
@@ -128,10 +129,10 @@ def unpack_events(
 
 def pack_truth(truth: Truth) -> bytes:
     """The bytes of the ground truth (steps, actors, 3, 6) of a block."""
-    absent = np.isnan(truth).all(axis=(2, 3), keepdims=True)
-    if not ((np.abs(truth) < LARGEST_TRUTH) | absent).all():
-        raise ValueError("its ground truth is not finite")
     columns = np.ascontiguousarray(truth.reshape(len(truth), -1).T)
+    finite = np.abs(columns) < LARGEST_TRUTH
+    if not (finite.all() or (finite.T.reshape(truth.shape) | np.isnan(truth).all(axis=(2, 3), keepdims=True)).all()):
+        raise ValueError("its ground truth is not finite")
     bits = columns.view(np.int64)
     given = (bits != bits[:, :1]).any(axis=1)
     chosen, lacks = [], []
@@ -175,8 +176,10 @@ def unpack_truth(data: Bytes, truth: Truth) -> None:
 
 def _predicted(columns: Numbers, chosen: NDArray[np.intp], order: int) -> NDArray[np.int64]:
     """Some columns of this order, but for the first step, from their first number and derivatives; as integers."""
-    growth = columns[chosen + PARAMETER_COUNT]
+    growth = columns.take(chosen + PARAMETER_COUNT, axis=0)
     if order == 0:
-        growth += columns[chosen + 2 * PARAMETER_COUNT] * 0.5
-    growth[:, 0] += columns[chosen, 0]
+        half = columns.take(chosen + 2 * PARAMETER_COUNT, axis=0)
+        half *= 0.5
+        growth += half
+    growth[:, 0] += columns[:, 0].take(chosen)
     return np.add.accumulate(growth, axis=1, out=growth)[:, :-1].view(np.int64)

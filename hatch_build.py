@@ -1,0 +1,66 @@
+"""Puts machine code of the CPU's kernels into the package when it is built, so that nobody has to wait for a compiler.
+
+For each kind of processor in `PROCESSORS` of `gerd/events/compiled.py` that this machine can stand for, a process of
+its own makes recordings with an empty cache, in which numba leaves the code; its events must be the known ones. The
+files go into `gerd/events/machine`. Where this fails, the package is built without them, and compiles at first use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+LIST = "import gerd.events.compiled as c; print(*c.processors())"
+USE_ALL = """
+import gerd
+from gerd.events import cpu, known
+for timing in known.DIGESTS:
+    list(cpu.run(known.scenes(timing)))
+recording = gerd.simulate(known.CONFIG)
+recording.images(), recording.masks(), recording.flow(), recording.event_flow
+"""
+
+
+class MachineCode(BuildHookInterface[Any]):
+    def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
+        events = Path(self.root) / "gerd" / "events"
+        folder, stamp = events / "machine", events / "machine" / "sources"
+        sources = b"".join(
+            (events / f"{name}.py").read_bytes() for name in ("compiled", "cpu_kernels", "coverage_kernels")
+        )
+        digest = hashlib.sha256(sources).hexdigest()
+        build_data["artifacts"].append("/gerd/events/machine/*")
+        if stamp.exists() and stamp.read_text() == digest:
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        with tempfile.TemporaryDirectory() as made:
+            try:
+                for processor in self._python(LIST).split():
+                    self._fill(Path(made), processor)
+            except (OSError, subprocess.CalledProcessError) as error:
+                self.app.display_warning(f"without machine code, kernels compile at first use: {error}")
+                return
+            (Path(made) / stamp.name).write_text(digest)
+            shutil.copytree(made, folder)
+
+    def _fill(self, folder: Path, processor: str) -> None:
+        """Put the code for a kind of processor into a folder."""
+        with tempfile.TemporaryDirectory() as cache:
+            name = processor.partition("-")[2]
+            self._python(USE_ALL, XDG_CACHE_HOME=cache, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES="")
+            for file in (Path(cache) / "gerd").iterdir():
+                shutil.copyfile(file, folder / f"{file.name.rpartition('-')[0]}-{processor}")
+
+    def _python(self, program: str, **settings: str) -> str:
+        """What a program prints that imports this package."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        command, environment = [sys.executable, "-P", "-c", program], {**kept, "PYTHONPATH": self.root, **settings}
+        return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
