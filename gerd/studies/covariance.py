@@ -241,10 +241,10 @@ def report(results: Results, out: Path) -> str:
 
 
 LIMITS = """\
-- *Boosts.* A channel that moves with the scene undoes the boost of what it sees, and not of how it was seen. Events tell
-  of motion in the sensor's frame: an edge that stood still in the training fires, and the faster, the more; edges along
-  the boost fall behind; and the edge that was brighter may be the darker one, as the square now moves the other way. So
-  the channel that fits is found, and its place is still worse, by up to two pixels: the data themselves are not
+- *Boosts.* A channel that moves with the scene undoes the boost of what it sees, and not of how it was seen. Events
+  tell of motion in the sensor's frame: an edge that stood still in the training fires, and the faster, the more; edges
+  along the boost fall behind; and the edge that was brighter may be the darker one, as the square now moves the other
+  way. So the channel that fits is found, and its place is still worse, by up to two pixels: the data themselves are not
   covariant. Within a step an edge also sweeps as many pixels as its speed, which looks like a motion of its own.
 - *Scale.* If the answer is covariant, its error in pixels grows with the factor, as the scene does; what is left
   below 1 is limited by the pixels. A larger scene covers more pixels, with as many events for each, and a channel
