@@ -7,34 +7,21 @@ network gets wrong, before and after training. It takes about 10 seconds on one 
 
 from __future__ import annotations
 
-import argparse
+from functools import partial
 from itertools import islice
-from typing import Any
+from pathlib import Path
 
 import norse.torch as norse
-import torch
+from three_shapes import CONFIG, SHAPES, run, shape_number, train
 from torch import Tensor, nn
 
 import gerd
 
-CONFIG = """
-seed: 4
-sensor: {width: 32, height: 32}
-steps: 16
-actors:
-  - shape: square
-    translation: {start: centre, velocity: {uniform: [-0.2, 0.2]}, acceleration: 0}
-    scale: {start: {uniform: [14, 22]}, acceleration: 0}
-    rotation: {start: 20, velocity: {choice: [-3, 3]}, acceleration: 0}
-sweep:
-  actors.0.shape: [square, circle, triangle]
-"""
-SHAPES = ["square", "circle", "triangle"]
 BATCH = 24  # eight families of three shapes
 
 
-def shape_number(recording: Any) -> int:
-    return SHAPES.index(recording.identity.labels["actors.0.shape"])
+def label(recording: gerd.Recording) -> int:
+    return shape_number(recording.identity.labels)
 
 
 def answers(network: nn.Module, frames: Tensor) -> Tensor:
@@ -44,31 +31,16 @@ def answers(network: nn.Module, frames: Tensor) -> Tensor:
     return potentials[-1]
 
 
-def main(count: int) -> None:
-    torch.manual_seed(0)
+def main(count: int, epochs: int, _: Path) -> None:
     config = gerd.parse(CONFIG)
-    train = gerd.Stream(config, BATCH, label=shape_number)
-    test = gerd.Stream(config, 90, label=shape_number, first=10**6).batch(0)
+    stream = gerd.Stream(config, BATCH, label=label)
+    test = gerd.Stream(config, 90, label=label, first=10**6).batch(0)
     network = norse.SequentialState(
         nn.Flatten(2), nn.Linear(2 * 32 * 32, 64), norse.LIF(), nn.Linear(64, len(SHAPES)), norse.LI()
     )
-    optimiser = torch.optim.Adam(network.parameters(), 0.002)
-
-    def wrong() -> float:
-        frames, shapes = test
-        with torch.no_grad():
-            return float((answers(network, frames).argmax(1) != shapes).float().mean())
-
-    print(f"before training: {wrong():.0%} wrong")
-    for frames, shapes in islice(train, count // BATCH):
-        optimiser.zero_grad()
-        nn.functional.cross_entropy(answers(network, frames), shapes).backward()
-        optimiser.step()
-    print(f"after training: {wrong():.0%} wrong")
+    new = 3 * count // BATCH  # batches in each epoch, of recordings that have not been there before
+    train(network, partial(answers, network), lambda: islice(stream, new), test, rate=0.002, epochs=epochs)
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # the network is small: more threads would wait for each other
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=1440, help="recordings to train on")
-    main(parser.parse_args().count)
+    run(main, __doc__, count=480, epochs=1)

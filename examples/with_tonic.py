@@ -6,32 +6,15 @@ the network gets wrong, before and after training. It takes about 20 seconds on 
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from pathlib import Path
 
 import snntorch
 import tonic
-import torch
+from three_shapes import CONFIG, LONGER_AND_NOISY, SHAPES, run, shape_number, train
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 import gerd
-
-CONFIG = """
-seed: 4
-sensor: {width: 32, height: 32}
-steps: 24
-noise: {background: 0.002}
-actors:
-  - shape: square
-    translation: {start: centre, velocity: {uniform: [-0.2, 0.2]}, acceleration: 0}
-    scale: {start: {uniform: [14, 22]}, acceleration: 0}
-    rotation: {start: 20, velocity: {choice: [-3, 3]}, acceleration: 0}
-sweep:
-  actors.0.shape: [square, circle, triangle]
-"""
-SHAPES = ["square", "circle", "triangle"]
 
 
 class Spiking(nn.Module):
@@ -51,13 +34,8 @@ class Spiking(nn.Module):
         return out
 
 
-def shape_number(sweep: dict[str, str]) -> int:
-    return SHAPES.index(sweep["actors.0.shape"])
-
-
 def main(count: int, epochs: int, folder: Path) -> None:
-    torch.manual_seed(0)
-    config = gerd.parse(CONFIG)
+    config = gerd.parse(CONFIG, overrides=LONGER_AND_NOISY)
     gerd.generate(config, folder / "shapes", count, workers=1)
     data = gerd.Dataset(folder / "shapes", "events", "sweep", target_transform=shape_number)
     data.transform = tonic.transforms.Compose([
@@ -67,31 +45,16 @@ def main(count: int, epochs: int, folder: Path) -> None:
             data.sensor_size, time_window=data.step_us, start_time=0, end_time=config.steps * data.step_us
         ),
     ])  # fmt: skip
-    train, test = data.split(0.8, 0.2)
-    train = tonic.DiskCachedDataset(train, str(folder / "train"))
-    test = tonic.DiskCachedDataset(test, str(folder / "test"))
+    parts = zip(data.split(0.8, 0.2), ("seen", "unseen"), strict=True)
+    seen, unseen = (tonic.DiskCachedDataset(part, str(folder / name)) for part, name in parts)
+    test = next(iter(DataLoader(unseen, len(unseen))))
     network = Spiking(2 * 32 * 32)
-    optimiser = torch.optim.Adam(network.parameters(), 0.002)
 
-    def wrong() -> float:
-        with torch.no_grad():
-            frames, shapes = next(iter(DataLoader(test, len(test))))
-            return float((network(frames.float()).argmax(1) != shapes).float().mean())
+    def answers(frames: Tensor) -> Tensor:
+        return network(frames.float())
 
-    print(f"before training: {wrong():.0%} wrong")
-    for _ in range(epochs):
-        for frames, shapes in DataLoader(train, 16, shuffle=True):
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(network(frames.float()), shapes).backward()
-            optimiser.step()
-    print(f"after training: {wrong():.0%} wrong")
+    train(network, answers, lambda: DataLoader(seen, 16, shuffle=True), test, rate=0.002, epochs=epochs)
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # the network is small: more threads would wait for each other
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=150, help="recordings of each shape")
-    parser.add_argument("--epochs", type=int, default=10)
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        main(chosen.count, chosen.epochs, Path(temporary))
+    run(main, __doc__, count=150, epochs=10)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 
 class GerdError(Exception):
@@ -27,10 +29,10 @@ class Problem:
     """One thing that is wrong with a config."""
 
     source: str  # the file, or another name for where the text came from
-    line: int | None
-    path: str  # such as actors.0.scale.start; empty for the whole document
-    value: str | None  # the offending value, shortened
     message: str  # what was expected
+    line: int | None = None
+    path: str = ""  # such as actors.0.scale.start; empty for the whole document
+    value: str | None = None  # the offending value, shortened
 
     def __str__(self) -> str:
         place = self.source if self.line is None else f"{self.source}:{self.line}"
@@ -49,6 +51,15 @@ class ConfigError(GerdError):
 
     def __reduce__(self) -> tuple[type[ConfigError], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)  # so that it survives the way out of a worker process
+
+
+def check_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> None:
+    """An error unless `value`, which is called `name`, is a whole number from `least` to `most`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and (least is None or value >= least) and (most is None or value <= most):
+        return
+    bounds = "" if least is None else f", {least} or more" if most is None else f" from {least} to {most}"
+    raise GerdError(f"{name} {shorten(value)}: allowed: a whole number{bounds}")
 
 
 def counted(number: int, word: str, several: str | None = None) -> str:

@@ -17,18 +17,18 @@ SETTINGS = {"matplotlib": "matplotlibrc", "numba": ".numba_config.yaml"}  # pack
 
 def ignore_settings() -> None:
     """Import now, from another folder, what would take settings from a file of this one; call it before any thread."""
-    found = [package for package, file in SETTINGS.items() if os.path.lexists(file)]
-    if not found or not hasattr(os, "fchdir"):  # Windows cannot come back to a folder by whatever name
+    affected = [package for package, file in SETTINGS.items() if os.path.lexists(file)]
+    if not affected or not hasattr(os, "fchdir"):  # Windows cannot come back to a folder by whatever name
         return
-    here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+    folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.chdir(Path(__file__).parent)
-        for package in found:
+        for package in affected:
             import_module(package)
     finally:
-        os.fchdir(here)
-        os.close(here)
-    if "numba" in found:  # it would look again before it compiles
+        os.fchdir(folder)
+        os.close(folder)
+    if "numba" in affected:  # it would look again before it compiles
         import_module("numba.core.config")._config_fname = ""  # type: ignore[attr-defined]
 
 

@@ -16,7 +16,11 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent.parent
 FOLDERS = {
     "configs": ("Example configs", "yaml", "Each can be given to `gerd check`, `render`, `generate` and `view`."),
-    "examples": ("Example programs", "python", "Each says how long it takes: `python examples/train_from_disk.py`."),
+    "examples": (
+        "Example programs",
+        "python",
+        "Programs say how long they take: `python examples/train_from_disk.py`.",
+    ),
 }
 LINK = re.compile(rf"\]\(\.\./({'|'.join(FOLDERS)})/?([\w/.-]*)\)")
 

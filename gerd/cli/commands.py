@@ -33,7 +33,6 @@ Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", he
 Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
 
 
-NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a config"
 SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first line
 
 
@@ -92,9 +91,10 @@ def generate(
     import time
 
     from gerd.cli.progress import Bar
+    from gerd.cli.words import parse_part
     from gerd.config.sweep import member_count
     from gerd.storage.generate import generate as make
-    from gerd.storage.generate import parse_part, recordings_of_part
+    from gerd.storage.generate import recordings_of_part
 
     part, chosen = parse_part(shard), _load(config, set_, trust)
     total = recordings_of_part(count * member_count(chosen), part)
@@ -234,9 +234,10 @@ def export(
     They come from a dataset, or straight from a config. Parquet: a file for each shard, with the ground truth in it.
     """
     from gerd.cli.progress import Bar
-    from gerd.config.sweep import parse_member
-    from gerd.exchange.chosen import choose, parse_indices
+    from gerd.cli.words import parse_indices, parse_member
+    from gerd.exchange.chosen import choose
     from gerd.exchange.export import export_dataset
+    from gerd.storage.recordings import NOT_CHANGED
 
     is_config = Path(source).is_file() or source.endswith((".yaml", ".yml"))
     if not is_config and set_:
@@ -358,7 +359,7 @@ def _family(source: Path, index: int, overrides: list[str] | None, trust: bool) 
 
 
 def _dataset(source: Path, overrides: list[str] | None) -> Recordings:
-    from gerd.storage.recordings import Recordings
+    from gerd.storage.recordings import NOT_CHANGED, Recordings
 
     if overrides:
         raise GerdError(f"{source}: {NOT_CHANGED}")
@@ -367,7 +368,8 @@ def _dataset(source: Path, overrides: list[str] | None) -> Recordings:
 
 def _member(config: Config, words: list[str] | None) -> int:
     """The number of the member that --member names; if it is not given the first, and a line says so."""
-    from gerd.config.sweep import in_words, labels, member_count, member_number, parse_member
+    from gerd.cli.words import parse_member
+    from gerd.config.sweep import in_words, labels, member_count, member_number
 
     which, count = parse_member(words or ()), member_count(config)
     if which is None and count > 1:

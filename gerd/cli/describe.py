@@ -22,8 +22,8 @@ from gerd.events import exact
 from gerd.events.backends import needs_compiling, run
 from gerd.events.keys import Keys
 from gerd.events.rasterise import values_of_picture
+from gerd.geometry.parameters import PARAMETERS, ROTATION, UNITS
 from gerd.geometry.shapes import BUILT_IN
-from gerd.geometry.trajectory import PARAMETERS, ROTATION, UNITS
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.blocks import pack_events, pack_truth
@@ -174,7 +174,7 @@ def describe(path: str | Path) -> None:
     if not manifest.complete:
         numbers = map(shard_number, data.place.names())
         there = [number for number in numbers if number is not None and number < data.shard_count]
-        done = sum(len(manifest.positions(number)) for number in there)
+        done = sum(len(manifest.rows(number)) for number in there)
         console.print(f"done        {done} of {len(data)} recordings, {len(there)} of {data.shard_count} shards")
     else:
         counts = np.concatenate([data.shard(number).lengths for number in range(data.shard_count)])
@@ -206,7 +206,8 @@ def _drawn_shape(config: Config, scenes: Scenes, number: int) -> str:
     outline, actor = scenes.outlines()[number], config.actors[config.cast[number][0]]
     if outline is None:
         return "absent"
-    name, which = actor.shape_names[scenes.chosen[0, number]], f", one of {len(actor.shapes)}" * (len(actor.shapes) > 1)
+    name = actor.shape_names[scenes.chosen[0, number]]
+    which = f", one of {len(actor.shapes)}" if len(actor.shapes) > 1 else ""
     vertices = sum(len(ring) for ring in outline.rings)
     size = f" ({vertices} vertices, {counted(len(outline.rings), 'ring')})" if name not in BUILT_IN else ""
     return f"{name}{size}{which}"

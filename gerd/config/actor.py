@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from gerd.config.base import Model, detail, did_you_mean, fault, faults
+from gerd.config.base import Model, all_invalid, did_you_mean, invalid, problem
 from gerd.config.values import (
     Acceleration,
     Factor,
@@ -70,7 +70,7 @@ class Translation(Model):
     @model_validator(mode="after")
     def _margin_only_with_bounce(self) -> Translation:
         if self.margin and self.border != "bounce":
-            raise fault(f"a margin goes with border: bounce, not {self.border}", "margin", value=self.margin)
+            raise invalid(f"a margin goes with border: bounce, not {self.border}", "margin", value=self.margin)
         return self
 
 
@@ -100,11 +100,11 @@ class Scale(Model):
         pairs = isinstance(self.start, tuple | PairChoice) or isinstance(self.acceleration, tuple)
         if isinstance(self.velocity, Factor) and pairs:
             message = "a factor goes with one start and one acceleration for both sides, not a pair"
-            problems.append(detail(message, ("velocity",), self.velocity))
+            problems.append(problem(message, ("velocity",), self.velocity))
         if isinstance(self.velocity, Factor) and limits[0] <= 0:
-            problems.append(detail("a factor goes with limits above 0", ("limits",), self.limits))
+            problems.append(problem("a factor goes with limits above 0", ("limits",), self.limits))
         if problems:
-            raise faults(problems)
+            raise all_invalid(problems)
         return self
 
 
@@ -130,7 +130,7 @@ class Shear(Model):
     def _consistent(self) -> Shear:
         problems = start_outside(self.start, (_range(self.limits),), "inside the limits", ("start",))
         if problems:
-            raise faults(problems)
+            raise all_invalid(problems)
         return self
 
 
@@ -139,7 +139,7 @@ def _range(limits: tuple[float | None, float | None]) -> tuple[float, float]:
     low = -math.inf if limits[0] is None else limits[0]
     high = math.inf if limits[1] is None else limits[1]
     if high <= low:
-        raise fault("allowed: [low, high] with low below high; null for none", "limits", value=limits)
+        raise invalid("allowed: [low, high] with low below high; null for none", "limits", value=limits)
     return low, high
 
 
@@ -151,7 +151,7 @@ def start_outside(
         if (number := outside(start, low, high, axis)) is not None:
             of_axis = f"{'xy'[axis]} = " if ranges[0] != ranges[-1] else ""
             message = f"{of_axis}{number:g} is not {where}; allowed: from {low:g} to {high:g}"
-            return [detail(message, path, start)]
+            return [problem(message, path, start)]
     return []
 
 
@@ -164,7 +164,7 @@ _RING_SCHEMA = {
 
 def _printable(name: str) -> str:
     if not name.isprintable():  # it is shown on terminals
-        raise fault("allowed: a name of printable characters", value=name)
+        raise invalid("allowed: a name of printable characters", value=name)
     return name
 
 
@@ -193,28 +193,28 @@ class Polygon(Model):
 
 
 def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
-    """One ring or several, as tuples; every fault named by its vertex."""
+    """One ring or several, as tuples; every problem named by its vertex."""
     allowed = "allowed: [[x, y], …] with three vertices or more, or several such rings"
     if not isinstance(value, list | tuple) or not value or not all(isinstance(part, list | tuple) for part in value):
-        raise fault(allowed, value=value)
+        raise invalid(allowed, value=value)
     several = all(isinstance(point, list | tuple) for part in value for point in part)
     rings = value if several else [value]
     if sum(len(ring) for ring in rings) > shapes.MOST_VERTICES:
-        raise fault(f"has too many vertices; at most {shapes.MOST_VERTICES} are allowed", value=value)
+        raise invalid(f"has too many vertices; at most {shapes.MOST_VERTICES} are allowed", value=value)
     for k, ring in enumerate(rings):
         place = (k,) if several else ()
         if len(ring) < 3:
-            raise fault(f"the ring has {len(ring)} vertices; {allowed}", *place, value=ring)
+            raise invalid(f"the ring has {len(ring)} vertices; {allowed}", *place, value=ring)
         for i, point in enumerate(ring):
             numbers = (
                 isinstance(point, list | tuple) and len(point) == 2 and all(type(x) in (int, float) for x in point)
             )
             if not numbers or not all(abs(x) <= shapes.LARGEST_VERTEX for x in point):
                 message = f"allowed: a vertex [x, y], each within ±{shapes.LARGEST_VERTEX:g}"
-                raise fault(message, *place, i, value=point)
+                raise invalid(message, *place, i, value=point)
     result = tuple(tuple((float(x), float(y)) for x, y in ring) for ring in rings)
     if not any(shapes.encloses_area(np.array(ring)) for ring in result):
-        raise fault("encloses no area; allowed: vertices that do not lie on one line", value=value)
+        raise invalid("encloses no area; allowed: vertices that do not lie on one line", value=value)
     return result
 
 
@@ -250,7 +250,7 @@ def _single_shape(value: Any, info: ValidationInfo) -> Any:
         return value
     kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
     if len(kinds) != 1:
-        raise fault(_allowed(value), value=value)
+        raise invalid(_allowed(value), value=value)
     shape: Any = KINDS[kinds[0]].model_validate(value)
     name: str | None = None
     try:
@@ -267,7 +267,7 @@ def _single_shape(value: Any, info: ValidationInfo) -> Any:
             case _:
                 return shape
     except ValueError as error:
-        raise fault(str(error), kinds[0], value=value[kinds[0]]) from None
+        raise invalid(str(error), kinds[0], value=value[kinds[0]]) from None
     return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings), name=shape.name or name or None)
 
 
@@ -307,9 +307,8 @@ def says_what_it_is(value: Any) -> bool:
     return "text" in value or ("svg" in value and not is_svg_file(value["svg"]))
 
 
-SingleShape = Annotated[
-    Literal["square", "circle", "triangle"] | Polygon | Svg | Mask | Text, BeforeValidator(_single_shape)
-]
+BuiltIn = Literal["square", "circle", "triangle"]
+SingleShape = Annotated[BuiltIn | Polygon | Svg | Mask | Text, BeforeValidator(_single_shape)]
 
 
 class ShapeChoice(Model):
@@ -323,7 +322,7 @@ class ShapeChoice(Model):
         vertices = sum(len(ring) for shape in value if isinstance(shape, Polygon) for ring in shape.polygon)
         if vertices > shapes.MOST_VERTICES:
             message = f"have {vertices} vertices together; at most {shapes.MOST_VERTICES} are allowed"
-            raise fault(message, value=f"{len(value)} shapes")
+            raise invalid(message, value=f"{len(value)} shapes")
         return value
 
 
@@ -336,7 +335,7 @@ def _shape(value: Any, info: ValidationInfo) -> Any:
 
 
 Shape = Annotated[
-    Literal["square", "circle", "triangle"] | Polygon | Svg | Mask | Text | ShapeChoice,
+    BuiltIn | Polygon | Svg | Mask | Text | ShapeChoice,
     Field(description="the outline, or a choice of several, drawn for each recording"),
     BeforeValidator(_shape),
 ]
@@ -371,12 +370,12 @@ class Actor(Model):
 
     @property
     def rings(self) -> tuple[str | tuple[tuple[tuple[float, float], ...], ...], ...]:
-        """Their names, or their rings."""
+        """Of each its name, if it is built in, or else its rings."""
         return tuple(shape if isinstance(shape, str) else shape.polygon for shape in self.shapes)
 
     @property
     def shape_names(self) -> tuple[str, ...]:
-        """What they are called; those without a name are numbered."""
+        """The names of the shapes; those without a name are numbered."""
         number = (f" {i}" for i in range(len(self.shapes))) if len(self.shapes) > 1 else iter([""])
         return tuple(
             shape if isinstance(shape, str) else shape.name or f"polygon{rest}"
@@ -385,7 +384,7 @@ class Actor(Model):
 
     @property
     def most(self) -> int:
-        """How many of it there can be in a recording."""
+        """How many actors the entry can stand for."""
         return self.repeat if isinstance(self.repeat, int) else max(self.repeat.options)
 
     @field_validator("intensity")
@@ -393,5 +392,5 @@ class Actor(Model):
     def _bright(cls, value: Value) -> Value:
         if (number := outside(value, DIMMEST, BRIGHTEST)) is not None:
             allowed = f"allowed: from {DIMMEST:g} to {BRIGHTEST:g}"
-            raise fault(f"{number:g} is not an intensity; {allowed}", value=value)
+            raise invalid(f"{number:g} is not an intensity; {allowed}", value=value)
         return value

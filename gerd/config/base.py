@@ -1,6 +1,6 @@
 """What the models of a config share: they are frozen, refuse unknown keys, and say where a value is wrong.
 
-A field is named by its path, such as `actors.0.scale.start`: keys and list positions with dots between them.
+A field is named by its path, such as `actors.0.scale.start`: keys and places in lists, with dots between them.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ _WORDING = {  # our words for pydantic's kinds of errors
 }
 
 
-def fault(message: str, *path: str | int, value: Any = None) -> ValidationError:
-    """A validation error at `path` below the model or field that raises it."""
-    return faults([detail(message, path, value)])
+def invalid(message: str, *path: str | int, value: Any = None) -> ValidationError:
+    """An error with one problem, at `path` below the model or field that raises it."""
+    return all_invalid([problem(message, path, value)])
 
 
-def faults(details: list[InitErrorDetails]) -> ValidationError:
-    """Several of them at once."""
-    return ValidationError.from_exception_data("config", details)
+def all_invalid(problems: list[InitErrorDetails]) -> ValidationError:
+    """An error with several problems."""
+    return ValidationError.from_exception_data("config", problems)
 
 
-def detail(message: str, path: Location, value: Any, kind: str = "fault", **context: Any) -> InitErrorDetails:
+def problem(message: str, path: Location, value: Any, kind: str = "problem", **context: Any) -> InitErrorDetails:
+    """What is wrong at `path`, as pydantic holds it."""
     error = PydanticCustomError(kind, "{message}", {**context, "message": message})
     return InitErrorDetails(type=error, loc=path, input=value)
 
 
-def details_of(error: ValidationError) -> list[InitErrorDetails]:
-    """The errors that `error` is made of, in our words and with the paths that the user wrote."""
+def problems_of(error: ValidationError) -> list[InitErrorDetails]:
+    """The problems that `error` consists of, in our words and with the paths that the user wrote."""
     result = []
     for part in error.errors(include_url=False):
         context = {key: value for key, value in part.get("ctx", {}).items() if key != "message"}
@@ -57,7 +58,7 @@ def details_of(error: ValidationError) -> list[InitErrorDetails]:
         if part["type"] in _WORDING:
             message = _WORDING[part["type"]].format_map(context)
         path = tuple(word for word in part["loc"] if word not in _TAGS)
-        result.append(detail(message, path, part["input"], part["type"], **context))
+        result.append(problem(message, path, part["input"], part["type"], **context))
     return result
 
 
@@ -65,7 +66,7 @@ _TAGS: set[str | int] = set()
 
 
 def tag(form: str) -> str:
-    """A name for one of several forms of a value; `details_of` leaves it out of paths, since nobody wrote it."""
+    """A name for one of several forms of a value; `problems_of` leaves it out of paths, since nobody wrote it."""
     _TAGS.add(f"<{form}>")
     return f"<{form}>"
 
@@ -91,20 +92,20 @@ class Model(BaseModel):
             return handler(data)
         fields = ", ".join(cls.model_fields)
         if not isinstance(data, Mapping):
-            raise fault(f"allowed: a mapping with the fields {fields}", value=data)
+            raise invalid(f"allowed: a mapping with the fields {fields}", value=data)
         known = {key: value for key, value in data.items() if key in cls.model_fields}
         if len(known) == len(data):
             return handler(data)
         unknown = [key for key in data if key not in known]
         meant = {key: cls._misplaced(str(key)) or did_you_mean([key], cls.model_fields) for key in unknown[:MOST_WORDS]}
         problems = [
-            detail(f"unknown key; {meant.get(key, '')}allowed: {fields}", (str(key),), data[key]) for key in unknown
+            problem(f"unknown key; {meant.get(key, '')}allowed: {fields}", (str(key),), data[key]) for key in unknown
         ]
         try:
             handler(known)
         except ValidationError as error:
-            problems += details_of(error)
-        raise faults(problems)
+            problems += problems_of(error)
+        raise all_invalid(problems)
 
     @classmethod
     def _misplaced(cls, key: str) -> str:
@@ -139,7 +140,7 @@ def _replaced(node: Any, rest: list[str], value: Any, path: str, not_to_be: tupl
     if key not in children:
         above = ".".join(path.split(".")[: -len(rest)]) or "the config"
         allowed = ", ".join(children) or "nothing below it"
-        raise fault(f"no such field; {did_you_mean([key], children)}allowed in {above}: {allowed}", path)
+        raise invalid(f"no such field; {did_you_mean([key], children)}allowed in {above}: {allowed}", path)
     changed = _replaced(children[key], rest[1:], value, path, ())
     if isinstance(node, Mapping):
         return {**node, key: changed}

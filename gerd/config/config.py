@@ -1,14 +1,12 @@
 """The config: everything that a recording depends on besides its index, as one frozen model.
 
-Each field's unit, default and range stand here and in `actor.py`, and nowhere else: `gerd schema`, docs/config.md and
-the error messages are made from these models. `load.py` makes a `Config` from text.
+Each field's unit, default and range stand here, in `actor.py` and in `sensor.py`, and nowhere else: `gerd schema`,
+docs/config.md and the error messages are made from these models. `load.py` makes a `Config` from text.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,19 +19,19 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, Valid
 from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import TRANSFORMATIONS, Actor, says_what_it_is, start_outside
-from gerd.config.base import Model, at, detail, details_of, fault, faults, plain, replaced
+from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, replaced
+from gerd.config.digest import digest_of
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.problems import explain
+from gerd.config.sensor import NOISE_PER_STEP, Integrator, Noise, Sensor
 from gerd.config.transform import Quicken, Transform
-from gerd.config.values import MOST_ACTORS, Initial, Probability, Speed, TimeScale
+from gerd.config.values import MOST_ACTORS, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 LARGEST_KEY = 2**62  # of events; while they are sorted, keys hold the background flag as one bit more
 NOT_SWEPT = ("seed", "sweep")  # members share their randomness
-# Fields that older datasets do not have, with the values that change nothing.
-LATER: dict[str, Any] = {"transform": [], "timing": "step"}
 
 
 @dataclass(frozen=True)
@@ -47,52 +45,6 @@ class Origin:
     family: Config | None = None  # of a member: the config whose fields were set, sweep and all
     labels: Mapping[str, Any] = field(default_factory=dict)  # of a member: path → value of the fields that were set
     path: Config | None = None  # of a config with `keep: path` in steps: as it was, in the path's own time
-
-
-class Sensor(Model):
-    """The frame, in pixels."""
-
-    width: int = Field(128, strict=True, ge=1, le=16384, description="pixels along x")
-    height: int = Field(128, strict=True, ge=1, le=16384, description="pixels along y")
-
-
-class Integrator(Model):
-    """Each pixel's integrate-and-fire unit."""
-
-    threshold: float = Field(
-        0.5,
-        strict=True,
-        allow_inf_nan=False,
-        ge=0.001,
-        le=16,
-        description="change that fires, as a share of a fully covered pixel's count",
-    )
-    reset: Literal["subtract", "zero"] = Field(
-        "subtract", description="after an event: take the threshold off, or start again at 0"
-    )
-    initial: Initial = Field(
-        "usual",
-        description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; "
-        "usual, which is uniform in step timing and stationary in exact timing; or a number of thresholds",
-    )
-    warmup: int = Field(
-        5,
-        strict=True,
-        ge=0,
-        le=100_000,
-        description="steps run before step 0, not recorded; in exact timing units of the motion's own time",
-    )
-
-
-NOISE_PER_STEP = ("background", "shape")  # the others are per event
-
-
-class Noise(Model):
-    """Three noises, each a probability, each absent at 0."""
-
-    background: Probability = Field(0.0, description="a pixel fires regardless, per pixel and step")
-    shape: Probability = Field(0.0, description="a covered pixel is missing in one rendered frame, per pixel and step")
-    event: Probability = Field(0.0, description="an event is dropped after the integrator, per event")
 
 
 class Config(Model):
@@ -127,7 +79,7 @@ class Config(Model):
     def __init__(self, *unnamed: Any, **fields: Any):
         if unnamed:
             how = "allowed: fields by name, as in Config(actors=[…]); a file: gerd.load, text or a dict: gerd.parse"
-            raise ConfigError([Problem("Config", None, "", shorten(unnamed[0]), how)])
+            raise ConfigError([Problem("Config", how, value=shorten(unnamed[0]))])
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -187,25 +139,25 @@ class Config(Model):
             move, path = actor.translation, ("actors", i, "translation")
             if move.border == "bounce" and 2 * move.margin >= min(size):
                 allowed = f"allowed: less than half of the smaller frame side, {min(size) / 2:g}"
-                problems.append(detail(allowed, (*path, "margin"), move.margin))
+                problems.append(problem(allowed, (*path, "margin"), move.margin))
             elif move.border != "free":
                 ranges = [(move.margin, side - move.margin) for side in size]
                 problems += start_outside(move.start, ranges, "inside the frame", (*path, "start"))
         if problems:
-            raise faults(problems)
+            raise all_invalid(problems)
         return self
 
     @model_validator(mode="after")
     def _not_too_many(self) -> Config:
         if len(self.cast) > MOST_ACTORS:
-            raise fault(f"with repeat makes {len(self.cast)} actors; at most {MOST_ACTORS} are allowed", "actors")
+            raise invalid(f"with repeat makes {len(self.cast)} actors; at most {MOST_ACTORS} are allowed", "actors")
         return self
 
     @model_validator(mode="after")
     def _times_fit(self) -> Config:
         most = LARGEST_KEY // (2 * self.sensor.width * self.sensor.height * self.ticks)
         if self.steps > most:
-            raise fault(f"allowed with exact timing of {self.step_us} µs on this sensor: up to {most}", "steps")
+            raise invalid(f"allowed with exact timing of {self.step_us} µs on this sensor: up to {most}", "steps")
         return self
 
     @model_validator(mode="after")
@@ -214,7 +166,7 @@ class Config(Model):
         wrapping = [i for i, actor in enumerate(self.actors) if actor.translation.border == "wrap"]
         if moving and wrapping:
             message = "a transformation would move the seams of the torus; allowed with transform: bounce, free"
-            raise faults([detail(message, ("actors", i, "translation", "border"), "wrap") for i in wrapping])
+            raise all_invalid([problem(message, ("actors", i, "translation", "border"), "wrap") for i in wrapping])
         return self
 
     @model_validator(mode="after")
@@ -225,10 +177,10 @@ class Config(Model):
             _ = self.in_steps
         except ValidationError as error:
             problems = (
-                detail(f"makes {dotted(part['loc'])} {shorten(part['input'])}; {part['type']}", place, self.rate)
-                for part in details_of(error)
+                problem(f"makes {dotted(part['loc'])} {shorten(part['input'])}; {part['type']}", place, self.rate)
+                for part in problems_of(error)
             )
-            raise faults(list(problems)) from None
+            raise all_invalid(list(problems)) from None
         return self
 
     @model_validator(mode="after")
@@ -238,47 +190,47 @@ class Config(Model):
             self._origin = info.context["origin"]
         members = math.prod(len(values) for values in self.sweep.values())
         if members > MOST_MEMBERS:
-            raise fault(f"makes {members} members; at most {MOST_MEMBERS} are allowed", "sweep", value=self.sweep)
+            raise invalid(f"makes {members} members; at most {MOST_MEMBERS} are allowed", "sweep", value=self.sweep)
         problems: list[InitErrorDetails] = []
         sweep = {}
         for path, values in self.sweep.items():
             try:
                 replaced(self, path, None, NOT_SWEPT)
             except ValidationError as error:
-                problems.append(detail(error.errors()[0]["msg"], ("sweep", path), values))
+                problems.append(problem(error.errors()[0]["msg"], ("sweep", path), values))
                 continue
             above = next((other for other in self.sweep if path.startswith(f"{other}.")), None)
             if above is not None:
-                problems.append(detail(f"lies below {above}, which is swept, too", ("sweep", path), values))
+                problems.append(problem(f"lies below {above}, which is swept, too", ("sweep", path), values))
             sweep[path] = tuple(self._swept(path, i, value, problems) for i, value in enumerate(values))
         if not problems and len(sweep) > 1:
             problems = self._unsound_member(sweep)
         if problems:
-            raise faults(problems)
+            raise all_invalid(problems)
         object.__setattr__(self, "sweep", sweep)  # frozen for everybody else
         return self
 
-    def _swept(self, path: str, position: int, value: Any, problems: list[InitErrorDetails]) -> Any:
+    def _swept(self, path: str, number: int, value: Any, problems: list[InitErrorDetails]) -> Any:
         """A swept value in plain data as its field holds it, a mask as a polygon; adds what is wrong to `problems`."""
-        place, words = ("sweep", path, position), path.split(".")
+        place, words = ("sweep", path, number), path.split(".")
         if _holds_function(value):
             message = "a Python function cannot be swept; allowed: its name, {function: 'module:name'}"
-            problems.append(detail(message, place, value))
+            problems.append(problem(message, place, value))
             return value
         try:
             member = self.with_values({path: value})
         except ValidationError as error:
-            for problem in details_of(error):
-                field = problem["loc"]
+            for own in problems_of(error):
+                field = own["loc"]
                 if [str(word) for word in field[: len(words)]] == words:
-                    problem["loc"] = (*place, *field[len(words) :])
+                    own["loc"] = (*place, *field[len(words) :])
                 else:
-                    problem = detail(f"makes {dotted(field)} wrong: {problem['type']}", place, value)
-                problems.append(problem)
+                    own = problem(f"makes {dotted(field)} wrong: {own['type']}", place, value)
+                problems.append(own)
             return value
         if says_what_it_is(value):
             return value
-        return _as_written(plain(at(member, path)))
+        return _with_whole_numbers(plain(at(member, path)))
 
     def _unsound_member(self, sweep: dict[str, tuple[Any, ...]]) -> list[InitErrorDetails]:
         for row in itertools.product(*sweep.values()):
@@ -286,10 +238,10 @@ class Config(Model):
             try:
                 self.with_values(values)
             except ValidationError as error:
-                first = details_of(error)[0]
+                first = problems_of(error)[0]
                 member = ", ".join(f"{path} = {shorten(value)}" for path, value in values.items())
                 message = f"the member {member} makes {dotted(first['loc'])} wrong: {first['type']}"
-                return [detail(message, ("sweep",), values)]
+                return [problem(message, ("sweep",), values)]
         return []
 
     def with_values(self, values: Mapping[str, Any]) -> Config:
@@ -317,7 +269,7 @@ class Config(Model):
 
     @property
     def fastest(self) -> float:
-        """The same with the transformations that change the speed."""
+        """The same, times the time scales in `transform`."""
         return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, Quicken))
 
     @property
@@ -403,48 +355,19 @@ class Config(Model):
         return digest_of(self.resolved())
 
 
-def digest_of(resolved: dict[str, Any]) -> str:
-    """sha256 over a resolved config but for the names of polygons.
-
-    The order of the swept paths counts, because it numbers the members.
-    """
-    resolved = _without_names(resolved)
-    ordered = {**without_later(resolved), "sweep": list(resolved["sweep"].items())}
-    scale = ordered["time_scale"]
-    if isinstance(scale, dict) and scale["keep"] == "steps":
-        ordered["time_scale"] = scale["factor"]
-    return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
-
-
-def _without_names(value: Any) -> Any:
-    """Plain data whose polygons have no names."""
-    if isinstance(value, dict):
-        kept = ["polygon"] if "polygon" in value else list(value)
-        return {key: value[key] if key == "polygon" else _without_names(value[key]) for key in kept}
-    return [_without_names(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def without_later(resolved: dict[str, Any]) -> dict[str, Any]:
-    """A resolved config without what older datasets do not have, where it changes nothing."""
-    result = {key: value for key, value in resolved.items() if key not in LATER or value != LATER[key]}
-    if "timing" not in result and "timing" not in resolved["sweep"] and resolved["integrator"]["initial"] == "usual":
-        result["integrator"] = {**resolved["integrator"], "initial": "uniform"}
-    return result
-
-
 def _few(actors: Any) -> Any:
     """Refuse too many actors before each of them is looked at."""
     if isinstance(actors, list | tuple) and len(actors) > MOST_ACTORS:
-        raise fault(f"allowed: at most {MOST_ACTORS} items, not {len(actors)}", value=actors)
+        raise invalid(f"allowed: at most {MOST_ACTORS} items, not {len(actors)}", value=actors)
     return actors
 
 
-def _as_written(value: Any) -> Any:
+def _with_whole_numbers(value: Any) -> Any:
     """Plain data with 2 for 2.0, as people write it."""
     if isinstance(value, dict):
-        return {key: _as_written(part) for key, part in value.items()}
+        return {key: _with_whole_numbers(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_as_written(part) for part in value]
+        return [_with_whole_numbers(part) for part in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -46,11 +46,11 @@ class Document:
         words = tuple(map(str, path))
         for length in range(len(words), 0, -1):
             if words[:length] in self.overrides:
-                return Problem(self.overrides[words[:length]], None, dotted(path), value, message)
+                return Problem(self.overrides[words[:length]], message, path=dotted(path), value=value)
         for overridden, option in self.overrides.items():
             if path and overridden[: len(words)] == words and path not in self.lines:
-                return Problem(option, None, dotted(path), value, message)
-        return Problem(self.source, self.line(path), dotted(path), value, message)
+                return Problem(option, message, path=dotted(path), value=value)
+        return Problem(self.source, message, line=self.line(path), path=dotted(path), value=value)
 
 
 def dotted(path: Location) -> str:
@@ -78,7 +78,7 @@ class _CoreLoader(yaml.SafeLoader):
 
     def refused(self, message: str) -> ConfigError:
         line = self.peek_event().start_mark.line + 1  # type: ignore[no-untyped-call]
-        return ConfigError([Problem(str(self.name), line, "", None, message)])
+        return ConfigError([Problem(str(self.name), message, line)])
 
 
 class _CoreDumper(yaml.SafeDumper):
@@ -109,15 +109,15 @@ def read_text(path: str | os.PathLike[str]) -> str:
         with open(path, "rb") as file:
             raw = file.read(LONGEST_TEXT + 1)
     except OSError as error:
-        raise ConfigError([Problem(str(path), None, "", None, f"cannot be read: {error.strerror}")]) from None
+        raise ConfigError([Problem(str(path), f"cannot be read: {error.strerror}")]) from None
     if len(raw) > LONGEST_TEXT:
-        raise ConfigError([Problem(str(path), None, "", None, _TOO_LONG)])
+        raise ConfigError([Problem(str(path), _TOO_LONG)])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         message = f"is not UTF-8 text: byte {raw[error.start]:#04x} at offset {error.start}"
-        raise ConfigError([Problem(str(path), line, "", None, message)]) from None
+        raise ConfigError([Problem(str(path), message, line)]) from None
 
 
 _HINTS = {  # words of PyYAML's: what has mostly happened
@@ -129,9 +129,9 @@ _HINTS = {  # words of PyYAML's: what has mostly happened
 
 
 def parse_yaml(text: str, source: str = UNNAMED) -> Document:
-    """`text` as a `Document`; every fault is a `ConfigError` with the line."""
+    """`text` as a `Document`; what is wrong is a `ConfigError` with the line."""
     if len(text) > LONGEST_TEXT:
-        raise ConfigError([Problem(source, None, "", None, _TOO_LONG)])
+        raise ConfigError([Problem(source, _TOO_LONG)])
     line: int | None = None
     try:
         loader = _CoreLoader(text)
@@ -152,7 +152,7 @@ def parse_yaml(text: str, source: str = UNNAMED) -> Document:
     else:
         builder = _Builder(source)
         return Document(None if node is None else builder.build(node, (), ()), source, builder.lines)
-    raise ConfigError([Problem(source, line, "", None, f"is not YAML: {message}")])
+    raise ConfigError([Problem(source, f"is not YAML: {message}", line)])
 
 
 def dump_yaml(data: Any) -> str:
@@ -170,7 +170,7 @@ class _Builder:
         self.repeated = 0
 
     def fail(self, node: yaml.Node, path: Location, message: str) -> ConfigError:
-        return ConfigError([Problem(self.source, node.start_mark.line + 1, dotted(path), None, message)])
+        return ConfigError([Problem(self.source, message, line=node.start_mark.line + 1, path=dotted(path))])
 
     def build(self, node: yaml.Node, path: Location, ancestors: tuple[int, ...]) -> Any:
         if id(node) in ancestors:

@@ -1,4 +1,4 @@
-"""Text, a file or plain data to `Config`: reads YAML, applies overrides, says where a fault was written."""
+"""Text, a file or plain data to `Config`: reads YAML, applies overrides, says at which line a field is wrong."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from gerd.errors import ConfigError, Problem, shorten
 AnyConfig = Config | str | os.PathLike[str] | Mapping[str, Any]  # what is taken where a config is meant
 
 
-def as_config(given: AnyConfig) -> Config:
+def as_config(source: AnyConfig) -> Config:
     """The config that a user means: one that there is, the path of a file, YAML text, or the fields in a mapping."""
-    if isinstance(given, Config):
-        return given
-    if isinstance(given, Mapping) or (isinstance(given, str) and _is_text(given)):
-        return parse(given)
-    if not isinstance(given, str | os.PathLike):
+    if isinstance(source, Config):
+        return source
+    if isinstance(source, Mapping) or (isinstance(source, str) and _is_text(source)):
+        return parse(source)
+    if not isinstance(source, str | os.PathLike):
         how = "allowed: a Config, the path of a config file, YAML text or a mapping of fields"
-        raise ConfigError([Problem(UNNAMED, None, "", shorten(given), how)])
-    return load(given)
+        raise ConfigError([Problem(UNNAMED, how, value=shorten(source))])
+    return load(source)
 
 
 def _is_text(words: str) -> bool:
@@ -45,7 +45,7 @@ def load(path: str | os.PathLike[str], *, overrides: Sequence[str] = (), trust: 
     """
     if not isinstance(path, str | os.PathLike) or (isinstance(path, str) and "\n" in path):
         how = "allowed: the path of a config file; text and mappings: gerd.parse"
-        raise ConfigError([Problem(UNNAMED, None, "", shorten(path), how)])
+        raise ConfigError([Problem(UNNAMED, how, value=shorten(path))])
     directory = Path(path).resolve().parent
     return parse(read_text(path), source=str(path), directory=directory, overrides=overrides, trust=trust)
 
@@ -61,14 +61,14 @@ def parse(
     """The config written in `text`, or the one whose fields a mapping holds; masks are looked up in `directory`."""
     if not isinstance(text, str | Mapping):
         how = "allowed: YAML text, or a mapping of fields; a file: gerd.load"
-        raise ConfigError([Problem(source, None, "", shorten(text), how)])
+        raise ConfigError([Problem(source, how, value=shorten(text))])
     document = parse_yaml(text, source) if isinstance(text, str) else Document(dict(text), source)
     for override in overrides:
         document = overridden(document, override)
     if not isinstance(document.data, dict):
-        what = "is empty" if document.data is None else "is not a mapping of fields"
+        wrong = "is empty" if document.data is None else "is not a mapping of fields"
         file = f"; to read a file: gerd.load({shorten(text)})" if isinstance(text, str) and not _is_text(text) else ""
-        raise ConfigError([document.problem((), f"{what}; allowed: {', '.join(Config.model_fields)}{file}")])
+        raise ConfigError([document.problem((), f"{wrong}; allowed: {', '.join(Config.model_fields)}{file}")])
     written = text if isinstance(text, str) else None
     if overrides and written is not None:
         written += "".join(f"\n# --set {override}" for override in overrides) + "\n"

@@ -1,9 +1,8 @@
-"""`path=value`: one field of a config set to another value, in the data or in the text itself; and actors more or less.
+"""Changes of a config: a field set by `path=value`, an actor added or removed.
 
-A `Document` and an override in, a `Document` out (`overridden`); or text and overrides in, text that gives the same
-config out (`edited`), with comments and layout kept; so, too, with one actor more or less (`with_actor`,
-`without_actor`). Each edit is parsed again and compared with what it means. Where it cannot be made in place (it lies
-below an alias, say), the whole text is written anew, without comments.
+A `Document` and an override in, a `Document` out (`overridden`). Or text and changes in, text out, with comments and
+layout kept (`edited`, `with_actor`, `without_actor`). Each change of a text is parsed again and compared with what it
+means. Where it cannot be made in place (it lies below an alias, say), the whole text is written anew, without comments.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def overridden(document: Document, override: str) -> Document:
     path, equals, value = override.partition("=")
     source = f"--set {override}"
     if not equals or not path.strip() or path.count(".") > DEEPEST:
-        raise ConfigError([Problem(source, None, "", None, "allowed: path=value, such as noise.background=0.01")])
+        raise ConfigError([Problem(source, "allowed: path=value, such as noise.background=0.01")])
     parts = path.strip().split(".")
     if parts[0] == "sweep" and len(parts) > 1:
         parts = ["sweep", ".".join(parts[1:])]  # a swept path is one key
@@ -56,11 +55,11 @@ def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any
         if key in map(str, range(len(node))):
             return [_set(item, rest, value, source, path) if str(i) == key else item for i, item in enumerate(node)]
         message = f"there is no item {key}; allowed: 0 to {len(node) - 1}" if node else "the list is empty"
-        raise ConfigError([Problem(source, None, path, None, message)])
+        raise ConfigError([Problem(source, message, path=path)])
     if node is None or isinstance(node, dict):
         node = node or {}
         return {**node, key: _set(node.get(key), rest, value, source, path)}
-    raise ConfigError([Problem(source, None, path, None, f"there is nothing below {shorten(node)} to set")])
+    raise ConfigError([Problem(source, f"there is nothing below {shorten(node)} to set", path=path)])
 
 
 def edited(text: str, overrides: Sequence[str], source: str = "config") -> str:
@@ -85,7 +84,7 @@ def without_actor(text: str, number: int, source: str = "config") -> str:
     """`text` without one actor, and without what is swept of it; the actors after it are swept by their new numbers."""
     data, actors = _actors(text, source)
     if not 0 <= number < len(actors):
-        raise ConfigError([Problem(source, None, "actors", None, f"there is no actor {number} of {len(actors)}")])
+        raise ConfigError([Problem(source, f"there is no actor {number} of {len(actors)}", path="actors")])
     wanted = {**data, "actors": actors[:number] + actors[number + 1 :]}
     node = _child(yaml.compose(text, Loader=yaml.SafeLoader), "actors")
     taken = _without_item(text, node, number) if isinstance(node, yaml.SequenceNode) and len(actors) > 1 else None
@@ -100,9 +99,7 @@ def _actors(text: str, source: str) -> tuple[dict[str, Any], list[Any]]:
     data = parse_yaml(text, source).data
     actors = (data.get("actors") or []) if isinstance(data, dict) else None
     if not isinstance(actors, list):
-        raise ConfigError(
-            [Problem(source, None, "actors", None, "they are no list in the text, which is edited by hand")]
-        )
+        raise ConfigError([Problem(source, "they are no list in the text, which is edited by hand", path="actors")])
     return data, actors
 
 
@@ -114,7 +111,8 @@ def _renumbered(sweep: dict[str, Any], gone: int) -> dict[str, Any]:
         if parts[0] == "actors" and len(parts) > 1 and parts[1].isdecimal():
             if int(parts[1]) == gone:
                 continue
-            parts[1] = str(int(parts[1]) - (int(parts[1]) > gone))
+            if int(parts[1]) > gone:
+                parts[1] = str(int(parts[1]) - 1)
         result[".".join(parts)] = values
     return result
 
@@ -162,8 +160,9 @@ def _with_value(text: str, node: yaml.Node, value: str) -> str:
     before = text[:start].rstrip()
     if before.endswith(":"):  # a block begins on the line below its key
         start = len(before)
-    space = " " * (start > 0 and text[start - 1] in ":-,")
-    return text[:start] + space + value + text[end:]
+    if start > 0 and text[start - 1] in ":-,":
+        value = f" {value}"
+    return text[:start] + value + text[end:]
 
 
 def _with_entry(text: str, node: yaml.MappingNode, key: str, value: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gerd.config.base import details_of, did_you_mean, plain
+from gerd.config.base import did_you_mean, plain, problems_of
 from gerd.config.document import Document, Location
 from gerd.errors import ConfigError, Problem, shorten
 
@@ -20,12 +20,12 @@ def explain(error: ValidationError, document: Document) -> ConfigError:
     problems = list(
         dict.fromkeys(
             _problem(document, part["loc"], part["type"].type, str(part["type"]), part["input"])  # type: ignore[union-attr]
-            for part in details_of(error)
+            for part in problems_of(error)
         )
     )
     problems.sort(key=lambda problem: problem.line or 0)
     if len(problems) > MOST_PROBLEMS:
-        rest = Problem(document.source, None, "", None, f"and {len(problems) - MOST_PROBLEMS} more problems")
+        rest = Problem(document.source, f"and {len(problems) - MOST_PROBLEMS} more problems")
         problems = [*problems[:MOST_PROBLEMS], rest]
     return ConfigError(problems)
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from gerd.config.base import did_you_mean, plain
 from gerd.config.config import Config
-from gerd.config.document import Document, parse_yaml
+from gerd.config.document import Document
 from gerd.config.problems import explain
 from gerd.errors import GerdError, shorten
 
@@ -56,37 +56,22 @@ def labels(config: Config, number: int) -> dict[str, Any]:
     """The swept values of one member: path → value."""
     result: dict[str, Any] = {}
     for path, values in reversed(config.sweep.items()):
-        number, position = divmod(number, len(values))
-        result[path] = values[position]
+        number, which = divmod(number, len(values))
+        result[path] = values[which]
     return dict(reversed(result.items()))
 
 
-def parse_member(words: Sequence[str]) -> Which | None:
-    """What `--member` says, a number or path=value, several of them for several swept paths; None if nothing."""
-    if not words:
-        return None
-    if len(words) == 1 and words[0].strip().isdecimal():
-        return int(words[0])
-    named: dict[str, Any] = {}
-    for word in words:
-        path, equals, value = word.partition("=")
-        if not equals or path.strip() in named:
-            raise GerdError(f"--member {word}: allowed: a number, or path=value once for each swept path")
-        named[path.strip()] = parse_yaml(value, f"--member {word}").data
-    return named
-
-
 def member_number(family: Config, which: Which | None) -> int:
-    """The number of the member that a user names; None names the only one, if there is but one."""
+    """The number of the member that a user names; None: the only one that there is."""
     source, sweep, count = family.origin.document.source, family.sweep, member_count(family)
     if which is None or isinstance(which, Mapping):
-        positions = {path: _position(family, path, value) for path, value in (which or {}).items()}
-        open_paths = [path for path, values in sweep.items() if path not in positions and len(values) > 1]
+        chosen = {path: _number_of_value(family, path, value) for path, value in (which or {}).items()}
+        open_paths = [path for path, values in sweep.items() if path not in chosen and len(values) > 1]
         if open_paths:
             raise _not_named(family, open_paths)
         number = 0
         for path, values in sweep.items():
-            number = number * len(values) + positions.get(path, 0)
+            number = number * len(values) + chosen.get(path, 0)
         return number
     if isinstance(which, bool) or not hasattr(which, "__index__") or not 0 <= (number := int(which)) < count:
         allowed = f"0 to {count - 1}, or swept values" if sweep else "0, the only one without a sweep"
@@ -94,15 +79,15 @@ def member_number(family: Config, which: Which | None) -> int:
     return number
 
 
-def _position(family: Config, path: str, value: Any) -> int:
-    """Where a value stands in the list of those that `path` takes."""
+def _number_of_value(family: Config, path: str, value: Any) -> int:
+    """Where a value stands in the list of those that `path` takes, from 0 on."""
     source, sweep, value = family.origin.document.source, family.sweep, plain(value)
     if path not in sweep:
         swept = f"{did_you_mean([path], sweep)}swept: {', '.join(sweep)}" if sweep else "there is no sweep"
         raise GerdError(f"{source}: member {path}={shorten(value)}: {path} is not swept; {swept}")
-    for position, known in enumerate(sweep[path]):
+    for number, known in enumerate(sweep[path]):
         if known == value and isinstance(known, bool) == isinstance(value, bool):
-            return position
+            return number
     raise GerdError(f"{source}: member {path}={shorten(value)}: allowed: {_listed(sweep[path])}")
 
 
@@ -114,7 +99,8 @@ def _not_named(family: Config, paths: list[str]) -> GerdError:
 
 
 def _listed(values: Sequence[Any]) -> str:
-    return ", ".join(map(shorten, values[:MOST_LISTED])) + ", …" * (len(values) > MOST_LISTED)
+    listed = ", ".join(map(shorten, values[:MOST_LISTED]))
+    return listed if len(values) <= MOST_LISTED else f"{listed}, …"
 
 
 def number_of(config: Config) -> int | None:
@@ -168,16 +154,24 @@ def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep"
 def classes(family: Config) -> tuple[str, ...]:
     """The names of the shapes that recordings of a config show, those of all members, in the order of the config."""
     swept = {path: values for path, values in family.sweep.items() if re.fullmatch(r"actors(\.\d+(\.shape.*)?)?", path)}
-    members = [with_values(family, dict(zip(swept, row, strict=True))) for row in itertools.product(*swept.values())]
-    return tuple(dict.fromkeys(name for each in members for actor in each.actors for name in actor.shape_names))
+    configs = _all_of(family, swept)
+    return tuple(dict.fromkeys(name for each in configs for actor in each.actors for name in actor.shape_names))
 
 
 @lru_cache(maxsize=16)
 def relatives(family: Config) -> list[Config]:
     """One config for each way in which the sweep changes the shapes at t = 0, which natural positions depend on."""
-    forms = {path: values for path, values in family.sweep.items() if path.startswith(("actors", "sensor"))}
-    moving = (".velocity", ".acceleration", ".speed_limit", ".intensity")
-    forms = {path: values for path, values in forms.items() if not any(part in path for part in moving)}
-    if not forms or not any(actor.translation.start == "uniform" for actor in family.actors):
+    later = (".velocity", ".acceleration", ".speed_limit", ".intensity")  # what does not show at t = 0
+    swept = {
+        path: values
+        for path, values in family.sweep.items()
+        if path.startswith(("actors", "sensor")) and not any(part in path for part in later)
+    }
+    if not swept or not any(actor.translation.start == "uniform" for actor in family.actors):
         return []
-    return [with_values(family, dict(zip(forms, row, strict=True))) for row in itertools.product(*forms.values())]
+    return _all_of(family, swept)
+
+
+def _all_of(family: Config, swept: Mapping[str, Sequence[Any]]) -> list[Config]:
+    """The family's config with each choice of these swept values."""
+    return [with_values(family, dict(zip(swept, row, strict=True))) for row in itertools.product(*swept.values())]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, ValidatorFunctionWrapHandler, field_validator
 
-from gerd.config.base import Model, fault, tag
+from gerd.config.base import Model, invalid, tag
 from gerd.config.values import Number, TimeFactor, forms
 
 Place = tuple[Number, Number]
@@ -19,7 +19,7 @@ Place = tuple[Number, Number]
 
 def _not_zero(value: float) -> float:
     if value == 0:
-        raise fault("allowed: a factor other than 0", value=value)
+        raise invalid("allowed: a factor other than 0", value=value)
     return value
 
 
@@ -81,10 +81,10 @@ class Affine(Model):
         allowed = "allowed: [[a, b, x], [c, d, y]] with a·d - b·c other than 0"
         rows = value if isinstance(value, list | tuple) else ()
         if len(rows) != 2 or not all(isinstance(row, list | tuple) and len(row) == 3 for row in rows):
-            raise fault(allowed, value=value)
+            raise invalid(allowed, value=value)
         (a, b, _), (c, d, _) = matrix = handler(value)
         if a * d == b * c:
-            raise fault(allowed, value=value)
+            raise invalid(allowed, value=value)
         return matrix
 
 
@@ -103,7 +103,7 @@ class Accelerate(Model):
 
 
 class Quicken(Model):
-    """All that was there before in the list runs so many times as fast."""
+    """All that comes before it in the list runs so many times as fast."""
 
     time_scale: TimeFactor
 
@@ -141,6 +141,6 @@ Transform = Annotated[
     Discriminator(
         _kind,
         custom_error_type="form",
-        custom_error_message="allowed: " + ", ".join(f"{{{key}: {what}}}" for key, what in _FORMS.items()),
+        custom_error_message="allowed: " + ", ".join(f"{{{key}: {value}}}" for key, value in _FORMS.items()),
     ),
 ]

@@ -11,19 +11,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    PrivateAttr,
-    Tag,
-    field_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, PrivateAttr, Tag, field_validator
 
 from gerd.config import expression
-from gerd.config.base import Model, fault, tag
+from gerd.config.base import Model, invalid, tag
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e9, le=1e9)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
@@ -39,7 +30,7 @@ FACTORS = (1e-6, 1e6)  # smallest and largest growth per step
 
 def _in_order(value: tuple[float, float]) -> tuple[float, float]:
     if value[0] > value[1]:
-        raise fault("allowed: [low, high] with low not above high", value=value)
+        raise invalid("allowed: [low, high] with low not above high", value=value)
     return value
 
 
@@ -134,7 +125,8 @@ Repeat = Annotated[
     forms(f"a whole number from 0 to {MOST_ACTORS}, {{uniform: [low, high]}}, {{choice: [a, b, …]}}"),
 ]
 
-Value = Annotated[Union[_Number, _Uniform, _Normal, _Choice], forms(_DRAWN)]
+_Drawn = Union[_Number, _Uniform, _Normal, _Choice]
+Value = Annotated[_Drawn, forms(_DRAWN)]
 _ValuePair = Annotated[tuple[Value, Value], Tag(tag("pair"))]
 
 
@@ -153,7 +145,7 @@ class Factor(Model):
     @classmethod
     def _positive(cls, value: Value) -> Value:
         if (number := outside(value, *FACTORS)) is not None:
-            raise fault(f"{number:g} is not a factor; allowed: from {FACTORS[0]:g} to {FACTORS[1]:g}", value=value)
+            raise invalid(f"{number:g} is not a factor; allowed: from {FACTORS[0]:g} to {FACTORS[1]:g}", value=value)
         return value
 
 
@@ -193,7 +185,7 @@ def numbers(value: Any, axis: int = 0) -> tuple[float, ...]:
 
 
 def outside(value: Any, low: float, high: float, axis: int = 0) -> float | None:
-    """The first of those numbers that does not lie in [low, high], if there is one."""
+    """The first number that a value can take on one axis and that is not in [low, high], if there is one."""
     return next((number for number in numbers(value, axis) if not low <= number <= high), None)
 
 
@@ -219,7 +211,7 @@ class Expression(Model):
         try:
             expression.check(value)
         except ValueError as error:
-            raise fault(str(error), value=value) from None
+            raise invalid(str(error), value=value) from None
         return value
 
 
@@ -233,7 +225,9 @@ class Function(Model):
     @classmethod
     def _named(cls, value: str) -> str:
         if not re.fullmatch(r"[\w.]+:[\w.<>]+", value):
-            raise fault("allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", value=value)
+            raise invalid(
+                "allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", value=value
+            )
         return value
 
     @classmethod
@@ -257,16 +251,13 @@ _Centre = Annotated[Literal["centre"], Tag(tag("centre"))]
 _Boundary = Annotated[Boundary, Tag(tag("{boundary}"))]
 _Factor = Annotated[Factor, Tag(tag("{factor}"))]
 
-Start = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Natural],
-    forms(f"uniform (the natural range), {_DRAWN}"),
-]
+Start = Annotated[Union[_Drawn, _Natural], forms(f"uniform (the natural range), {_DRAWN}")]
 PositionStart = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _Natural, _Centre, _ValuePair],
+    Union[_Drawn, _Pairs, _Natural, _Centre, _ValuePair],
     forms(f"centre, uniform (any place where the shape lies inside the frame), [x, y], {_DRAWN}"),
 ]
 SizeStart = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _Natural, _ValuePair],
+    Union[_Drawn, _Pairs, _Natural, _ValuePair],
     forms(f"uniform (the natural range), [x, y], {_DRAWN}"),
 ]
 Initial = Annotated[
@@ -282,26 +273,17 @@ Speed = Annotated[
     Union[Annotated[TimeFactor, Tag(tag("number"))], Annotated[TimeScale, Tag(tag("{factor}"))]],
     forms("a number above 0 up to 1000, {factor: number, keep: steps or path}"),
 ]
-Velocity = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Boundary],
-    forms(f"{_DRAWN}, {{boundary: pixels}}"),
-]
-PositionVelocity = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _ValuePair],
-    forms(f"[x, y], {_DRAWN}"),
-]
+Velocity = Annotated[Union[_Drawn, _Boundary], forms(f"{_DRAWN}, {{boundary: pixels}}")]
+PositionVelocity = Annotated[Union[_Drawn, _Pairs, _ValuePair], forms(f"[x, y], {_DRAWN}")]
 SizeVelocity = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Pairs, _ValuePair, _Boundary, _Factor],
+    Union[_Drawn, _Pairs, _ValuePair, _Boundary, _Factor],
     forms(f"[x, y], {_DRAWN}, {{boundary: pixels}}, {{factor: number}}"),
 ]
-Acceleration = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Profile, _Expression, _Function],
-    forms(_STEPPED),
-    BeforeValidator(_wrap_callable),
-]
+_Stepped = Union[_Drawn, _Profile, _Expression, _Function]
+Acceleration = Annotated[_Stepped, forms(_STEPPED), BeforeValidator(_wrap_callable)]
 _AccelerationPair = Annotated[tuple[Acceleration, Acceleration], Tag(tag("pair"))]
 PairAcceleration = Annotated[
-    Union[_Number, _Uniform, _Normal, _Choice, _Profile, _Expression, _Function, _AccelerationPair],
+    Union[_Stepped, _AccelerationPair],
     forms(f"[x, y], {_STEPPED}"),
     BeforeValidator(_wrap_callable),
 ]

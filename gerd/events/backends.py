@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 COMPILERS = {"cpu": "numba", "cuda": "triton"}  # of the fast backend of each kind of device
 OLDEST_TRITON = (3, 3)
+MEMORY_OF_WORKER = 2**32  # bytes of a GPU
 
 
 def run(
@@ -93,6 +94,15 @@ def check_device(device: str) -> None:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as error:
         raise GerdError(f"device {device!r}: cannot be used: {str(error).splitlines()[0]}") from None
+
+
+def workers_of_device(device: str) -> int:
+    """How many processes may make recordings on a device that is not the CPU, so that its memory is enough for all."""
+    import torch
+
+    if not device.startswith("cuda"):
+        return 1
+    return max(1, torch.cuda.get_device_properties(device).total_memory // MEMORY_OF_WORKER)
 
 
 def _fastest(device: str) -> str:

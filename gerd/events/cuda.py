@@ -1,13 +1,15 @@
 """The `cuda` backend: scenes in, events out, or whole batches as frames that never leave the device.
 
-A call makes a zeroed output, writes the signal into it, and then background noise where there is none, so that a byte
-says what fired: 1 noise, 2 signal. Batches are cut to a memory budget. In exact timing events are listed, or counted
-in frames.
+A call makes a zeroed output, writes the signal into it, and then background noise where there is none. Frames have a
+byte for each pixel and polarity. Where events are wanted, both are written as bits, from which a last kernel lists the
+events in order; they come to the host in pinned memory, a piece at a time. Batches are cut to a memory budget. In
+exact timing events are listed as they happen, and sorted on the host, or counted in frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,19 +19,18 @@ from torch import Tensor
 
 from gerd.errors import GerdError
 from gerd.events import exact, noise, rasterise
-from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
 from gerd.scene.scenes import Scenes
 
 TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
 BANDS = 8  # bands of tiles that one step of `mark` looks at
+WORDS_AT_ONCE = 512  # words of a frame that one program looks at
 AT_ONCE = 128  # sub-rows, or blocks of noise, that one program looks at
-NOISE, SIGNAL = 1, 2  # what a byte of the output says
+PIECE = 2**24  # events that are listed on the device before they come to the host
 
 
 def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, in batches and chunks of steps that fit into `budget` bytes of device memory."""
-    codec, size = Keys.of(scenes), scenes.height * scenes.width
     rows, fitting = _fit(scenes, device, budget)
     chunk = chunk or fitting
     for begin in range(0, len(scenes), rows):
@@ -38,24 +39,19 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
             for events in exact.run(batch, _Camera(batch, device), chunk, _instants(batch, device, budget)):
                 yield events._replace(row=begin + events.row)
             continue
-        for steps, frames in _chunks(batch, device, chunk, NOISE, SIGNAL):
-            row, step, p, pixel = (
-                part.to(torch.int64) for part in frames.view(len(batch), len(steps), 2, size).nonzero(as_tuple=True)
-            )
-            keys, order = codec.encoded(row * scenes.steps + (step + steps.start), 0, pixel, p).sort()
-            flags = (frames.view(-1)[((row * len(steps) + step) * 2 + p) * size + pixel] == NOISE)[order]
-            host, background = keys.cpu().numpy(), flags.cpu().numpy()
-            bounds = codec.bounds(host, np.arange(len(batch) + 1) * scenes.steps)
+        for steps, words in _chunks(batch, device, chunk, bits=True):
+            keys, background, counts = _listed(words, batch, steps)
+            bounds = np.concatenate([[0], np.cumsum(counts.reshape(len(batch), -1).sum(axis=1))])
             for i in range(len(batch)):
                 part = slice(bounds[i], bounds[i + 1])
-                yield Events(begin + i, steps, codec.moved(host[part], -i * scenes.steps), background[part])
+                yield Events(begin + i, steps, keys[part], background[part])
 
 
 def frames(scenes: Scenes, device: str, counts: bool = False) -> Tensor:
     """The frames of all scenes (recordings, steps, 2, height, width) on the device, boolean or uint8 counts."""
     if scenes.exact:
         return _exact_frames(scenes, device, counts)
-    ((_, result),) = _chunks(scenes, device, max(scenes.steps, scenes.warmup), 1, 1)
+    ((_, result),) = _chunks(scenes, device, max(scenes.steps, scenes.warmup), bits=False)
     return result if counts else result.view(torch.bool)
 
 
@@ -63,12 +59,12 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     shape = (len(scenes), scenes.steps, 2, scenes.height, scenes.width)
     result = torch.zeros(shape, dtype=torch.uint8, device=device)
     _, source, _ = _randomness(scenes, device)
-    background = _Background(scenes, result, range(scenes.steps), source) if scenes.background > 0 else None
+    background = _Background(scenes, device, range(scenes.steps), source) if scenes.background > 0 else None
     camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
     for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
         camera.into_frames(own, instants, result, counts)
     if background is not None:
-        background.scatter(1, counts)
+        background.scatter(result, result, counted=counts)
         result[:, 0] = 0
     return result if counts else result.view(torch.bool)
 
@@ -76,8 +72,8 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
 def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     """How many recordings, and how many steps of them, are made at once."""
     budget, size = budget or _budget(device), scenes.height * scenes.width
-    per_step = 2 * size + _outline_bytes(scenes)  # a byte per pixel and polarity
-    per_step += per_step // 2  # the events, which are few
+    per_step = 8 * scenes.height * -(-scenes.width // TILE) + _outline_bytes(scenes)  # a bit for each event, twice
+    per_step += per_step // 2  # what is in between
     fixed = 4 * size  # the integrators
     steps = scenes.steps + scenes.warmup + 1
     rows = int(budget // (fixed + per_step * steps))
@@ -109,10 +105,11 @@ def _instants(scenes: Scenes, device: str, budget: int | None = None) -> int:
     return max(1, (budget or _budget(device)) // (2 * len(scenes) * (_outline_bytes(scenes) + 1)))
 
 
-def _chunks(
-    scenes: Scenes, device: str, chunk: int, noise_value: int, signal_value: int
-) -> Iterator[tuple[range, Tensor]]:
-    """The recorded steps of each chunk and their output (recordings, steps, 2, height, width) uint8."""
+def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tuple[range, Tensor]]:
+    """The recorded steps of each chunk and their output: (recordings, steps, 2, height, width) uint8.
+
+    With `bits` (2, recordings, steps, height, words of a row) int32, the signal and the noise.
+    """
     from gerd.events import cuda_kernels
 
     height, width, f = scenes.height, scenes.width, scenes.upsampling
@@ -121,23 +118,94 @@ def _chunks(
     shape_source, background_source, model = _randomness(scenes, device)
     for piece in chunks(-scenes.warmup, scenes.steps, chunk):
         begin, recorded = piece.start, piece[max(0, -piece.start) :]
-        out = torch.zeros((len(scenes), len(recorded), 2, height, width), dtype=torch.uint8, device=device)
-        noisy = scenes.background > 0 and len(recorded) > 0
-        background = _Background(scenes, out, recorded, background_source) if noisy else None  # while the host goes on
-        shown = np.arange(begin - 1, piece.stop)
-        scenes = scenes.resumed(shown)
-        outlines, sizes, marks = _outlines(scenes, shown, device)
+        if bits:
+            shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
+        else:
+            shape = (len(scenes), len(recorded), 2, height, width)
+        beside = _Beside(device)
+        out = torch.zeros(shape, dtype=torch.int32 if bits else torch.uint8, device=device)
+        with beside:  # memory is filled while the geometry is worked out
+            noisy = scenes.background > 0 and len(recorded) > 0
+            background = _Background(scenes, device, recorded, background_source) if noisy else None
+            shown = np.arange(begin - 1, piece.stop)
+            scenes = scenes.resumed(shown)
+            outlines, sizes, marks = _outlines(scenes, shown, device)
         cuda_kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
             cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
             F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, STATIONARY=scenes.initial == "stationary",
-            HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, VALUE=signal_value,
+            HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, BITS=bits,
             num_warps=1, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
-            background.scatter(noise_value)
+            signal, into = (out[0], out[1]) if bits else (out, out)
+            background.scatter(signal, into, bits=bits)
         if len(recorded):
             yield recorded, out
+
+
+class _Beside:
+    """On a GPU, another stream of higher priority, for what need not wait for the current one's next work.
+
+    It begins after the current one's work so far, and the current one goes on after it. Memory that is freed on it is
+    given out on it only, after that: so nothing is written over while it is still read.
+    """
+
+    def __init__(self, device: str):
+        self._current = torch.cuda.current_stream(device) if device.startswith("cuda") else None
+        if self._current is not None:
+            self._other = _other_stream(device, self._current.cuda_stream)
+            self._other.wait_stream(self._current)
+            self._entered = torch.cuda.stream(self._other)
+
+    def __enter__(self) -> None:
+        if self._current is not None:
+            self._entered.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._current is not None:
+            self._entered.__exit__(*error)
+            self._current.wait_stream(self._other)
+
+
+@cache
+def _other_stream(device: str, current: int) -> torch.cuda.Stream:  # noqa: ARG001 - one for each
+    return torch.cuda.Stream(device, priority=-1)
+
+
+def _listed(
+    words: Tensor, scenes: Scenes, steps: range
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+    """Keys and background flags of all events in order of recordings and keys, and how many each frame has."""
+    from gerd.events import cuda_kernels
+
+    signal, noise = words
+    frames, number = signal.shape[0] * signal.shape[1], signal[0, 0].numel()
+    counts = torch.empty(frames, dtype=torch.int32, device=words.device)
+    cuda_kernels.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
+    begins = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+    before = begins.cpu().numpy()
+    keys, background = (_host(int(before[-1]), kind, words.device) for kind in (torch.int64, torch.bool))
+    first = 0
+    while first < frames:
+        end = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
+        part = slice(before[first], before[end])
+        of_device = [torch.empty_like(host[part], device=words.device) for host in (keys, background)]
+        cuda_kernels.gather[(end - first,)](
+            *of_device, begins, first, signal, noise, number, len(steps), steps.start, scenes.width, scenes.height,
+            AT_ONCE=WORDS_AT_ONCE, num_warps=4,
+        )  # fmt: skip
+        for host, made in zip((keys, background), of_device, strict=True):
+            host[part].copy_(made, non_blocking=True)
+        first = end
+    if words.is_cuda:
+        torch.cuda.current_stream(words.device).synchronize()
+    return keys.numpy(), background.numpy(), np.diff(before)
+
+
+def _host(size: int, kind: torch.dtype, device: torch.device) -> Tensor:
+    """An empty tensor on the host, in pinned memory if it is for a GPU, which is many times as fast to copy to."""
+    return torch.empty(size, dtype=kind, pin_memory=device.type == "cuda")
 
 
 def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
@@ -185,7 +253,8 @@ class _Camera:
                 break
             self._room = 2 * int(counts.max())
         self._go_on()
-        host = out[:, : counts.max()].cpu().numpy()
+        made = out[:, : counts.max()].contiguous()
+        host = _host(made.numel(), made.dtype, made.device).view(made.shape).copy_(made).numpy()
         return [row[:count] for row, count in zip(host, counts, strict=True)]
 
     def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool) -> None:
@@ -225,7 +294,7 @@ class _Camera:
         """Background noise at some steps, as `exact.packed`."""
         shape = (len(scenes), len(steps), 2, scenes.height, scenes.width)
         out = torch.zeros(shape, dtype=torch.uint8, device=self._device)
-        _Background(scenes, out, steps, self._background).scatter(1)
+        _Background(scenes, self._device, steps, self._background).scatter(out, out)
         row, at, p, y, x = out.nonzero().cpu().numpy().T
         return exact.background_events(scenes, row, at + steps.start, y, x, p)
 
@@ -267,35 +336,34 @@ def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, An
 class _Background:
     """Background noise of a chunk: the blocks where it fires are listed at once, and written after the signal."""
 
-    def __init__(self, scenes: Scenes, out: Tensor, recorded: range, source: Any):
-        self._out, self._source = out, source
-        self._steps, self._first = len(recorded), recorded.start
-        blocks = out.shape[0] * self._steps * scenes.height * -(-scenes.width // noise.BLOCK)
+    def __init__(self, scenes: Scenes, device: str, recorded: range, source: Any):
+        self._device, self._source = device, source
+        self._size = len(recorded), recorded.start, scenes.width, scenes.height
+        self._recordings = len(scenes)
+        blocks = len(scenes) * len(recorded) * scenes.height * -(-scenes.width // noise.BLOCK)
         expected = blocks * min(1.0, noise.BLOCK * scenes.background)
         self._list(min(blocks, int(expected + 10 * expected**0.5) + 1024))
 
     def _list(self, room: int) -> None:
         from gerd.events import cuda_kernels
 
-        recordings, _, _, height, width = self._out.shape
-        self._listed = torch.empty((room, 3), dtype=torch.int64, device=self._out.device)
-        self._filled = torch.zeros(1, dtype=torch.int64, device=self._out.device)
+        steps, first, width, height = self._size
+        self._listed = torch.empty((room, 3), dtype=torch.int64, device=self._device)
+        self._filled = torch.zeros(1, dtype=torch.int64, device=self._device)
         lanes = height * -(-width // (noise.GROUP * noise.BLOCK))
-        cuda_kernels.count[(recordings * self._steps, -(-lanes // AT_ONCE))](
-            self._listed, room, self._filled, self._source, self._steps, self._first, width, lanes,
-            AT_ONCE=AT_ONCE, num_warps=1,
-        )  # fmt: skip
+        cuda_kernels.count[(self._recordings * steps, -(-lanes // AT_ONCE))](
+            self._listed, room, self._filled, self._source, steps, first, width, lanes, AT_ONCE=AT_ONCE, num_warps=1
+        )
 
-    def scatter(self, value: int, counted: bool = False) -> None:
-        """Write `value` where noise fires and the signal does not, or add 1 to counts."""
+    def scatter(self, out: Tensor, into: Tensor, bits: bool = False, counted: bool = False) -> None:
+        """Write into `into` where noise fires and the signal `out` does not, or add 1 to counts."""
         from gerd.events import cuda_kernels
 
         if int(self._filled) > len(self._listed):
             self._list(int(self._filled))
-        _, _, _, height, width = self._out.shape
         cuda_kernels.scatter[(-(-len(self._listed) // AT_ONCE),)](
-            self._out, self._listed, self._filled, self._source, self._steps, self._first, width, height,
-            AT_ONCE=AT_ONCE, VALUE=value, COUNTED=counted, num_warps=AT_ONCE // 32,
+            out, into, self._listed, self._filled, self._source, *self._size,
+            AT_ONCE=AT_ONCE, BITS=bits, COUNTED=counted, num_warps=AT_ONCE // 32,
         )  # fmt: skip
 
 

@@ -8,8 +8,12 @@ The rules come first, `words` to `passage_us`, as in `definition.py`. The rest i
     between     the same from instant to instant, in exact timing; events go into frames, or into a list
     count       background noise: how many pixels of each block fire
     scatter     and which
+    tally       how many events each frame has
+    gather      the events of frames as keys, in order
 
-Signal and background noise write only the bytes where something fires, into an output that is zero. What is skipped
+Signal and background noise write only where something fires, into an output that is zero: frames of bytes, or, where
+events are wanted, of bits. A word of 32 bits has 16 pixels of a row, OFF before ON of each, so that its bits are in the
+order of the events; each tile has words of its own. What is skipped
 changes no bit: in a tile that no outline touches the counts stay as they are, and an integrator whose count stays as it
 is, within the threshold, does not fire. The only float64 is that of the crossings; the launches forbid fused
 multiply-add, which would round once where the definition rounds twice.
@@ -470,6 +474,17 @@ def put_in_frames(tick, p, kept, out, moments, area, pixel, COUNTED: tl.constexp
 
 
 @triton.jit
+def put_in_words(fired, on, row, across, rows_left):
+    """Write which pixels of a tile fire as bits, a word for each row of it; `row` is where the first one lies."""
+    lane = tl.arange(0, LANES)
+    shift = 2 * ((lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]) + on.to(tl.int32)
+    bits = tl.where(fired, tl.full(shift.shape, 1, tl.int32) << shift, 0)  # all different: their sum has them all
+    word = tl.sum(tl.reshape(tl.sum(bits, axis=0), (ROWS, TILE // EACH)), axis=1)
+    y = tl.arange(0, ROWS)
+    tl.store(row + y * across, word, mask=(word != 0) & (y < rows_left))
+
+
+@triton.jit
 def between(
     out, room, filled, carried, marks, outlines, sizes, moments, model, source,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
@@ -550,11 +565,11 @@ def between(
 def signal(
     out, state, marks, outlines, sizes, part, model, source,
     F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr,
-    HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, VALUE: tl.constexpr,
+    HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, BITS: tl.constexpr,
 ):  # fmt: skip
     """Integrate and fire: one tile of one recording over frames 1 …; frame 0 is the one before them.
 
-    FINE is F rounded up to a power of two.
+    FINE is F rounded up to a power of two. With BITS, `out` has words; otherwise it has bytes.
     """
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
@@ -602,8 +617,14 @@ def signal(
                         if HAS_EVENT:
                             word = words(seed, pixel, step, index, EVENT)[0]
                             fired = fired & (dropped(word, model.drop_below) == 0)
-                        plane = (recording * part.recorded + (i - (sizes.frames - part.recorded))) * 2 + on.to(tl.int64)
-                        tl.store(out + plane * sizes.height * sizes.width + pixel, VALUE, mask=fired)
+                        recorded = recording * part.recorded + (i - (sizes.frames - part.recorded))
+                        if BITS:
+                            across = (sizes.width + TILE - 1) // TILE
+                            row = out + (recorded * sizes.height + y0) * across + x0 // TILE
+                            put_in_words(fired, on, row, across, sizes.height - y0)
+                        else:
+                            plane = recorded * 2 + on.to(tl.int64)
+                            tl.store(out + plane * sizes.height * sizes.width + pixel, 1, mask=fired)
                 shown = visible
                 begun = 1
         i += 1
@@ -649,12 +670,13 @@ def count(listed, room, filled, source, steps, start, width, lanes, AT_ONCE: tl.
 
 @triton.jit
 def scatter(
-    out, listed, filled, source, steps, start, width, height,
-    AT_ONCE: tl.constexpr, VALUE: tl.constexpr, COUNTED: tl.constexpr,
+    out, noise, listed, filled, source, steps, start, width, height,
+    AT_ONCE: tl.constexpr, BITS: tl.constexpr, COUNTED: tl.constexpr,
 ):  # fmt: skip
     """Choose the pixels of the listed blocks, one lane for each block, and write those in which nothing fired.
 
-    COUNTED frames have one more event in each chosen pixel, up to 255.
+    COUNTED frames have one more event in each chosen pixel, up to 255. BITS: what fired is read from the words `out`,
+    and the noise is written into words of its own; otherwise both are the same bytes.
     """
     seed = tl.load(source.seed)
     item = tl.program_id(0).to(tl.int64) * AT_ONCE + tl.arange(0, AT_ONCE)
@@ -678,10 +700,65 @@ def scatter(
             four = words(seed, element, step, index, BACKGROUND + ROUND * (1 + i // 4))
         pixel, chosen = add_pick(any_of(four, i % 4), size, number, i, chosen)
         p = ((polarities >> pixel.to(tl.uint32)) & 1).to(tl.int64)
-        at = (frame * 2 + p) * height * width + y * width + block * BLOCK + pixel
-        there = tl.load(out + at, mask=i <= number, other=1)
-        if COUNTED:
-            tl.store(out + at, tl.minimum(there.to(tl.int32) + 1, 255).to(tl.uint8), mask=i <= number)
+        x = block * BLOCK + pixel
+        if BITS:
+            at = (frame * height + y) * ((width + TILE - 1) // TILE) + x // TILE
+            bit = tl.full(x.shape, 1, tl.int32) << (x % TILE * 2 + p.to(tl.int32))
+            there = tl.load(out + at, mask=i <= number, other=0) & bit
+            tl.atomic_or(noise + at, bit, mask=(i <= number) & (there == 0), sem="relaxed")
         else:
-            tl.store(out + at, VALUE, mask=(i <= number) & (there == 0))
+            at = (frame * 2 + p) * height * width + y * width + x
+            there = tl.load(out + at, mask=i <= number, other=1)
+            if COUNTED:
+                tl.store(noise + at, tl.minimum(there.to(tl.int32) + 1, 255).to(tl.uint8), mask=i <= number)
+            else:
+                tl.store(noise + at, 1, mask=(i <= number) & (there == 0))
         i += 1
+
+
+@triton.jit
+def words_at(words, first, number, AT_ONCE: tl.constexpr):
+    """Some of the words of a frame, from `first` on; 0 beyond their `number`."""
+    k = first + tl.arange(0, AT_ONCE)
+    return tl.load(words + k, mask=k < number, other=0).to(tl.uint32, bitcast=True)
+
+
+@triton.jit
+def tally(counts, out, noise, number, AT_ONCE: tl.constexpr):
+    """How many events a frame of `number` words has, signal and noise."""
+    frame = tl.program_id(0).to(tl.int64)
+    total = tl.zeros((AT_ONCE,), tl.int32)
+    for first in range(0, number, AT_ONCE):
+        signal_words = words_at(out + frame * number, first, number, AT_ONCE)
+        total += ones(signal_words | words_at(noise + frame * number, first, number, AT_ONCE))
+    tl.store(counts + frame, tl.sum(total))
+
+
+@triton.jit
+def gather(
+    keys, background, begins, first_frame, out, noise, number, steps, start, width, height, AT_ONCE: tl.constexpr
+):  # fmt: skip
+    """The events of a frame, in order, and whether they are noise; `begins` says how many come before it."""
+    frame = first_frame + tl.program_id(0).to(tl.int64)
+    place = tl.load(begins + frame) - tl.load(begins + first_frame)
+    top = (start + frame % steps) * height
+    across = (width + TILE - 1) // TILE
+    for first in range(0, number, AT_ONCE):
+        noise_words = words_at(noise + frame * number, first, number, AT_ONCE)
+        left = words_at(out + frame * number, first, number, AT_ONCE) | noise_words
+        count = ones(left)
+        total = tl.sum(count)
+        if total > 0:
+            at = place + tl.cumsum(count, axis=0) - count
+            k = first + tl.arange(0, AT_ONCE)
+            pixel = (top + k // across) * width + k % across * TILE
+            most = tl.max(count)
+            i = 0
+            while i < most:
+                bit = ones((left & (0 - left)) - 1)  # the number of the lowest one
+                tl.store(keys + at, pixel * 2 + bit, mask=i < count)
+                tl.store(background + at, (noise_words >> (bit & 31).to(tl.uint32)) & 1, mask=i < count)
+                left = left & (left - 1)
+                at += 1
+                i += 1
+            place += total

@@ -51,6 +51,10 @@ class Keys:
         tick = keys // (2 * self.height * self.width) + first * self.ticks
         return (tick + (1 - self.ticks)) * (step_us // self.ticks)
 
+    def pixels(self, keys: Any) -> Any:
+        """Pixel and polarity of each event as one number, (y · width + x) · 2 + p."""
+        return keys % (2 * self.height * self.width)
+
     def steps(self, keys: Any) -> Any:
         """The step of each event."""
         return keys // self.per_step
@@ -68,6 +72,12 @@ class Keys:
         pixel, area = keys >> 1, self.height * self.width
         tick = pixel // area
         return (tick // self.ticks * 2 + (keys & 1) - tick) * area + pixel
+
+    def binned_places(self, keys: Any, step_us: int, bin_us: int) -> Any:
+        """The same in frames of `bin_us` microseconds each, from the beginning of step 0 on."""
+        _, y, x, p = self.decoded(keys)
+        elapsed = self.times(keys, step_us) + (step_us - 1)
+        return ((elapsed // bin_us * 2 + p) * self.height + y) * self.width + x
 
     def fit_int32(self, steps: int) -> bool:
         """Whether every key of a recording of so many steps fits into 32 bits."""

@@ -145,13 +145,14 @@ def _outline(xp: Any, scenes: Scenes, piece: Piece, device: str | None) -> Any:
 
 def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDArray[Any]) -> None:
     """A shape on a torus is drawn once in each of nine frames: an error if it is larger than one."""
-    a, b, c, d = (np.asarray(entry if isinstance(entry, np.ndarray) else entry.cpu()) for entry in linear)
-    form = np.stack([np.stack(np.broadcast_arrays(*row), -1) for row in ((a, b), (c, d))], -2)  # (rows, steps, 2, 2)
+    entries = [np.asarray(entry if isinstance(entry, np.ndarray) else entry.cpu()) for entry in linear]
+    maps = np.stack(np.broadcast_arrays(*entries), -1)  # some of them may be the same at all times
+    maps = maps.reshape(*maps.shape[:2], 2, 2)  # (rows, steps, 2, 2)
     frame = np.array([scenes.width, scenes.height])
-    if (2 * scenes.reach[:, actor, None, None] * np.sqrt((form * form).sum(axis=-1)) <= frame).all():
+    if (2 * scenes.reach[:, actor, None, None] * np.sqrt((maps * maps).sum(axis=-1)) <= frame).all():
         return  # however it is turned
-    of_times = np.broadcast_to(times, (len(form), times.shape[-1]))
-    for row, (of_recording, time) in enumerate(zip(form, of_times, strict=True)):
+    of_times = np.broadcast_to(times, (len(maps), times.shape[-1]))
+    for row, (of_recording, time) in enumerate(zip(maps, of_times, strict=True)):
         outline = scenes.outlines(row)[actor]
         if outline is None:
             continue

@@ -6,7 +6,6 @@ they are asked for, and are the ones that a dataset of the config would have the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,9 @@ from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
+from gerd.scene.draw import MOST_INDICES
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.version import __version__
-
-MOST = 2**32  # indices
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def choose(source: str | Path | Config, indices: Sequence[int] | None, member: W
     Without indices all of a dataset, and index 0 of a config.
     """
     if isinstance(source, Config):
-        family, name, count, made_by = source, source.origin.document.source, MOST, __version__
+        family, name, count, made_by = source, source.origin.document.source, MOST_INDICES, __version__
         indices = [0] if indices is None else indices
     else:
         data = Recordings(source)
@@ -61,17 +59,3 @@ def choose(source: str | Path | Config, indices: Sequence[int] | None, member: W
 
     rows = [index * members + number for index in asked for number in numbers]
     return Chosen(family, made_by, rows, indices is None and member is None, recording)
-
-
-def parse_indices(text: str) -> list[int]:
-    """Indices as they are written: 3, or 1,4,7, or 10:20 without the 20."""
-    result: list[int] = []
-    for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,10})(?::(\d{1,10}))?\s*", part)
-        first, stop = (int(found[1]), int(found[2] or int(found[1]) + 1)) if found else (0, 0)
-        if not first < stop <= MOST:
-            raise GerdError(
-                f"--index {text}: allowed: numbers and ranges, such as 3 or 1,4,7 or 10:20 (without the 20)"
-            )
-        result += range(first, stop)
-    return result

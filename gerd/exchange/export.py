@@ -22,9 +22,7 @@ which files were finished, and those that have changed since are written anew. O
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -41,10 +39,10 @@ from gerd.exchange.ledger import Ledger
 from gerd.recording.recording import Recording
 from gerd.storage.manifest import SHARD_SIZE, json_bytes
 from gerd.storage.places import Folder
-from gerd.storage.whole import is_temporary, make_folder, write_whole, written_whole
+from gerd.storage.whole import make_folder, tidy, write_whole, written_whole
 
 FRAMES, PARQUET = "frames", "parquet"
-INDEX = "export.json"
+INDEX, SHARDS = "export.json", "data"  # the file that says what was exported; the folder of Parquet files
 PICTURES_AT_ONCE = 64  # steps rendered together
 
 
@@ -75,7 +73,6 @@ def export_dataset(
     if causes and format not in WITH_CAUSES:
         raise GerdError(f"causes: {format} has no room for them; allowed with {', '.join(WITH_CAUSES)}")
     data, folder = choose(dataset, indices, member), Path(out)
-    _names(folder)
     with Folder(folder).claimed(alone=True):
         about, known = _begin(data, folder, format, levels, causes)
         ledger = Ledger(folder, known)
@@ -104,7 +101,7 @@ def _begin(
         "levels": list(levels) if format == FRAMES else None,
         "causes": causes or None,
     }
-    names = _names(folder)
+    names = Folder(folder).names()
     if names and INDEX not in names:
         raise StorageError(f"{folder}: holds files that are not an export; give an empty or a new folder")
     stored: dict[str, Any] = {}
@@ -117,8 +114,8 @@ def _begin(
         ]
         if changed:
             raise StorageError(f"{folder}: holds a different export: {'; '.join(changed)}")
-    for place in (folder, folder / "data"):
-        _tidy(place)
+    for place in (folder, folder / SHARDS):
+        tidy(place)
     about = {"what": "recordings exported by gerd", **wanted, "complete": False}
     known = stored.get("sha256")
     known = known if isinstance(known, dict) else {}
@@ -128,25 +125,6 @@ def _begin(
 
 def _shown(value: Any) -> str:
     return shorten(value) if isinstance(value, list) else str(value)
-
-
-def _tidy(folder: Path) -> None:
-    """Remove what a killed run has left in a folder."""
-    with suppress(OSError):
-        for file in folder.iterdir():
-            if is_temporary(file.name):
-                shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
-
-
-def _names(folder: Path) -> set[str]:
-    """What is in a folder, which is made if need be."""
-    try:
-        make_folder(folder)
-        return {file.name for file in folder.iterdir() if not is_temporary(file.name)}
-    except FileExistsError:
-        raise StorageError(f"{folder}: is a file; an export is written into a folder") from None
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be used as a folder: {error.strerror or error}") from None
 
 
 def _read_index(file: Path) -> dict[str, Any]:
@@ -164,9 +142,9 @@ def _export_shards(
 ) -> list[dict[str, Any]]:
     """Write the shards that are not there already; what `export.json` says about each."""
     schema, files = parquet.schema_of(data.config, causes), []
-    _names(folder / "data")
+    make_folder(folder / SHARDS)
     for number, some in groupby(data.rows, lambda row: row // SHARD_SIZE):
-        rows, name = list(some), f"data/shard-{number:06d}.parquet"
+        rows, name = list(some), f"{SHARDS}/shard-{number:06d}.parquet"
         if not ledger.has(name):
             parquet.write_rows(folder / name, schema, ((row, data.recording(row)) for row in rows))
             ledger.finish(name)

@@ -119,12 +119,7 @@ def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: s
     theirs["y"] = height - 1 - events["y"] if kind == "es" else events["y"]  # faery turns it back
     try:
         faery.file_encoder.events_to_file(
-            [theirs],
-            path,
-            dimensions=(width, height),
-            zero_t0=False,
-            file_type=kind,
-            use_write_suffix=False,
+            [theirs], path, dimensions=(width, height), zero_t0=False, file_type=kind, use_write_suffix=False
         )
     except RuntimeError as error:
         raise OSError(str(error)) from None

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gerd.errors import StorageError
 from gerd.files import open_regular
+from gerd.storage.whole import remove
 
 NAME = ".finished.jsonl"
-PIECE = 2**22  # bytes read at once
 
 
 class Ledger:
@@ -39,13 +38,7 @@ class Ledger:
             if self._noted.get(name) == digest(path):
                 self.digests[name] = self._noted[name]
                 return True
-        try:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be removed: {error.strerror or error}") from None
+        remove(path)
         return False
 
     def finish(self, name: str) -> None:
@@ -70,6 +63,5 @@ def digest(path: Path) -> str:
         if file != path:
             result.update(f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode())
         with open(open_regular(file), "rb") as content:
-            while piece := content.read(PIECE):
-                result.update(piece)
+            hashlib.file_digest(content, lambda: result)  # goes on with the same hash
     return result.hexdigest()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.errors import StorageError
+from gerd.errors import StorageError, check_whole
 from gerd.recording.recording import EVENT_DTYPE
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ class OriginalRecording:
 
 def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording:
     """The recording in a `.dat` file of gerd 0.5.1; the file does not say how long a step is, so `step_us` does."""
-    if step_us < 1:
-        raise StorageError(f"step_us {step_us}: allowed: 1 or more")
+    check_whole("step_us", step_us, 1)
     images, labels = _loaded(Path(path))
     steps, channels, width, height = images.shape
     images = images.coalesce()

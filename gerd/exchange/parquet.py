@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import member_count
-from gerd.geometry.trajectory import PARAMETERS
+from gerd.geometry.parameters import PARAMETERS
 from gerd.recording.recording import CAUSE_FIELDS, Recording
 from gerd.storage.whole import written_whole
 
@@ -73,7 +73,7 @@ def _nested(depth: int) -> pa.DataType:
 
 
 def write_rows(path: Path, schema: pa.Schema, recordings: Iterable[tuple[int, Recording]]) -> None:
-    """Write recordings, each with its position in the dataset, to one file."""
+    """Write recordings, each with its row in the dataset, to one file."""
     from pyarrow.parquet import ParquetWriter
 
     with (
@@ -81,8 +81,8 @@ def write_rows(path: Path, schema: pa.Schema, recordings: Iterable[tuple[int, Re
         ParquetWriter(temporary, schema, compression="zstd", compression_level=LEVEL, use_dictionary=REPEATED) as file,
     ):
         rows, size = [], 0
-        for position, recording in recordings:
-            rows.append(_row(schema, position, recording))
+        for number, recording in recordings:
+            rows.append(_row(schema, number, recording))
             size += len(recording) + recording.truth.size
             if size >= AT_ONCE:
                 file.write_table(_table(schema, rows))
@@ -91,7 +91,7 @@ def write_rows(path: Path, schema: pa.Schema, recordings: Iterable[tuple[int, Re
             file.write_table(_table(schema, rows))
 
 
-def _row(schema: pa.Schema, position: int, recording: Recording) -> dict[str, Any]:
+def _row(schema: pa.Schema, number: int, recording: Recording) -> dict[str, Any]:
     import pyarrow as pa
 
     labels = {SWEPT + path: value for path, value in recording.identity.labels.items()}
@@ -101,9 +101,9 @@ def _row(schema: pa.Schema, position: int, recording: Recording) -> dict[str, An
     causes = [name for name, _ in CAUSE_FIELDS if name in schema.names]
     events = recording.events_with_causes if causes else recording.events
     return {
-        "recording": position,
+        "recording": number,
         "index": recording.identity.index,
-        "member": position % member_count(recording.config.family),
+        "member": number % member_count(recording.config.family),
         **labels,
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "step_us", "digest")},
         "shapes": recording.shapes,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gerd.geometry.trajectory import PARAMETERS
+from gerd.geometry.parameters import PARAMETERS
 from gerd.recording.recording import Recording
 
 MATRICES = ("T", "T_velocity", "T_acceleration")

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry import exactmath
-from gerd.geometry.trajectory import SCALE_X, Trajectory, X, Y
+from gerd.geometry.parameters import SCALE_X, X, Y
+from gerd.geometry.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -143,12 +144,12 @@ class Seen(Trajectory):
         drift = np.stack([through.moved(times), speed + push * t, push + 0.0 * t], axis=-2)
         if not through.is_shift:
             result[..., X], result[..., Y] = through.applied((result[..., X], result[..., Y]))
-            result[..., SCALE_X:] = _form(through, result[..., SCALE_X:])
+            result[..., SCALE_X:] = _but_position(through, result[..., SCALE_X:])
         result[..., :SCALE_X] += drift
         return result
 
 
-def _form(through: Frame, own: Array) -> Array:
+def _but_position(through: Frame, own: Array) -> Array:
     """(…, 3, 4): scale x, scale y, rotation and shear of A·Rotate·Shear·Scale, and their derivatives; `own` likewise.
 
     A = Rotate·P·M, with P symmetric and positive and M a mirror (y to -y) or nothing. M passes Rotate and Shear, whose
@@ -176,8 +177,8 @@ def _form(through: Frame, own: Array) -> Array:
     rotation = _in_time(angle, turned, ratio, -2 * ratio * lean)
     stretch = _in_time(angle, α * α / area, 2 * α * ε / area, 2 * (excess + ε * ε) / area)
     slant = _in_time(angle, ε / β, (excess + ε * ε) / area, -4 * α * ε / area)
-    form = _times(stretch_x, size_x), _times(stretch_y, size_y), rotation, _times(stretch, shear) + slant
-    return np.stack(form, axis=-1)
+    new = _times(stretch_x, size_x), _times(stretch_y, size_y), rotation, _times(stretch, shear) + slant
+    return np.stack(new, axis=-1)
 
 
 def _in_time(angle: Array, value: Array, first: Array, second: Array) -> Array:

@@ -40,6 +40,7 @@ LARGEST_FILE = 2**28  # bytes of a picture
 LARGEST_SVG = 2**22  # bytes of an SVG file
 LARGEST_VERTEX = 1000.0
 MOST_VERTICES = 20_000
+SLABS = 1024  # into which an outline is cut for its area, at least
 LARGEST_COORDINATE = 1e9  # of an SVG path, before it is fitted
 
 
@@ -78,7 +79,7 @@ class Outline:
         if self.is_circle:
             return math.pi * RADIUS**2
         (ax, ay), (bx, by) = np.moveaxis(self.segments, 0, -1)
-        heights = np.unique(np.concatenate([ay, np.linspace(ay.min(), ay.max(), 1025)]))
+        heights = np.unique(np.concatenate([ay, np.linspace(ay.min(), ay.max(), SLABS + 1)]))
         total = 0.0
         for top, bottom in pairwise(heights):
             y = (top + bottom) / 2
@@ -179,8 +180,8 @@ def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list
     except Image.DecompressionBombError as error:
         raise ValueError(f"is too large: at most {LARGEST_MASK} pixels a side are allowed ({error})") from None
     except Exception as error:  # Pillow raises many kinds for a damaged file
-        what = getattr(error, "strerror", None) or str(error)[:80]
-        raise ValueError(f"cannot be read as a picture: {what}; allowed: PNG, JPEG, PGM") from None
+        reason = getattr(error, "strerror", None) or str(error)[:80]
+        raise ValueError(f"cannot be read as a picture: {reason}; allowed: PNG, JPEG, PGM") from None
     if light is None:
         raise ValueError(f"is {width}×{height} pixels; at most {LARGEST_MASK} a side are allowed")
     if not (light > 0.5).any():

@@ -82,8 +82,8 @@ class _Drawing:
         fill = style.get("fill", above.fill).strip()
         group = _Group(_transformed(above.transform, attributes.get("transform", "")), is_drawn, fill)
         self._groups.append(group)
-        if is_drawn and fill not in ("none", "transparent") and name in _FORMS:
-            self._draw(_FORMS[name](attributes), group.transform)
+        if is_drawn and fill not in ("none", "transparent") and name in _ELEMENTS:
+            self._draw(_ELEMENTS[name](attributes), group.transform)
 
     def end(self, _: str) -> None:
         self._groups.pop()
@@ -160,7 +160,7 @@ def _ellipse(attributes: Mapping[str, str], sizes: str = "rx ry") -> str:
     return f"M {x - rx} {y} a {rx} {ry} 0 0 1 {2 * rx} 0 a {rx} {ry} 0 0 1 {-2 * rx} 0 z"
 
 
-_FORMS: dict[str, Callable[[Mapping[str, str]], str]] = {  # name of an element: its attributes to a `d` string
+_ELEMENTS: dict[str, Callable[[Mapping[str, str]], str]] = {  # name of an element: its attributes to a `d` string
     "path": lambda attributes: attributes.get("d", ""),
     "rect": _rectangle,
     "circle": lambda attributes: _ellipse(attributes, "r"),

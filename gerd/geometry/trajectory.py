@@ -1,4 +1,4 @@
-"""Motion: the six parameters of an affine map as functions of time, and T, T', T'' from them.
+"""Motion: the six parameters of T as functions of time.
 
 A parameter's free path is piecewise quadratic in the trajectory's own time: start + velocity · t plus the
 double integral of an acceleration that is constant on each [k, k + 1). Borders and limits fold the free path
@@ -8,10 +8,7 @@ window of time only, with the sums of those before it: a recording of any length
 
 At an instant where a derivative jumps (a reflection, or a whole t at which the acceleration changes) the value
 on the later side is given. A wrap moves the position by the frame's size; the derivatives do not see that jump.
-
-    T = Translate(x, y) · Rotate(rotation) · Shear(shear) · Scale(scale_x, scale_y)
-
-takes a shape's unit frame to sensor pixels. Angles are in radians here, times in steps.
+Times are in steps, units and order of the parameters those of `parameters.py`.
 """
 
 from __future__ import annotations
@@ -25,14 +22,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry import exactmath
+from gerd.geometry.parameters import (
+    ORDERS,
+    PARAMETER_COUNT,
+    ROTATION,
+    SCALE_X,
+    SCALE_Y,
+    SHEAR,
+    X,
+    Y,
+    affine,
+    from_entries,
+)
 
 Array = NDArray[np.float64]
 
-PARAMETERS = ("x", "y", "scale_x", "scale_y", "rotation", "shear")
-PARAMETER_COUNT = len(PARAMETERS)
-X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(PARAMETER_COUNT)
-ORDERS = 3  # the parameter itself, its velocity, its acceleration
-UNITS = dict(zip(PARAMETERS, ("px", "px", "px", "px", "°", ""), strict=True))  # as they are shown to people
 WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
 LIMITED_WINDOW = 2**12  # the same of each motion with a speed limit, which is heeded interval by interval
 _ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base")
@@ -173,11 +177,20 @@ class Trajectory:
             u = start[..., i, None]
             if self.velocity[..., i].any():
                 u = u + speed[..., i, None] * clock
-            if np.isfinite(self.low[..., i]).any() or np.isfinite(self.high[..., i]).any():
+            if not self._stays_inside(i, t):
                 u = _fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
             values.append(u)
         turned = self.start[..., ROTATION].any() or self.velocity[..., ROTATION].any()
         return affine(values, torch if turned or any(motion._pushed(ROTATION) for _, motion in pieces) else None)
+
+    def _stays_inside(self, i: int, t: Array) -> bool:
+        """Whether parameter i, if nothing pushes it, is between its bounds at the times `t`.
+
+        It then is at the first and at the last of them: rounding keeps the order of sums and products.
+        """
+        ends = [self.start[..., i, None] + self.velocity[..., i, None] * of(t) for of in (np.min, np.max)]
+        low, high = self.low[..., i, None], self.high[..., i, None]
+        return all(bool(((low <= end) & (end < high)).all()) for end in ends)
 
     def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
         """Parameter i at own times `t`."""
@@ -216,7 +229,7 @@ class Trajectory:
 
     def T(self, times: ArrayLike) -> Array:
         """(…, times, 3, 3): the transformation at `times`."""
-        return _matrix(self.entries(times), (*self.start.shape[:-1], len(np.asarray(times))))
+        return from_entries(self.entries(times), (*self.start.shape[:-1], len(np.asarray(times))))
 
     def _pieces(self, t: Array) -> Iterator[tuple[slice, Trajectory]]:
         """The motion with accelerations for own times `t`, part by part where that spans more than a window."""
@@ -376,71 +389,3 @@ def _flipped(
     cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
     beyond = np.where(np.isfinite(low), cell < 0, np.isfinite(high) & (cell >= 0))
     return ~inside & np.where(bounded, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
-
-
-def affine(values: Sequence[Any], xp: Any = np) -> tuple[Any, ...]:
-    """The six entries a, b, x, c, d, y of T = ((a, b, x), (c, d, y), (0, 0, 1)) from the six parameters.
-
-    `xp` is the package that the values are arrays of, or None if the rotation is known to be 0.
-    """
-    x, y, scale_x, scale_y, rotation, shear = values
-    across = shear * scale_y
-    if xp is None or (xp is np and not rotation.any()):  # sine 0 and cosine 1, as below
-        return scale_x, across, x, scale_x * 0.0, scale_y, y
-    sine, cosine = exactmath.sincos(rotation, xp)
-    return (
-        cosine * scale_x,
-        cosine * across - sine * scale_y,
-        x,
-        sine * scale_x,
-        sine * across + cosine * scale_y,
-        y,
-    )
-
-
-def _matrix(entries: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    result = np.zeros((*shape, 3, 3))
-    for k, entry in enumerate(entries):
-        result[..., k // 3, k % 3] = entry
-    result[..., 2, 2] = 1.0
-    return result
-
-
-def matrix(parameters: Array) -> Array:
-    """T (…, 3, 3) from parameters (…, 3, 6)."""
-    return _matrix(affine([parameters[..., 0, i] for i in range(PARAMETER_COUNT)]), parameters.shape[:-2])
-
-
-def derivatives(parameters: Array) -> tuple[Array, Array]:
-    """T' and T'' (…, 3, 3) per step, by the product rule on Rotate · (Shear · Scale)."""
-    value, speed, push = parameters[..., 0, :], parameters[..., 1, :], parameters[..., 2, :]
-    sine, cosine = exactmath.sincos(value[..., ROTATION])
-    turn = np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
-    quarter = np.stack([np.stack([-sine, -cosine], -1), np.stack([cosine, -sine], -1)], -2)
-    spin, spin_push = speed[..., ROTATION, None, None], push[..., ROTATION, None, None]
-    turn_1 = spin * quarter
-    turn_2 = spin_push * quarter - spin * spin * turn
-
-    k, k1, k2 = value[..., SHEAR], speed[..., SHEAR], push[..., SHEAR]
-    s, s1, s2 = value[..., SCALE_Y], speed[..., SCALE_Y], push[..., SCALE_Y]
-    form = _upper(value[..., SCALE_X], k * s, s)
-    form_1 = _upper(speed[..., SCALE_X], k1 * s + k * s1, s1)
-    form_2 = _upper(push[..., SCALE_X], k2 * s + 2.0 * k1 * s1 + k * s2, s2)
-
-    first = np.zeros((*value.shape[:-1], 3, 3))
-    second = np.zeros_like(first)
-    first[..., :2, :2] = _product(turn_1, form) + _product(turn, form_1)
-    second[..., :2, :2] = _product(turn_2, form) + 2.0 * _product(turn_1, form_1) + _product(turn, form_2)
-    first[..., :2, 2] = speed[..., :2]
-    second[..., :2, 2] = push[..., :2]
-    return first, second
-
-
-def _upper(a: Array, b: Array, d: Array) -> Array:
-    """The matrices ((a, b), (0, d))."""
-    return np.stack([np.stack([a, b], -1), np.stack([np.zeros_like(d), d], -1)], -2)
-
-
-def _product(m: Array, n: Array) -> Array:
-    """m · n of 2×2 matrices in plain arithmetic: a BLAS may fuse or reorder, and then bits depend on the machine."""
-    return m[..., :, 0, None] * n[..., None, 0, :] + m[..., :, 1, None] * n[..., None, 1, :]

@@ -73,7 +73,7 @@ class Curve:
     def ratio(self) -> Number:
         """The largest median over the smallest, and its interval: 1 if the error does not depend on the amount.
 
-        It is never below 1, nor is its interval: that of a model whose error is the same everywhere lies above 1.
+        Neither it nor its interval is ever below 1; if the true error is the same everywhere, the interval is above 1.
         """
         return self._from_medians(
             lambda middle: middle.max(axis=0) / np.maximum(middle.min(axis=0), np.finfo(float).tiny)

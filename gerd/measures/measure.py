@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.config.load import AnyConfig, as_config
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_whole
 from gerd.events import backends
 from gerd.measures.action import (
     Action,
@@ -181,8 +181,8 @@ def _stimuli(
     config: AnyConfig, *, count: int = 64, first: int = 0, first_step: int = 0, device: str = "cpu", batch: int = 16
 ) -> tuple[list[Scenes], int, str]:
     """The recordings that `Options` name, in batches; the first step to compare, and the device."""
-    if count < 1 or batch < 1:
-        raise GerdError(f"count {count}, batch {batch}: allowed: whole numbers, 1 or more")
+    check_whole("count", count, 1)
+    check_whole("batch", batch, 1)
     scenes = draw(as_config(config), range(first, first + count))
     return [scenes[begin : begin + batch] for begin in range(0, count, batch)], first_step, device
 
@@ -288,10 +288,10 @@ def assert_flat(
     The curve is that of `generalisation_curve`; a model that is at chance at any of the amounts fails, too.
     """
     curve = generalisation_curve(model, config, transformations, **options)
-    found = curve.invariance()
-    verdict = found.verdict(bound)
+    flatness = curve.invariance()
+    verdict = flatness.verdict(bound)
     if verdict != "invariant":
-        raise AssertionError(f"{transformations[0].kind}: {verdict} within a factor of {bound:g}: {found}")
+        raise AssertionError(f"{transformations[0].kind}: {verdict} within a factor of {bound:g}: {flatness}")
     return curve
 
 
@@ -313,10 +313,7 @@ class Channelled(Protocol):
 
 
 def channel_errors(
-    read: Callable[[Tensor], Channelled],
-    config: AnyConfig,
-    transformation: Transformation,
-    **options: Unpack[Options],
+    read: Callable[[Tensor], Channelled], config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
 ) -> tuple[Array, Array]:
     """(channels, count) each: mean distances of the channels from the first actor in pixels, and their mean shares.
 

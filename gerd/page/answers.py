@@ -49,7 +49,7 @@ from gerd.storage.whole import write_whole
 MOST_PIXELS = 2**28  # of all steps together, warm-up included: the page is to answer at once
 MOST_POSES = 1_000_000  # actors · steps of the trajectory's own time
 MOST_EVENTS = 4_000_000  # in one recording: a browser turns that many points
-MOST_MEMBERS = 500  # of a sweep that the page offers by name
+MOST_OFFERED = 500  # members of a sweep that the page offers by name
 MOST_SAVED = 2  # recordings in a file that is saved from the page
 
 COLOURS = {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH, "actors": ACTORS}  # for the page to draw with
@@ -85,7 +85,7 @@ def pack(recording: Recording, **more: Any) -> bytes:
     text += b" " * (-len(text) % 4)
     parts = (
         codec.bounds(recording.keys, np.arange(recording.steps + 1)).astype("<u4"),
-        (recording.keys % (codec.per_step // codec.ticks) * 2 + recording.background).astype("<u4"),
+        (codec.pixels(recording.keys) * 2 + recording.background).astype("<u4"),
         (codec.times(recording.keys, recording.step_us) / recording.step_us).astype("<f4")
         if recording.config.timing == "exact"
         else b"",
@@ -94,9 +94,9 @@ def pack(recording: Recording, **more: Any) -> bytes:
     return b"".join([b"GERD", len(text).to_bytes(4, "little"), text, *map(bytes, parts)])
 
 
-def _too_large(what: str, most: int, unit: str) -> GerdError:
+def _too_large(size: str, most: int, unit: str) -> GerdError:
     advice = "take fewer steps, a smaller sensor, fewer actors or less noise"
-    return GerdError(f"the recording has {what}; the page shows at most {most} {unit}: {advice}")
+    return GerdError(f"the recording has {size}; the page shows at most {most} {unit}: {advice}")
 
 
 @dataclass(frozen=True)
@@ -134,18 +134,18 @@ class Editor:
         the member's values with all defaults filled in, the family, and how to make the recording without the page.
         """
         made = self._made(question)
-        family, values = made.family, labels(made.family, made.member)
-        written: Any = made.written
+        family, values, written = made.family, labels(made.family, made.member), made.written
+        sweep = family.resolved()["sweep"]
         for path, value in values.items():
             written = _put(written, path.split("."), value)
         return pack(
             made.recording,
             text=made.text,
-            values={**_as_written(family.with_values(values).resolved(), written), "sweep": family.resolved()["sweep"]},
+            values={**_with_written(family.with_values(values).resolved(), written), "sweep": sweep},
             member=made.member,
             member_count=member_count(family),
-            members=[labels(family, k) for k in range(min(member_count(family), MOST_MEMBERS))],
-            sweep=family.resolved()["sweep"],
+            members=[labels(family, k) for k in range(min(member_count(family), MOST_OFFERED))],
+            sweep=sweep,
             **_instructions(made.recording, self.file.name, runs_code=_runs_code(made.written)),
         )
 
@@ -206,7 +206,7 @@ class Editor:
                 message = "only pictures in the config's folder, and those that the file itself names, are read"
             else:
                 continue
-            raise ConfigError([Problem(self.file.name, None, path, repr(name), message)])
+            raise ConfigError([Problem(self.file.name, message, path=path, value=repr(name))])
 
 
 def _field(question: Question, key: str, kind: type) -> Any:
@@ -248,16 +248,16 @@ def _check_size(config: Config) -> None:
         raise _too_large(f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels", MOST_PIXELS, "pixels")
     poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.cast)
     if poses > MOST_POSES:
-        what = f"{len(config.cast)} actors in {steps} steps at time scale {config.fastest:g}"
-        raise _too_large(what, MOST_POSES, "steps of motion")
+        size = f"{len(config.cast)} actors in {steps} steps at time scale {config.fastest:g}"
+        raise _too_large(size, MOST_POSES, "steps of motion")
 
 
-def _as_written(resolved: Any, written: Any) -> Any:
+def _with_written(resolved: Any, written: Any) -> Any:
     """A resolved config, with what the user has written where it is written: a glyph and not its polygon."""
     if isinstance(resolved, dict) and isinstance(written, dict) and set(written) <= set(resolved):
-        return {key: _as_written(value, written.get(key, value)) for key, value in resolved.items()}
+        return {key: _with_written(value, written.get(key, value)) for key, value in resolved.items()}
     if isinstance(resolved, list) and isinstance(written, list) and len(resolved) == len(written):
-        return [_as_written(*pair) for pair in zip(resolved, written, strict=True)]
+        return [_with_written(*pair) for pair in zip(resolved, written, strict=True)]
     return resolved if written is None else written
 
 
@@ -269,14 +269,15 @@ class Shelf:
     recordings: Sequence[Recording]
 
     def start(self) -> dict[str, Any]:
-        return {"kind": "recordings", "name": self.name, "columns": self._table, "colours": COLOURS}
+        about = {"kind": "recordings", "name": self.name, "most_offered": MOST_OFFERED, "colours": COLOURS}
+        return {**about, "columns": self._table}
 
     @cached_property
     def _table(self) -> list[dict[str, Any]]:
         return table(self.recordings)
 
     def recording(self, question: Question) -> bytes:
-        """The recording at `position`, as bytes; added to the head is the text of its config, with its sweep."""
+        """The recording in `row`, as bytes; added to the head is the text of its config, with its sweep."""
         recording = self._chosen(question)
         family = recording.config.family
         how = _instructions(recording, f"{self.name}.yaml", runs_code=_runs_code(family.resolved()))
@@ -290,7 +291,7 @@ class Shelf:
 
     def _chosen(self, question: Question) -> Recording:
         try:
-            return self.recordings[_field(question, "position", int)]
+            return self.recordings[_field(question, "row", int)]
         except IndexError as error:
             raise GerdError(str(error)) from None
 
@@ -340,7 +341,7 @@ def save_page(recordings: Sequence[Recording], path: str | Path) -> None:
 
 def _page(name: str, recordings: Sequence[Recording]) -> bytes:
     shelf = Shelf(name, recordings)
-    packed = (zlib.compress(shelf.recording({"position": i}), 9) for i in range(len(recordings)))
+    packed = (zlib.compress(shelf.recording({"row": i}), 9) for i in range(len(recordings)))
     saved = {**shelf.start(), "packed": [base64.b64encode(data).decode() for data in packed]}
     return _in_one_file(page_files(), saved).encode()
 

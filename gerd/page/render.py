@@ -1,30 +1,34 @@
 """Recordings as files to look at: what `gerd render` and `gerd.render` write.
 
-A recording, the members of a family or a config in; a video, a picture or a page in one HTML file out, as its ending
-says.
+A recording, the members of a family or a config in; a file out, whole or not at all. Its ending and the kind say what
+is drawn: videos (.gif, .mp4) by `pictures/video.py`, stills (.png, .svg, .pdf) by `pictures/figure.py`, and a page in
+one file (.html) by `answers.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, member_count
 from gerd.errors import GerdError, shorten
 from gerd.page.answers import save_page
-from gerd.pictures import render as pictures
-from gerd.pictures.video import Progress
+from gerd.pictures import figure, video
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate, simulate_family
+from gerd.storage.whole import written_whole
 
-Shown = Recording | Sequence[Recording]
+VIDEOS, STILLS, PAGE = (".gif", ".mp4"), (".png", ".svg", ".pdf"), ".html"
+KINDS: dict[str, Callable[..., Any]] = {"video": video.write, **figure.KINDS}
+OF_FAMILIES: dict[str, Callable[..., Any]] = {"video": video.write, "sheet": figure.family}
 
 
 def render(
-    source: Shown | AnyConfig,
+    source: Recording | Sequence[Recording] | AnyConfig,
     path: str | Path,
     kind: str | None = None,
     *,
@@ -33,7 +37,7 @@ def render(
     family: bool = False,
     start: int = 0,
     stop: int | None = None,
-    progress: Progress | None = None,
+    progress: video.Progress | None = None,
     **options: Any,
 ) -> None:
     """Write a video (.gif, .mp4), a picture (.png, .svg, .pdf) or a page (.html) of a recording.
@@ -43,31 +47,81 @@ def render(
     video, frame, sheet, cloud, rate, curves, parameters, stages; step, count, overlay, side_by_side, zoom, fps. Steps
     are shown from `start` up to `stop`.
     """
-    path, shown = Path(path), source
-    if isinstance(source, str) or not isinstance(source, Recording | Sequence):
-        check(path, kind, options, family=family)
+    path, recordings = Path(path), _made(source)
+    if recordings is not None and (index or member is not None or family):
+        raise GerdError("index, member and family choose a recording of a config; this is a recording already")
+    several = family or not (recordings is None or isinstance(source, Recording))
+    kind = check(path, kind, options, family=several)
+    if recordings is None:
         if family and member is not None:
             raise GerdError(f"member {shorten(member)}: a family is all members; allowed: one of both")
-        shown = family_of(as_config(source), index) if family else simulate(source, index, member)
-    elif index or member is not None or family:
-        raise GerdError("index, member and family choose a recording of a config; this is a recording already")
-    if path.suffix.lower() != ".html":
-        pictures.render(cast("Shown", shown), path, kind, start=start, stop=stop, progress=progress, **options)
+        config = as_config(source)  # type: ignore[arg-type]
+        recordings = family_of(config, index) if family else [simulate(config, index, member)]
+    parts = [_part(recording, start, stop) for recording in recordings]
+    if kind == PAGE:
+        save_page(parts, path)
         return
-    check(path, kind, options)
-    recordings = [shown] if isinstance(shown, Recording) else cast("Sequence[Recording]", shown)
-    save_page([recording.window(start, stop) for recording in recordings], path)
+    check_members(len(parts))
+    shown = parts if several else parts[0]
+    if kind == "video":
+        video.write(shown, path, progress=progress, **options)
+        return
+    import matplotlib
+
+    with written_whole(path) as draft, matplotlib.rc_context(figure.STYLE):
+        figure.save((OF_FAMILIES if several else KINDS)[kind](shown, **options), draft, path.suffix.lower()[1:])
+
+
+def _made(source: Any) -> Sequence[Recording] | None:
+    """The recordings that there are already; None if `source` is a config."""
+    if isinstance(source, Recording):
+        return [source]
+    return source if isinstance(source, Sequence) and not isinstance(source, str) else None
+
+
+def _part(recording: Recording, start: int, stop: int | None) -> Recording:
+    part = recording.window(start, stop)
+    if part.steps < 1:
+        end = recording.steps if stop is None else stop
+        raise GerdError(f"steps {start} up to {end}: there are none; the recording has {recording.steps} steps")
+    return part
 
 
 def family_of(config: Config, index: int) -> list[Recording]:
     """All members of an index, if they fit into a picture."""
-    pictures.check_members(member_count(config))
+    check_members(member_count(config))
     return simulate_family(config, index)
 
 
-def check(path: Path, kind: str | None, options: dict[str, Any], *, family: bool = False) -> None:
-    """A clear error if `render` could not write such a file."""
-    if path.suffix.lower() != ".html":
-        pictures.check(path, kind, options, family=family)
-    elif kind or options:
-        raise GerdError(f"{path}: a page shows everything, and has no kind or options")
+def check_members(count: int) -> None:
+    """An error if so many members do not fit into a picture."""
+    if not 1 <= count <= figure.MOST_PANELS:
+        raise GerdError(
+            f"{count} members: one picture shows 1 to {figure.MOST_PANELS}; sweep fewer values, or show one"
+        )
+
+
+def check(path: Path, kind: str | None, options: dict[str, Any], *, family: bool = False) -> str:
+    """The kind of file that `render` would write; a clear error if it could not."""
+    ending, kinds = path.suffix.lower(), OF_FAMILIES if family else KINDS
+    if ending == PAGE:
+        if kind or options:
+            raise GerdError(f"{path}: a page shows everything, and has no kind or options")
+        return PAGE
+    if ending not in VIDEOS + STILLS:
+        raise GerdError(f"{path}: the file to write must end in one of {', '.join(VIDEOS + STILLS)} or {PAGE}")
+    kind = kind or ("video" if ending in VIDEOS else "sheet")
+    if kind not in kinds:
+        raise GerdError(f"kind {kind!r}: allowed{' of a family' if family else ''}: {', '.join(kinds)}")
+    allowed = VIDEOS if kind == "video" else STILLS
+    if ending not in allowed:
+        raise GerdError(f"{path}: a file of the kind {kind} must end in one of {', '.join(allowed)}")
+    known = [name for name, option in signature(kinds[kind]).parameters.items() if option.kind is option.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            takes = ", ".join(name.replace("_", "-") for name in known if name not in ("progress", "names"))
+            wrong = f"{name.replace('_', '-')}: is no option of the kind {kind}"
+            raise GerdError(f"{wrong}; its options are {takes}" if takes else f"{wrong}, which has none")
+    if ending == ".mp4":
+        video.ffmpeg()
+    return kind

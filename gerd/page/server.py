@@ -32,7 +32,7 @@ from gerd.config.document import LONGEST_TEXT
 from gerd.errors import ConfigError, GerdError, Problem
 from gerd.page.answers import Editor, Shelf, page_files
 from gerd.page.worker import GoneError, Worker
-from gerd.storage.recordings import Recordings
+from gerd.storage.recordings import NOT_CHANGED, Recordings
 
 if TYPE_CHECKING:
     import uvicorn
@@ -145,7 +145,7 @@ def opened(source: Path, overrides: Sequence[str] = (), trust: bool = False) -> 
     """What to show, checked."""
     if source.is_dir():
         if overrides:
-            raise GerdError(f"{source}: is a dataset, whose fields cannot be changed; --set goes with a config")
+            raise GerdError(f"{source}: {NOT_CHANGED}")
         data = Recordings(source)
         _ = data.config  # is read now, and not by the first question
         return Shelf(source.resolve().name, data)
@@ -175,20 +175,47 @@ def listening(host: str, port: int | None) -> socket.socket:
     raise GerdError(f"{place} at {host}: cannot be used: {reason}; give another one with --port")
 
 
-def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
-    """The web application, for a server that listens at `host`."""
-    from starlette.applications import Starlette
-    from starlette.concurrency import run_in_threadpool
-    from starlette.middleware import Middleware
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
+class _Routes:
+    """What is answered to each request, by the worker or from the files of the page."""
 
-    page = page_files()
+    def __init__(self, worker: Worker):
+        self.worker, self.page = worker, page_files()
 
-    async def answered(request: Request, what: str, question: Any = None) -> Response:
+    async def file(self, request: Request) -> Response:
+        from starlette.responses import Response
+
+        name = request.path_params.get("name", "index.html")
+        if name not in self.page:
+            return _said("there is no such page", 404)
+        return Response(self.page[name], media_type=TYPES[Path(name).suffix])
+
+    async def start(self, request: Request) -> Response:
+        return await self._answered(request, "start")
+
+    async def asked(self, request: Request) -> Response:
+        body = bytearray()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > LONGEST_QUESTION:
+                        return _said("the question is too long", 413)
+        except TimeoutError:
+            return _said("the question did not arrive", 408)
+        try:
+            question = json.loads(body)
+            json.dumps(question, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+        except (ValueError, RecursionError):
+            return _said("the question is not JSON", 400)
+        return await self._answered(request, request.url.path.removeprefix("/api/"), question)
+
+    async def _answered(self, request: Request, kind: str, question: Any = None) -> Response:
         """What the worker says, if the one who asks stays for it."""
+        from starlette.concurrency import run_in_threadpool
+        from starlette.responses import JSONResponse, Response
+
         gone = Event()
-        answer = asyncio.ensure_future(run_in_threadpool(worker.ask, what, question, gone))
+        answer = asyncio.ensure_future(run_in_threadpool(self.worker.ask, kind, question, gone))
         try:
             while not answer.done():
                 await asyncio.wait([answer], timeout=0.1)
@@ -196,51 +223,34 @@ def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
                     gone.set()
             result = answer.result()
         except GoneError:
-            return JSONResponse({"message": "nobody waits for this answer"}, 499)
+            return _said("nobody waits for this answer", 499)
         except GerdError as error:
-            return JSONResponse(fault(error), 422)
+            return JSONResponse(as_json(error), 422)
         finally:
             gone.set()
-        return JSONResponse(result) if what == "start" else Response(result, media_type="application/octet-stream")
-
-    async def file(request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
-        if name not in page:
-            return JSONResponse({"message": "there is no such page"}, 404)
-        return Response(page[name], media_type=TYPES[Path(name).suffix])
-
-    async def start(request: Request) -> Response:
-        return await answered(request, "start")
-
-    async def asked(request: Request) -> Response:
-        body = bytearray()
-        try:
-            async with asyncio.timeout(PATIENCE):
-                async for part in request.stream():
-                    body += part
-                    if len(body) > LONGEST_QUESTION:
-                        return JSONResponse({"message": "the question is too long"}, 413)
-        except TimeoutError:
-            return JSONResponse({"message": "the question did not arrive"}, 408)
-        try:
-            question = json.loads(body)
-            json.dumps(question, ensure_ascii=False).encode()  # half of a surrogate pair is no text
-        except (ValueError, RecursionError):
-            return JSONResponse({"message": "the question is not JSON"}, 400)
-        return await answered(request, request.url.path.removeprefix("/api/"), question)
-
-    return Starlette(
-        routes=[
-            Route("/", file),
-            Route("/page/{name}", file),
-            Route("/api/start", start),
-            *(Route(f"/api/{what}", asked, methods=["POST"]) for what in ("recording", "gif", "html")),
-        ],
-        middleware=[Middleware(_Gate, host=host)],
-    )
+        return JSONResponse(result) if kind == "start" else Response(result, media_type="application/octet-stream")
 
 
-def fault(error: GerdError) -> dict[str, Any]:
+def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
+    """The web application, for a server that listens at `host`."""
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.routing import Route
+
+    answers = _Routes(worker)
+    routes = [Route("/", answers.file), Route("/page/{name}", answers.file), Route("/api/start", answers.start)]
+    routes += [Route(f"/api/{what}", answers.asked, methods=["POST"]) for what in ("recording", "gif", "html")]
+    return Starlette(routes=routes, middleware=[Middleware(_Gate, host=host)])
+
+
+def _said(message: str, status: int) -> Response:
+    """A refusal in words, with its HTTP status."""
+    from starlette.responses import JSONResponse
+
+    return JSONResponse({"message": message}, status)
+
+
+def as_json(error: GerdError) -> dict[str, Any]:
     """An error as the page takes it: the fields at which something is wrong, or one message for all."""
 
     def described(problem: Problem) -> dict[str, Any]:
@@ -259,7 +269,6 @@ class _Gate:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         from starlette.datastructures import Headers, MutableHeaders
-        from starlette.responses import JSONResponse
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -269,11 +278,9 @@ class _Gate:
         headers = Headers(scope=scope)
         origin = headers.get("origin")
         if not self._is_ours(headers.get("host", "")):
-            refused = JSONResponse({"message": "this page is not served under that name"}, 421)
-            await refused(scope, receive, send_with_headers)
+            await _said("this page is not served under that name", 421)(scope, receive, send_with_headers)
         elif origin is not None and origin != f"http://{headers['host']}":
-            refused = JSONResponse({"message": "other pages may not ask this one"}, 403)
-            await refused(scope, receive, send_with_headers)
+            await _said("other pages may not ask this one", 403)(scope, receive, send_with_headers)
         else:
             await self.app(scope, receive, send_with_headers)
 

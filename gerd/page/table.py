@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gerd.config.sweep import labels
 from gerd.errors import StorageError
-from gerd.geometry.trajectory import PARAMETERS, ROTATION
+from gerd.geometry.parameters import PARAMETERS, ROTATION
 from gerd.recording.recording import Recording
 from gerd.storage.recordings import Recordings
 
@@ -53,8 +53,8 @@ def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
                 events = int(shard.lengths[row])
                 yield _Row(int(shard.index[row]), shard.labels[row], events, shard.truth(row)[0])
         except StorageError:  # the page says why when the row is clicked
-            for position in data.manifest.positions(number):
-                index, member = divmod(position, data.manifest.members)
+            for row in data.manifest.rows(number):
+                index, member = divmod(row, data.manifest.members)
                 yield _Row(index, labels(data.config, member))
 
 

@@ -46,7 +46,7 @@ class Worker:
         self._closed.set()
         self._process.kill()
 
-    def ask(self, what: str, question: Any = None, gone: Event | None = None) -> Any:
+    def ask(self, kind: str, question: Any = None, gone: Event | None = None) -> Any:
         """What `content` has to say: its `start`, or the `recording`, `gif` or `html` of a question, as bytes.
 
         GoneError once the event `gone` is set.
@@ -55,7 +55,7 @@ class Worker:
         while not self._one_at_a_time.acquire(timeout=LOOK):
             self._look(gone)
         try:
-            return self._answer(what, question, gone)
+            return self._answer(kind, question, gone)
         except (EOFError, OSError):
             if not self._closed.is_set():
                 self._start()
@@ -67,7 +67,7 @@ class Worker:
         if gone.is_set() or self._closed.is_set():
             raise GoneError
 
-    def _answer(self, what: str, question: Any, gone: Event) -> Any:
+    def _answer(self, kind: str, question: Any, gone: Event) -> Any:
         asked, begun = False, time.monotonic()
         try:
             while True:
@@ -77,7 +77,7 @@ class Worker:
                         self._pipe.send(("compile", missing))
                         self._ready, self._compiled = False, self._compiled | missing
                         continue
-                    self._pipe.send((what, question))
+                    self._pipe.send((kind, question))
                     asked, begun = True, time.monotonic()
                 if self._pipe.poll(LOOK):
                     answer = self._pipe.recv()
@@ -115,9 +115,9 @@ def _serve(pipe: Any, content: Editor | Shelf) -> None:
     try:
         pipe.send("ready")
         while True:
-            what, question = pipe.recv()
-            if what != "compile":
-                pipe.send(_answered(content, what, question))
+            kind, question = pipe.recv()
+            if kind != "compile":
+                pipe.send(_answered(content, kind, question))
                 continue
             recording = simulate(Config(actors=(), steps=1, timing="exact" if "exact" in question else "step"))
             if "images" in question:
@@ -127,12 +127,12 @@ def _serve(pipe: Any, content: Editor | Shelf) -> None:
         return
 
 
-def _answered(content: Editor | Shelf, what: str, question: Any) -> Any:
+def _answered(content: Editor | Shelf, kind: str, question: Any) -> Any:
     try:
-        if what == "start":
+        if kind == "start":
             return content.start()
         answers = {"recording": content.recording, "gif": content.gif, "html": content.html}
-        return answers[what](question)
+        return answers[kind](question)
     except GerdError as error:
         return error
     except MemoryError:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gerd.errors import GerdError
-from gerd.geometry.trajectory import PARAMETERS
+from gerd.errors import GerdError, check_whole
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT, PARAMETERS
 from gerd.pictures import plot
 from gerd.recording.recording import Recording
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH = 7.5  # inches of a figure
@@ -60,13 +60,8 @@ def sheet(recording: Recording, *, count: int = 12, overlay: bool = False) -> Fi
     width = min(WIDTH, 4.5 * columns)
     figure = _new([recording], width, rows * (width / columns * aspect + 0.2) + 0.5)
     axes = figure.subplots(rows, columns, squeeze=False)
-    for ax, step in zip(axes.flat, steps, strict=False):
-        plot.events(recording, step, ax, legend=False)
-        if overlay:
-            plot.overlay(recording, step, ax)
-    for ax in axes.flat[len(steps) :]:
-        ax.set_axis_off()
-    _outer_labels(axes[:, 0], axes[-1], axes.flat)
+    _draw_steps(recording, steps, axes.ravel(), overlay)
+    _outer_labels(axes)
     _legend(figure, recording, steps, overlay)
     return figure
 
@@ -83,15 +78,10 @@ def family(recordings: Sequence[Recording], *, count: int | None = None, overlay
     axes = figure.subplots(len(recordings), count, squeeze=False)
     for row, recording in zip(axes, recordings, strict=True):
         steps = _spread(recording, count)
-        for ax, step in zip(row, steps, strict=False):
-            plot.events(recording, step, ax, legend=False)
-            if overlay:
-                plot.overlay(recording, step, ax)
+        _draw_steps(recording, steps, row, overlay)
         row[0].set_title(f"{plot.caption(recording)}\n{row[0].get_title()}", loc="left")
         row[0].set_title("")
-        for ax in row[len(steps) :]:
-            ax.set_axis_off()
-    _outer_labels(axes[:, 0], axes[-1], axes.flat)
+    _outer_labels(axes)
     figure.legend(handles=_handles(recordings, overlay), loc="outside lower center", ncols=6)
     return figure
 
@@ -108,7 +98,7 @@ def _one_step_each(recordings: Sequence[Recording], overlay: bool) -> Figure:
     for ax, recording, step in zip(axes.flat, recordings, middles, strict=False):
         if overlay:
             plot.overlay(recording, step, ax)
-    _outer_labels(axes[:, 0], axes[-1], axes.flat)
+    _outer_labels(axes)
     figure.legend(handles=_handles(recordings, overlay), loc="outside lower center", ncols=6)
     return figure
 
@@ -139,11 +129,11 @@ def parameters(recording: Recording) -> Figure:
 
 def _curves(recording: Recording, names: Iterable[str]) -> Figure:
     figure = _new([recording], 13.0, 5.4)  # inches
-    axes = figure.subplots(3, 6, sharex=True)
-    for derivative in range(3):
+    axes = figure.subplots(ORDERS, PARAMETER_COUNT, sharex=True)
+    for derivative in range(ORDERS):
         for ax, name in zip(axes[derivative], names, strict=True):
             plot.curve(recording, name, ax, derivative=derivative)
-            ax.set_xlabel(ax.get_xlabel() if derivative == 2 else "")
+            ax.set_xlabel(ax.get_xlabel() if derivative == ORDERS - 1 else "")
     handles, actors = axes[0, 0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, actors, loc="outside lower center", ncols=min(10, len(handles)))
@@ -163,7 +153,7 @@ def stages(recording: Recording, *, count: int = 3, names: Iterable[str] = tuple
         for i, step in enumerate(worked_out.steps):
             ax = plot.stage(worked_out, name, i, axes[i, k])
             ax.set(title=f"({k + 1}) {plot.STAGES[name]}" if i == 0 else "", ylabel=f"step {step}")
-    _outer_labels(axes[:, 0], axes[-1], axes.flat)
+    _outer_labels(axes)
     axes[-1, 0].tick_params(labelleft=False)
     _bars(figure, grid, axes, names, plot.polarity_handles(recording))
     return figure
@@ -218,15 +208,24 @@ def _aspect(recording: Recording) -> float:
 
 def _spread(recording: Recording, count: int) -> list[int]:
     """At most `count` steps, evenly spaced from the first to the last."""
-    if not 1 <= count <= MOST_PANELS:
-        raise GerdError(f"count {count}: allowed: a whole number from 1 to {MOST_PANELS}")
+    check_whole("count", count, 1, MOST_PANELS)
     return sorted({round(float(step)) for step in np.linspace(0, recording.steps - 1, min(count, recording.steps))})
 
 
-def _outer_labels(left: Iterable[Axes], bottom: Iterable[Axes], every: Iterable[Axes]) -> None:
+def _draw_steps(recording: Recording, steps: Sequence[int], axes: NDArray[Any], overlay: bool) -> None:
+    """The events of some steps, an Axes each; those that are left over are blank."""
+    for ax, step in zip(axes, steps, strict=False):
+        plot.events(recording, step, ax, legend=False)
+        if overlay:
+            plot.overlay(recording, step, ax)
+    for ax in axes[len(steps) :]:
+        ax.set_axis_off()
+
+
+def _outer_labels(axes: NDArray[Any]) -> None:
     """Numbers and names only at the left and at the bottom of a grid of frames."""
-    left, bottom = list(left), list(bottom)
-    for ax in every:
+    left, bottom = list(axes[:, 0]), list(axes[-1])
+    for ax in axes.flat:
         ax.tick_params(labelleft=ax in left and ax in bottom, labelbottom=ax in bottom, length=2)
         if ax not in left:
             ax.set_ylabel("")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from gerd.events.keys import polarities
-from gerd.pictures.video import Layout, gif
+from gerd.pictures.video import MOST_ZOOM, Layout, gif
 from gerd.recording.facts import table
 from gerd.recording.recording import Recording
 
@@ -16,7 +16,7 @@ MOST_STEPS = 60  # of a longer recording, every n-th step is shown
 def html(recording: Recording) -> str:
     """The HTML: nothing in it is fetched from elsewhere."""
     side = max(recording.width, recording.height)
-    layout = Layout(recording, max(1, min(32, SIDE // side)), block=-(-side // SIDE))
+    layout = Layout(recording, max(1, min(MOST_ZOOM, SIDE // side)), block=-(-side // SIDE))
     steps = range(0, recording.steps, -(-recording.steps // MOST_STEPS) or 1)
     data = b64encode(b"".join(gif(layout.size, layout.pictures(steps), 20.0))).decode()
     on, noise = int(polarities(recording.keys).sum()), int(recording.background.sum())

@@ -24,7 +24,7 @@ from gerd.config.load import AnyConfig
 from gerd.config.sweep import in_words, member_count
 from gerd.errors import GerdError
 from gerd.events.keys import in_both_polarities
-from gerd.geometry.trajectory import PARAMETERS, UNITS
+from gerd.geometry.parameters import PARAMETERS, UNITS
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, BOX, EVENTS, OFF, ON, OUTLINE, PATH, shade
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_family
@@ -253,7 +253,8 @@ def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative
         ax.set_ylim(low - room, high + room)
     ax.ticklabel_format(axis="y", useOffset=False)
     unit = UNITS.get(name, "px") + ("", "/step", "/step²")[derivative]
-    symbol = f"${name[0]}{derivative * chr(39)}_{{{name[1:]}}}$" if name in ENTRIES else name + derivative * "′"
+    primes = "'" * derivative
+    symbol = f"${name[0]}{primes}_{{{name[1:]}}}$" if name in ENTRIES else name + "′" * derivative
     ax.set(xlabel=_steps_label(recording), ylabel=f"{symbol} ({unit})" if unit else symbol)
     _whole_numbers(ax.xaxis)
     return ax

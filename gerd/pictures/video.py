@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_whole
 from gerd.pictures import plot
 from gerd.pictures.colours import BACKDROP, BOX, EVENTS, OUTLINE, PATH
 from gerd.recording.recording import Recording
@@ -29,15 +29,7 @@ Progress = Callable[[int], None]
 
 GREYS = 247  # grey levels of the palette, after the colours
 COLOURS = (*EVENTS, OUTLINE, PATH, BOX, BACKDROP)
-AT_NOTHING, AT_OFF, AT_ON, AT_OUTLINE, AT_PATH, AT_BOX, UNCHANGED = (
-    0,
-    1,
-    2,
-    4,
-    5,
-    6,
-    7,
-)  # places of colours in the palette
+_, AT_OFF, AT_ON, _, AT_OUTLINE, AT_PATH, AT_BOX, UNCHANGED = range(len(COLOURS))  # where they are in the palette
 FIRST_GREY = len(COLOURS)
 PALETTE = np.array([*COLOURS, *((g, g, g) for g in np.rint(np.linspace(0, 255, GREYS + 1)))], np.uint8)
 STRIP, INK = 0.91, 0.15  # grey of the strip under the frame, and of the words on it
@@ -47,10 +39,13 @@ COUNTER = 84  # width of the step counter
 NARROWEST = 112  # width of a picture in which the counter and the legend fit
 ROOM_FOR_WORDS = 330  # width of a picture whose legend says what ON and OFF are
 TRAIL = 500  # steps of a centre's path that a picture shows
-GAP = 8  # between frames side by side
+GAP = 8  # between frames side by side, and between entries of the legend
+MARGIN = 6  # left of words
+SWATCH, SWATCH_GAP = 10, 4  # width of a colour in the legend, and what is between it and its word
 USUAL_SIDE = 512  # the frame's longer side if no zoom is asked for
 FAMILY_SIDE = 1024  # of all frames of a family together
 LARGEST_SIDE = 8192  # of a picture
+MOST_ZOOM = 32  # screen pixels per sensor pixel
 
 
 def write(
@@ -161,14 +156,14 @@ class Layout:
         block: int = 1,  # sensor pixels a side that are drawn as one
         smallest: int = 1,  # zoom of large frames, if none is asked for
     ):
-        if zoom is not None and not 1 <= zoom <= 32:
-            raise GerdError(f"zoom {zoom}: allowed: a whole number from 1 to 32")
+        if zoom is not None:
+            check_whole("zoom", zoom, 1, MOST_ZOOM)
         self.recordings = [recordings] if isinstance(recordings, Recording) else list(recordings)
         self.first, self.steps = self.recordings[0].first, max(recording.steps for recording in self.recordings)
         rows, columns = np.max([_cells(recording, block) for recording in self.recordings], axis=0).tolist()
         down, across = plot.grid(self.recordings, rows / (columns * (1 + side_by_side)))
         side = USUAL_SIDE if down * across == 1 else FAMILY_SIDE
-        self.zoom = zoom or max(smallest, min(32, side // max(down * rows, across * columns)))
+        self.zoom = zoom or max(smallest, min(MOST_ZOOM, side // max(down * rows, across * columns)))
         self.frames = [Frame(each, self.zoom, overlay, side_by_side, block) for each in self.recordings]
         self.caption = LINE if len(self.frames) > 1 else 0  # height of the words under each frame
         self.cell = (rows * self.zoom + self.caption, max(frame.width for frame in self.frames))
@@ -195,9 +190,9 @@ class Layout:
             picture = picture.copy()
             for frame, (top, left) in zip(self.frames, self.places, strict=True):
                 picture[top : top + frame.panel[0], left : left + frame.width] = frame.picture(step)
-            counter = _words(f"step {self.first + step}")[:, : COUNTER - 6]
-            picture[self.height : self.height + LINE, 6:COUNTER] = _grey(STRIP)
-            picture[self.height : self.height + LINE, 6 : 6 + counter.shape[1]] = counter
+            counter = _words(f"step {self.first + step}")[:, : COUNTER - MARGIN]
+            picture[self.height : self.height + LINE, MARGIN:COUNTER] = _grey(STRIP)
+            picture[self.height : self.height + LINE, MARGIN : MARGIN + counter.shape[1]] = counter
             yield picture
             if progress is not None:
                 progress(1)
@@ -212,27 +207,27 @@ def _strip(width: int, overlay: bool) -> Picture:
         entries += [("outline", AT_OUTLINE), ("path", AT_PATH), ("box", AT_BOX)]
     line, left, spots = 0, COUNTER, []
     for word, colour in entries:
-        wide = 22 + _words(word).shape[1]
+        wide = SWATCH + SWATCH_GAP + _words(word).shape[1] + GAP
         if left + wide > width:
-            line, left = line + 1, 6
+            line, left = line + 1, MARGIN
         spots.append((line * LINE, left, word, colour))
         left += wide
     strip = np.full(((line + 1) * LINE, width), _grey(STRIP), np.uint8)
     for top, left, word, colour in spots:
-        thick = 10 if colour in (AT_ON, AT_OFF) else 2
+        thick = SWATCH if colour in (AT_ON, AT_OFF) else 2
         above = top + (LINE - thick) // 2
-        strip[above : above + thick, left : left + 10] = colour
-        drawn = _words(word)
-        strip[top : top + LINE, left + 14 : left + 14 + drawn.shape[1]] = drawn
+        strip[above : above + thick, left : left + SWATCH] = colour
+        drawn, beside = _words(word), left + SWATCH + SWATCH_GAP
+        strip[top : top + LINE, beside : beside + drawn.shape[1]] = drawn
     return strip
 
 
 def _fitted(text: str, width: int) -> Picture:
     """A line of text on the strip, of this width; cut if it is longer."""
-    while (words := _words(text)).shape[1] + 6 > width and len(text) > 1:
+    while (words := _words(text)).shape[1] + MARGIN > width and len(text) > 1:
         text = f"{text[:-2]}…"
     line = np.full((LINE, width), _grey(STRIP), np.uint8)
-    line[:, 6 : 6 + words.shape[1]] = words[:, : max(0, width - 6)]
+    line[:, MARGIN : MARGIN + words.shape[1]] = words[:, : max(0, width - MARGIN)]
     return line
 
 

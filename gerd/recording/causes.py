@@ -4,7 +4,7 @@ A recording in; a row for each of its events out. An edge of an actor has passed
 (or the background) is seen there than one step ago: it is the edge of the nearer of the two, which has come or gone. So
 each edge has its share in the change of a pixel's count. An event is caused in the latest step, up to its own, in which
 the count changed in the event's direction, by the actor whose edges had the largest share in that; see "The cause of an
-event" in docs/conventions.md. In exact timing the same is asked from instant to instant; it was in the event's own.
+event" in docs/conventions.md. In exact timing instants take the place of steps, and the cause is in the event's own.
 
 The motion before the recording's first step is worked out anew from the config, as far as an event needs it.
 """
@@ -45,7 +45,7 @@ class Causes:
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """The moments from one to the next of which pixels change, by number: steps, or the instants of exact timing."""
+    """The numbered moments between which pixels change: steps, or in exact timing instants."""
 
     scene: Scenes  # whose motion is asked for their times
     of_events: Integers  # the moment up to which each event has happened
@@ -116,8 +116,7 @@ def causes_of(recording: Recording) -> Causes:
 
 def _earlier(recording: Recording, events: Integers) -> Integers:
     """Of each of these events, the one of them before it at the same pixel and of the same polarity."""
-    _, y, x, p = recording.coordinates[events].T
-    place = (y * recording.width + x) * 2 + p
+    place = recording.codec.pixels(recording.keys[events])
     order = np.argsort(place, kind="stable")
     again = place[order][1:] == place[order][:-1]
     result = np.full(len(recording), NONE)

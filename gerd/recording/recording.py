@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import classes, named, number_of
-from gerd.errors import GerdError, counted, shorten
+from gerd.errors import GerdError, check_whole, counted
 from gerd.events.keys import Keys, add_events, polarities
-from gerd.geometry import trajectory
+from gerd.geometry.parameters import PARAMETERS, derivatives, matrix
 from gerd.recording import derived
 from gerd.recording.causes import Causes, causes_of
 from gerd.scene.draw import appearance, draw
@@ -153,7 +153,7 @@ class Recording:
 
     @property
     def shape(self) -> NDArray[np.int64]:
-        """(actors,): the same as the place of the name in `classes`, -1 for one that is absent."""
+        """(actors,): the number of each actor's shape in `classes`, -1 for one that is absent."""
         return np.array([ABSENT if name is None else self.classes.index(name) for name in self.shapes], np.int64)
 
     @property
@@ -259,15 +259,11 @@ class Recording:
 
     def _binned(self, bin_us: int) -> tuple[int, NDArray[np.int64]]:
         """How many bins of so many microseconds there are, and where each event is in flattened frames of them."""
-        if isinstance(bin_us, bool) or not isinstance(bin_us, int | np.integer) or bin_us < 1:
-            raise GerdError(f"bin_us {shorten(bin_us)}: allowed: a whole number of microseconds, 1 or more")
-        _, y, x, p = self.codec.decoded(self.keys)
+        check_whole("bin_us", bin_us, 1)
         bins = -(-self.steps * self.step_us // bin_us)
         if bins * 2 * self.height * self.width > MOST_CELLS:
             raise GerdError(f"bin_us {bin_us}: makes {bins} frames of {self.width}×{self.height}; take wider bins")
-        elapsed = self.codec.times(self.keys, self.step_us) + (self.step_us - 1)
-        places = (((elapsed // bin_us) * 2 + p) * self.height + y) * self.width + x
-        return bins, places
+        return bins, self.codec.binned_places(self.keys, self.step_us, bin_us)
 
     def sparse(self) -> torch.Tensor:
         """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event (or several at once)."""
@@ -293,11 +289,11 @@ class Recording:
     @cached_property
     def T(self) -> Array:
         """(steps, actors, 3, 3): the unit frame of each shape to sensor pixels."""
-        return trajectory.matrix(self.truth)
+        return matrix(self.truth)
 
     @cached_property
     def _derivatives(self) -> tuple[Array, Array]:
-        return trajectory.derivatives(self.truth)
+        return derivatives(self.truth)
 
     @property
     def T_velocity(self) -> Array:
@@ -310,7 +306,7 @@ class Recording:
         return self._derivatives[1]
 
     def _named(self, order: int) -> NDArray[Any]:
-        names = np.dtype([(name, np.float64) for name in trajectory.PARAMETERS])
+        names = np.dtype([(name, np.float64) for name in PARAMETERS])
         return np.ascontiguousarray(self.truth[:, :, order]).view(names)[..., 0]
 
     @property

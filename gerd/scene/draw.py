@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from gerd.config.actor import BRIGHTEST, DIMMEST
 from gerd.config.config import Config
 from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
-from gerd.errors import GerdError, shorten
+from gerd.errors import check_whole
 from gerd.geometry import shapes
-from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
+from gerd.geometry.parameters import PARAMETER_COUNT
+from gerd.geometry.trajectory import Trajectory
 from gerd.scene.motion import motion
 from gerd.scene.sampling import INTENSITY, LOOKS, Source
 from gerd.scene.scenes import ABSENT, INTENSITY_ONE, Scenes
 from gerd.scene.transformation import configured
+
+MOST_INDICES = 2**32  # the random counter has 32 bits for the index
 
 
 def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
@@ -38,8 +41,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
 def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     """The same scenes without their motion: all actors rest at the origin. Runs no code that the config names."""
     for index in indices:
-        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < 2**32:
-            raise GerdError(f"index {shorten(index)}: allowed: a whole number from 0 to {2**32 - 1}")
+        check_whole("index", index, 0, MOST_INDICES - 1)
     config = config.in_steps
     rows = np.asarray(indices, np.int64)
     actors = [config.actors[entry] for entry, _ in config.cast]

@@ -18,22 +18,21 @@ from gerd.config.config import Config
 from gerd.config.expression import evaluate
 from gerd.config.values import FACTORS, Boundary, Expression, Factor, Function, Profile, Uniform
 from gerd.geometry import exactmath
-from gerd.geometry.shapes import RADIUS, Outline
-from gerd.geometry.shapes import outline as shape_outline
-from gerd.geometry.trajectory import (
+from gerd.geometry.parameters import (
     ORDERS,
     PARAMETER_COUNT,
     ROTATION,
     SCALE_X,
     SCALE_Y,
     SHEAR,
-    Trajectory,
     X,
     Y,
     derivatives,
     matrix,
-    slowed,
 )
+from gerd.geometry.shapes import RADIUS, Outline
+from gerd.geometry.shapes import outline as shape_outline
+from gerd.geometry.trajectory import Trajectory, slowed
 from gerd.scene.sampling import START, VELOCITY, Source
 from gerd.scene.trust import trusted_function
 
@@ -44,6 +43,7 @@ NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
 MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
 LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
+CIRCLE_SIDES = 256  # of the polygon that stands for a circle whose boundary moves
 SLOWEST = 1e-9  # slower motion along the normal, relative to the speed of the points, is rounding
 
 
@@ -56,7 +56,7 @@ def motion(config: Config, source: Source, outlines: Sequence[Outline], family: 
     """
     actor = config.actors[source.actor]
     start = np.zeros((len(source.rows), PARAMETER_COUNT))
-    start[:, SCALE_X:] = _form(config, source)
+    start[:, SCALE_X:] = _start_but_position(config, source)
     relatives = [member for member in family if source.actor < len(member.actors)] or [config]
     start[:, X:SCALE_X] = _position(config, source, relatives)
     low, high = _bounds(config, actor, start)
@@ -93,7 +93,7 @@ def _check_warmup(config: Config) -> None:
         raise config.error("integrator.warmup", message, config.integrator.warmup)
 
 
-def _form(config: Config, source: Source) -> Array:
+def _start_but_position(config: Config, source: Source) -> Array:
     """(rows, 4): scale x, scale y, rotation and shear at t = 0."""
     actor, side = config.actors[source.actor], min(config.sensor.width, config.sensor.height)
     natural_size = Uniform(uniform=(NATURAL_SIZE[0] * side, NATURAL_SIZE[1] * side))
@@ -120,10 +120,10 @@ def _position(config: Config, source: Source, relatives: Sequence[Config]) -> Ar
     low, high = np.zeros((len(source.rows), 2)), np.full((len(source.rows), 2), np.inf)
     for member in relatives:
         parameters = np.zeros((len(source.rows), ORDERS, PARAMETER_COUNT))
-        parameters[:, 0, SCALE_X:] = _form(member, source)
+        parameters[:, 0, SCALE_X:] = _start_but_position(member, source)
         relative = member.actors[source.actor]
-        form = matrix(parameters)[:, :2, :2]
-        extents = np.stack([np.stack(shape_outline(rings).extent(form), axis=1) for rings in relative.rings])
+        linear = matrix(parameters)[:, :2, :2]
+        extents = np.stack([np.stack(shape_outline(rings).extent(linear), axis=1) for rings in relative.rings])
         smallest, largest = np.moveaxis(_drawn(source, extents), 1, 0)
         margin, side = relative.translation.margin, np.array([member.sensor.width, member.sensor.height], np.float64)
         low = np.maximum(low, np.maximum(-smallest, margin))
@@ -197,7 +197,7 @@ def _sides(outline: Outline) -> tuple[tuple[Array, Array], Array]:
     if not outline.is_circle:
         sides = outline.segments
         return (sides[:, 0], sides[:, 1]), sides[:, 1] - sides[:, 0]
-    sine, cosine = exactmath.sincos(np.arange(256) * (exactmath.HALF_PI / 64))
+    sine, cosine = exactmath.sincos(np.arange(CIRCLE_SIDES) * (4 * exactmath.HALF_PI / CIRCLE_SIDES))
     points = RADIUS * np.stack([cosine, sine], axis=1)
     return (points, points), np.stack([-sine, cosine], axis=1)
 
@@ -268,9 +268,9 @@ def _stepwise(
         case Function():
             function = trusted_function(config, value, path)
             try:
-                given = [function(time) for time in t.tolist()]
-                both = pairs and all(np.shape(each) == (2,) for each in given)
-                numbers = np.array([float(each[parameter] if both else each) for each in given])
+                values = [function(time) for time in t.tolist()]
+                both = pairs and all(np.shape(each) == (2,) for each in values)
+                numbers = np.array([float(each[parameter] if both else each) for each in values])
             except Exception as error:  # whatever a user's function may raise
                 allowed = f"allowed: a function of t that gives a number{' or a pair (x, y)' if pairs else ''}"
                 message = f"failed: {type(error).__name__}: {error}; {allowed}"

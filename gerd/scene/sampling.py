@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.values import MOST_ACTORS, Choice, Normal, PairChoice, Uniform
-from gerd.geometry.trajectory import SCALE_X
+from gerd.geometry.parameters import SCALE_X
 from gerd.scene import philox
 
 Array = NDArray[np.float64]
@@ -41,31 +41,31 @@ class Source:
 
     def shape(self, count: int) -> NDArray[np.int64]:
         """(rows,): which of so many shapes the actor has, drawn once per recording."""
-        return _position(self._words(LOOKS, SHAPE), count) if count > 1 else np.zeros(self.rows.shape, np.int64)
+        return _picked(self._words(LOOKS, SHAPE), count) if count > 1 else np.zeros(self.rows.shape, np.int64)
 
     def is_there(self, repeat: Any) -> NDArray[np.bool_]:
         """(rows,): whether the number of actors that is drawn for the entry includes this one."""
         if isinstance(repeat, int):
             return np.full(self.rows.shape, self.copy < repeat)
-        drawn = _position(replace(self, copy=0)._words(LOOKS, REPEAT), len(repeat.options))
+        drawn = _picked(replace(self, copy=0)._words(LOOKS, REPEAT), len(repeat.options))
         return self.copy < np.array(repeat.options)[drawn]
 
-    def sample(self, value: Any, what: int, parameter: int = 0) -> Array:
+    def sample(self, value: Any, use: int, parameter: int = 0) -> Array:
         """(rows,) numbers, drawn once per recording."""
-        return _sampled(value, lambda: self._words(what, parameter), self.rows.shape)
+        return _sampled(value, lambda: self._words(use, parameter), self.rows.shape)
 
-    def pair(self, value: Any, what: int, parameter: int) -> Array:
+    def pair(self, value: Any, use: int, parameter: int) -> Array:
         """(rows, 2) numbers: each axis drawn by itself, unless the value lists whole pairs."""
         if isinstance(value, PairChoice):
-            return np.array(value.choice)[_position(self._words(what, parameter), len(value.choice))]
+            return np.array(value.choice)[_picked(self._words(use, parameter), len(value.choice))]
         both = value if isinstance(value, tuple) else (value, value)
-        return np.stack([self.sample(both[i], what, parameter + i) for i in range(2)], axis=1)
+        return np.stack([self.sample(both[i], use, parameter + i) for i in range(2)], axis=1)
 
-    def size(self, value: Any, what: int) -> Array:
+    def size(self, value: Any, use: int) -> Array:
         """(rows, 2) numbers, equal for both sides unless they are given as a pair."""
         if isinstance(value, tuple | PairChoice):
-            return self.pair(value, what, SCALE_X)
-        return np.repeat(self.sample(value, what, SCALE_X)[:, None], 2, axis=1)
+            return self.pair(value, use, SCALE_X)
+        return np.repeat(self.sample(value, use, SCALE_X)[:, None], 2, axis=1)
 
     def each_step(self, value: Any, parameter: int, steps: NDArray[np.int64]) -> Array:
         """(rows, steps) numbers, drawn anew for each step."""
@@ -76,8 +76,8 @@ class Source:
 
         return _sampled(value, draw, (len(self.rows), len(steps)))
 
-    def _words(self, what: int, parameter: int) -> philox.Words:
-        slot = (self._number * USES + what) * SLOTS + parameter
+    def _words(self, use: int, parameter: int) -> philox.Words:
+        slot = (self._number * USES + use) * SLOTS + parameter
         return philox.words(self.seed, slot, 0, self.rows, philox.SCENE)
 
 
@@ -90,9 +90,9 @@ def _sampled(value: Any, draw: Callable[[], philox.Words], shape: tuple[int, ...
         case Normal(normal=(mean, deviation)):
             return mean + deviation * philox.gaussian(draw())
         case Choice(choice=options):
-            return np.array(options)[_position(draw(), len(options))]
+            return np.array(options)[_picked(draw(), len(options))]
     return np.full(shape, float(value))
 
 
-def _position(drawn: philox.Words, count: int) -> NDArray[np.int64]:
+def _picked(drawn: philox.Words, count: int) -> NDArray[np.int64]:
     return np.floor(philox.unit(drawn[0], drawn[1]) * count).astype(np.int64)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gerd.geometry.parameters import PARAMETER_COUNT
 from gerd.geometry.shapes import Outline
-from gerd.geometry.trajectory import PARAMETER_COUNT, Trajectory
+from gerd.geometry.trajectory import Trajectory
 
 ABSENT = -1
 INTENSITY_ONE = 1024  # an intensity of 1, in the integers that the kernels add up

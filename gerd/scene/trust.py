@@ -41,6 +41,12 @@ def trusted_function(config: Config, value: Function, path: str) -> Callable[[fl
     return function
 
 
+def import_from(folder: str | None) -> None:
+    """In a worker: find modules in the folder of a trusted config, too; None: the config is not trusted."""
+    if folder is not None and folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
 @cache
 def _module(name: str, folder: str) -> Any:
     """A module by its name: the one in `folder` if there is one, whatever has been imported under that name before."""

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 
 # Bits of a key that are stored: bytes of `low`, half bytes of `extra`.
 BITS = {8: (1, 0), 12: (1, 1), 16: (2, 0), 20: (2, 1), 24: (2, 2), 32: (4, 0), 63: (8, 0)}

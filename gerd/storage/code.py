@@ -33,8 +33,8 @@ def code_digest() -> str:
 
 def other_code(digest: str) -> str:
     """What to say where a dataset would be continued that was begun by the code of this digest."""
-    there, here = digest[:12] or "unknown", code_digest()[:12]
+    theirs, ours = digest[:12] or "unknown", code_digest()[:12]
     return (
-        f"was begun by other code, whose recordings may differ in bits (code_digest {there} there and {here} here): "
+        f"was begun by other code, whose recordings may differ in bits (code_digest {theirs} there and {ours} here): "
         "finish it with the code that began it, or make all of it anew in another folder"
     )

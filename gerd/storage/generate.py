@@ -31,10 +31,10 @@ from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import lengths, member, member_count, most_actors
 from gerd.config.values import Function
-from gerd.errors import GerdError, StorageError, shorten
-from gerd.events.backends import check_device
-from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
-from gerd.scene.draw import draw
+from gerd.errors import GerdError, StorageError, check_whole, shorten
+from gerd.events.backends import check_device, workers_of_device
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
+from gerd.scene.draw import MOST_INDICES, draw
 from gerd.storage.code import other_code
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import (
@@ -79,10 +79,10 @@ def generate(
 
     Continues what an interrupted call has left, and adds what is missing to a complete dataset of fewer recordings;
     refuses a place that holds something else. `engine` is who does the work: `local`, `workers` processes (None: as
-    many as there are cores, and one if the device is not the CPU), or `ray`, the cluster at `address`, on its GPUs if
-    it has any. `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines, make one
-    dataset, which is complete when the last of them has ended.
-    `progress` is called with the number of recordings just made.
+    many as there are cores, on a GPU at most as many as its memory is enough for), or `ray`, the cluster at `address`,
+    on its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines,
+    make one dataset, which is complete when the last of them has ended. `progress` is called with the number of
+    recordings just made.
     """
     config = as_config(config)
     _check(config, count, workers, engine, address, part)
@@ -113,14 +113,6 @@ def generate(
     return Recordings(out)
 
 
-def parse_part(text: str) -> tuple[int, int]:
-    """A part as it is written, I/N."""
-    part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
-    if not part or not 1 <= int(part[1]) <= int(part[2]):
-        raise GerdError(f"--shard {text}: allowed: I/N with I from 1 to N, such as 3/10 for the third of ten parts")
-    return int(part[1]), int(part[2])
-
-
 def recordings_of_part(recordings: int, part: tuple[int, int]) -> int:
     """How many of all recordings a part makes: it has every N-th shard."""
     numbers = range(part[0] - 1, -(-recordings // SHARD_SIZE), part[1])
@@ -132,10 +124,9 @@ def _check(
     config: Config, count: int, workers: int | None, engine: str, address: str | None, part: tuple[int, int]
 ) -> None:
     """Refuse what cannot be made before anything is written."""
-    if not 1 <= count <= 2**32:
-        raise GerdError(f"count {count}: allowed: 1 to {2**32}")
-    if workers is not None and workers < 1:
-        raise GerdError(f"workers {workers}: allowed: 1 or more")
+    check_whole("count", count, 1, MOST_INDICES)
+    if workers is not None:
+        check_whole("workers", workers, 1)
     if not 1 <= part[0] <= part[1]:
         raise GerdError(f"part {part[0]}/{part[1]}: allowed: 1/N to N/N, with N the number of parts")
     if engine not in ("local", "ray"):
@@ -229,7 +220,7 @@ def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
 def _sound(job: Job, stored: Manifest, numbers: Sequence[int]) -> dict[str, Entry]:
     """The entries, by name, of those shards `numbers` that are listed, as they were written and as long as wanted."""
     result = {}
-    lengths = {shard_name(number): len(job.manifest.positions(number)) for number in numbers}
+    lengths = {shard_name(number): len(job.manifest.rows(number)) for number in numbers}
     for entry in stored.shards:
         if lengths.get(entry.file) == len(entry.recordings):
             with suppress(StorageError):
@@ -243,7 +234,7 @@ def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if str(job.place).startswith("memory:"):
         workers = 1
-    workers = workers or (cores if job.device == "cpu" else 1)
+    workers = workers or (cores if job.device == "cpu" else min(cores, workers_of_device(job.device)))
     return finish_in_processes(job, numbers, min(workers, max(1, len(numbers))), progress)
 
 

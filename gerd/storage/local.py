@@ -1,7 +1,7 @@
 """Shards made by several processes of this machine.
 
 A `Job` and the numbers of its shards go in, their entries in the manifest come out. The processes end with this one,
-whatever ends it, and Ctrl-C is for this one alone.
+whatever ends it; Ctrl-C reaches this one only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from gerd.config.sweep import member
 from gerd.errors import GerdError
 from gerd.events.backends import run
 from gerd.scene.draw import draw
+from gerd.scene.trust import import_from
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.surroundings import ignore_settings, safe_path
@@ -99,9 +100,9 @@ _counter: Any = None  # recordings made by all workers together; set in a worker
 def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
     global _counter
     ignore_settings()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # there is a worker for each core
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
-    if trusted is not None and trusted not in sys.path:
-        sys.path.insert(0, trusted)
+    import_from(trusted)
     _counter = counter
 
 

@@ -20,10 +20,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gerd.config.config import MOST_MEMBERS, Config, without_later
+from gerd.config.config import MOST_MEMBERS, Config
+from gerd.config.digest import without_later
 from gerd.config.sweep import member_count
 from gerd.errors import StorageError, shorten
 from gerd.recording.recording import FORMAT_VERSION
+from gerd.scene.draw import MOST_INDICES
 from gerd.storage.code import code_digest
 from gerd.storage.places import File, MissingError, Place
 from gerd.version import __version__
@@ -66,7 +68,7 @@ class Manifest(_Json):
     code_digest: str = ""  # of the sources that decide the bits; version 1 of the format did not say
     config_digest: str
     seed: int
-    count: Annotated[int, Field(ge=1, le=2**32)]
+    count: Annotated[int, Field(ge=1, le=MOST_INDICES)]
     members: Annotated[int, Field(ge=1, le=MOST_MEMBERS)]
     sweep: dict[str, list[Any]]
     files: dict[str, str]  # name: sha256
@@ -81,8 +83,8 @@ class Manifest(_Json):
     def shard_count(self) -> int:
         return -(-self.recordings // SHARD_SIZE)
 
-    def positions(self, number: int) -> range:
-        """The positions in the dataset of the recordings in shard `number`."""
+    def rows(self, number: int) -> range:
+        """The rows of the dataset that shard `number` holds."""
         return range(number * SHARD_SIZE, min((number + 1) * SHARD_SIZE, self.recordings))
 
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from gerd.errors import StorageError
 from gerd.files import lock, open_regular, read_regular
-from gerd.storage.whole import is_temporary, make_folder, write_whole
+from gerd.storage.whole import is_temporary, make_folder, remove, tidy, write_whole
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
 LARGEST = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
@@ -129,27 +129,17 @@ class Folder:
         write_whole(self.path / name, data)
 
     def remove(self, name: str) -> None:
-        try:
-            (self.path / name).unlink(missing_ok=True)
-        except OSError as error:
-            raise StorageError(f"{self.at(name)}: cannot be removed: {error.strerror or error}") from None
+        remove(self.path / name)
 
     def tidy(self) -> None:
-        with suppress(OSError):
-            for name in os.listdir(self.path):
-                if is_temporary(name):
-                    (self.path / name).unlink(missing_ok=True)
+        tidy(self.path)
 
     @contextmanager
     def claimed(self, alone: bool) -> Iterator[bool]:
         """Makes the folder if it is not there. The claim ends with the process."""
-        try:
-            make_folder(self.path)
+        make_folder(self.path)
+        with _reading(str(self.path)):
             held = os.open(self.path, os.O_RDONLY)
-        except FileExistsError:
-            raise StorageError(f"{self.path}: is a file; a dataset is written into a folder") from None
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be used as a folder: {error.strerror or error}") from None
         try:
             certain = alone
             try:

@@ -13,7 +13,6 @@ import os
 import pickle
 import re
 import socket
-import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from gerd.errors import GerdError
+from gerd.scene.trust import import_from
 from gerd.storage.manifest import MANIFEST, Entry
 from gerd.storage.places import Folder
 from gerd.storage.work import Job, Progress, finish_shard
@@ -144,7 +144,7 @@ def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[floa
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:
-        first, last = job.manifest.positions(numbers[0])[0], job.manifest.positions(numbers[-1])[-1]
+        first, last = job.manifest.rows(numbers[0])[0], job.manifest.rows(numbers[-1])[-1]
         reason = str(error).strip().partition("\n")[0]
         tried = f"tried {RETRIES + 1} times"
         raise GerdError(f"{job.place}: rows {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
@@ -153,8 +153,7 @@ def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[floa
 def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tuple[float, list[Entry]]:
     """In a worker: finish some shards; how many seconds that took, and their entries."""
     begun = time.perf_counter()
-    if trusted is not None and trusted not in sys.path:
-        sys.path.insert(0, trusted)  # where the functions are that the config names
+    import_from(trusted)
     job = _unpacked(packed)
     worker, version = f"{socket.gethostname()}: this worker of the cluster", job.manifest.gerd_version
     if version != __version__:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from gerd.config.config import Config, Origin, digest_of
+from gerd.config.config import Config, Origin
+from gerd.config.digest import digest_of
 from gerd.config.document import Document
 from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError, StorageError, shorten
@@ -25,6 +26,7 @@ from gerd.storage.places import Folder, MissingError, place_at
 from gerd.storage.shard import Shard
 
 OPEN_SHARDS = 64  # shards kept open by one reader
+NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a config"
 
 
 def check_complete(data: Recordings) -> None:
@@ -82,8 +84,8 @@ class Recordings(Sequence[Recording]):
         except MissingError as error:
             raise error if self.manifest.complete else MissingError(f"{error}: {UNFINISHED}") from None
         except StorageError as error:
-            positions = self.manifest.positions(number)
-            raise StorageError(f"{error} (rows {positions.start} to {positions.stop - 1})") from None
+            rows = self.manifest.rows(number)
+            raise StorageError(f"{error} (rows {rows.start} to {rows.stop - 1})") from None
         if difference := shard.difference(number, self.manifest):
             raise StorageError(f"{shard.path}: {difference}")
         self._shards[number] = shard
@@ -92,14 +94,14 @@ class Recordings(Sequence[Recording]):
         return shard
 
     @overload
-    def __getitem__(self, position: int) -> Recording: ...
+    def __getitem__(self, row: int) -> Recording: ...
     @overload
-    def __getitem__(self, position: slice) -> list[Recording]: ...
-    def __getitem__(self, position: int | slice) -> Recording | list[Recording]:
-        if isinstance(position, slice):
-            return [self[i] for i in range(*position.indices(len(self)))]
-        shard, row = self._shard_and_row(position)
-        return shard.recording(row, self.config)
+    def __getitem__(self, row: slice) -> list[Recording]: ...
+    def __getitem__(self, row: int | slice) -> Recording | list[Recording]:
+        if isinstance(row, slice):
+            return [self[i] for i in range(*row.indices(len(self)))]
+        shard, own_row = self._shard_and_row(row)
+        return shard.recording(own_row, self.config)
 
     def at(self, index: int, member: Which | None = None) -> Recording:
         """The recording that an index and a member name; `member` is its number, or swept values.
@@ -120,19 +122,20 @@ class Recordings(Sequence[Recording]):
         first = self.row(index, 0)
         return self[first : first + self.manifest.members]
 
-    def window(self, position: int, start: int, stop: int) -> Recording:
+    def window(self, row: int, start: int, stop: int) -> Recording:
         """The steps from `start` up to `stop` of a recording; only the blocks that hold them are read."""
-        shard, row = self._shard_and_row(position)
-        return shard.window(row, self.config, start, stop)
+        shard, own_row = self._shard_and_row(row)
+        return shard.window(own_row, self.config, start, stop)
 
-    def truth(self, position: int) -> NDArray[np.float64]:
+    def truth(self, row: int) -> NDArray[np.float64]:
         """(steps, actors, 3, 6): the ground truth of a recording; nothing else of it is read."""
-        shard, row = self._shard_and_row(position)
-        return shard.truth(row)
+        shard, own_row = self._shard_and_row(row)
+        return shard.truth(own_row)
 
-    def _shard_and_row(self, position: int) -> tuple[Shard, int]:
-        wanted = whole_number(position)
+    def _shard_and_row(self, row: int) -> tuple[Shard, int]:
+        """The shard that holds a row of the dataset, and which row of the shard it is."""
+        wanted = whole_number(row)
         if not -len(self) <= wanted < len(self):
             raise IndexError(f"{self.path}: there is no row {wanted}; it has {len(self)}, numbered from 0")
-        number, row = divmod(wanted % len(self), SHARD_SIZE)
-        return self.shard(number), row
+        number, own_row = divmod(wanted % len(self), SHARD_SIZE)
+        return self.shard(number), own_row

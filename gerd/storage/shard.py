@@ -1,4 +1,4 @@
-"""Recordings to the bytes of one shard, and back.
+"""Recordings to the bytes of one shard, which `work.py` writes, and back.
 
 A shard is a safetensors file of n recordings, each cut into blocks of `block_steps` steps (the last may be shorter).
 The blocks of all recordings follow each other. `blocks.py` says what the bytes of a block are.
@@ -143,14 +143,14 @@ class Shard:
 
     def difference(self, number: int, manifest: Manifest) -> str | None:
         """What sets this apart from shard `number` of the dataset of this manifest, if anything does."""
-        wanted = [divmod(position, manifest.members) for position in manifest.positions(number)]
+        wanted = [divmod(row, manifest.members) for row in manifest.rows(number)]
         if list(zip(self.index, self.member, strict=True)) != wanted:
-            positions = manifest.positions(number)
-            return f"does not hold the rows {positions.start} to {positions.stop - 1} of this dataset"
+            rows = manifest.rows(number)
+            return f"does not hold the rows {rows.start} to {rows.stop - 1} of this dataset"
         for key in ("format_version", "config_digest", "seed", "gerd_version", "code_digest"):
-            here, there = getattr(self, key), getattr(manifest, key)
-            if here != there:
-                return f"does not belong to this dataset: its {key} is {shorten(here)}, that of the manifest {there!r}"
+            own, listed = getattr(self, key), getattr(manifest, key)
+            if own != listed:
+                return f"does not belong to this dataset: its {key} is {shorten(own)}, that of the manifest {listed!r}"
         return None
 
     def recording(self, row: int, config: Config) -> Recording:

@@ -67,7 +67,7 @@ def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -
         numbers = sorted(n for n in map(shard_number, shards) if n is not None and n < data.shard_count)
     for number in numbers:
         entry = entries.get(shard_name(number))
-        yield len(data.manifest.positions(number)), list(_shard_faults(data, config, number, entry, regenerate))
+        yield len(data.manifest.rows(number)), list(_shard_faults(data, config, number, entry, regenerate))
 
 
 def _fault(file: str, error: StorageError) -> Fault:
@@ -120,9 +120,9 @@ def _shard_faults(
         yield Fault(file, "the digests of its recordings differ from those in the manifest")
     if config is None:
         return
-    for row, position in enumerate(data.manifest.positions(number)):
-        for message in _recording_faults(shard, row, config, regenerate):
-            yield Fault(file, f"row {position}: {message}")
+    for own_row, row in enumerate(data.manifest.rows(number)):
+        for message in _recording_faults(shard, own_row, config, regenerate):
+            yield Fault(file, f"row {row}: {message}")
 
 
 def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool) -> Iterator[str]:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.storage.blocks import Part, Truth
 from gerd.storage.tensors import Tensor, check_kinds
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events.keys import Keys
-from gerd.geometry.trajectory import ORDERS, PARAMETER_COUNT
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.recording.recording import Recording
 from gerd.storage.blocks import (
     BITS,

@@ -56,18 +56,40 @@ def written_whole(path: Path) -> Iterator[Path]:
         kind = _GoneError if isinstance(error, FileNotFoundError) and path.parent.is_dir() else StorageError
         raise kind(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        with suppress(StorageError):
+            remove(temporary)
 
 
 def make_folder(path: Path) -> None:
     """Make a folder, and those above it, unless they are there; their names are on the disk when this returns."""
-    new = [place for place in (path, *path.parents) if not place.exists()]
-    path.mkdir(parents=True, exist_ok=True)
-    for place in reversed(new):
-        _flush(place.parent)
+    try:
+        new = [place for place in (path, *path.parents) if not place.exists()]
+        path.mkdir(parents=True, exist_ok=True)
+        for place in reversed(new):
+            _flush(place.parent)
+    except FileExistsError:
+        raise StorageError(f"{path}: is a file; a folder is needed to write into") from None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be used as a folder: {error.strerror or error}") from None
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that is in it; one that is not there is no error."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be removed: {error.strerror or error}") from None
+
+
+def tidy(folder: Path) -> None:
+    """Remove what runs that were killed have left in a folder."""
+    with suppress(OSError, StorageError):
+        for name in os.listdir(folder):
+            if is_temporary(name):
+                remove(folder / name)
 
 
 class _GoneError(StorageError):

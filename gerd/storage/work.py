@@ -63,19 +63,19 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
     """Simulate and write one shard."""
     if code_digest() != job.manifest.code_digest:
         raise StorageError(f"{job.place}: {other_code(job.manifest.code_digest)}")
-    positions, members = job.manifest.positions(number), job.manifest.members
+    rows, members = job.manifest.rows(number), job.manifest.members
     made: dict[int, Recording] = {}
     pixels = BATCH_PIXELS if job.device == "cpu" else GPU_BATCH_PIXELS
     at_once = max(1, pixels // (job.config.sensor.width * job.config.sensor.height))
-    for k in sorted({position % members for position in positions}):
-        of_member = [position for position in positions if position % members == k]
+    for k in sorted({row % members for row in rows}):
+        of_member = [row for row in rows if row % members == k]
         for begin in range(0, len(of_member), at_once):
             batch = of_member[begin : begin + at_once]
-            recordings = _simulated(job, member(job.config, k), [position // members for position in batch])
+            recordings = _simulated(job, member(job.config, k), [row // members for row in batch])
             made.update(zip(batch, recordings, strict=True))
             progress(len(batch))
-    recordings = [made[position] for position in positions]
-    data = shard_bytes(recordings, [position % members for position in positions], code_digest())
+    recordings = [made[row] for row in rows]
+    data = shard_bytes(recordings, [row % members for row in rows], code_digest())
     job.place.write(shard_name(number), data)
     return Entry(
         file=shard_name(number),

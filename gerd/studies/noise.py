@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.load import parse
 from gerd.config.sweep import with_values
 from gerd.measures.curves import Curve
 from gerd.measures.statistics import bootstrap
@@ -25,6 +24,7 @@ from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Sweep
+from gerd.studies.lab.stimuli import square
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss
 from gerd.studies.models import ScaleChannels
 
@@ -56,21 +56,15 @@ TAKES = {"full": "3 minutes on an NVIDIA H200", "quick": "5 minutes on two CPU c
 
 def stimuli(side: int, seed: int = 0) -> Config:
     """The config: a square that moves, turns and changes its size, without noise."""
-    return parse(
-        f"""
-        seed: {seed}
-        sensor: {{width: {side}, height: {side}}}
-        steps: 60
-        actors:
-          - shape: square
-            translation: {{start: uniform, velocity: {{uniform: [-1, 1]}}, acceleration: 0, border: bounce}}
-            scale:
-              start: {{uniform: [{0.1 * side}, {0.4 * side}]}}
-              velocity: {{uniform: [-0.25, 0.25]}}
-              acceleration: 0
-              limits: [{0.1 * side}, {0.4 * side}]
-            rotation: {{start: uniform, velocity: {{uniform: [-2, 2]}}, acceleration: 0}}
-        """
+    limits = [0.1 * side, 0.4 * side]
+    return square(
+        side,
+        seed,
+        60,
+        {},
+        translation={"start": "uniform", "velocity": {"uniform": [-1, 1]}},
+        scale={"start": {"uniform": limits}, "velocity": {"uniform": [-0.25, 0.25]}, "limits": limits},
+        rotation={"start": "uniform", "velocity": {"uniform": [-2, 2]}},
     )
 
 

@@ -22,7 +22,6 @@ import numpy as np
 import torch
 
 from gerd.config.config import Config
-from gerd.config.load import parse
 from gerd.errors import GerdError, shorten
 from gerd.measures.curves import Curve, Number
 from gerd.measures.measure import Model, Options, chance_error, equivariance_error, truth_error
@@ -31,6 +30,7 @@ from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration
 from gerd.studies.lab import drawing
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, SweepResult
+from gerd.studies.lab.stimuli import square
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, rounded, train
 from gerd.studies.models import ScaleChannels
 
@@ -53,25 +53,15 @@ TAKES = {"full": "a minute on an NVIDIA H200", "quick": "3 minutes on two CPU co
 
 def stimuli(side: int, seed: int = 0) -> Config:
     """The config: an upright square near the middle that moves slowly, with room for every transformation."""
-    middle = side / 2
-    return parse(
-        f"""
-        seed: {seed}
-        sensor: {{width: {side}, height: {side}}}
-        steps: 40
-        noise: {{background: 0.001, event: 0.5}}
-        actors:
-          - shape: square
-            translation:
-              start: {{uniform: [{middle - 0.15 * side}, {middle + 0.15 * side}]}}
-              velocity: {{uniform: [-0.7, 0.7]}}
-              acceleration: 0
-              border: bounce
-            scale:
-              start: {{uniform: [{0.15 * side}, {0.3 * side}]}}
-              velocity: {{choice: [-0.1, 0.1]}}
-              acceleration: 0
-        """
+    near, middle = 0.15 * side, side / 2
+    start, size = {"uniform": [middle - near, middle + near]}, {"uniform": [0.15 * side, 0.3 * side]}
+    return square(
+        side,
+        seed,
+        40,
+        {"background": 0.001, "event": 0.5},
+        translation={"start": start, "velocity": {"uniform": [-0.7, 0.7]}},
+        scale={"start": size, "velocity": {"choice": [-0.1, 0.1]}},
     )
 
 
@@ -164,8 +154,8 @@ def _load_weights(network: torch.nn.Module, file: Path) -> None:
     except Exception as error:  # a missing file, another format, other weights
         reason = " ".join(str(error).split())  # with the names of the weights, on many lines
         if isinstance(error, UnpicklingError):  # PyTorch advises to run whatever is in the file
-            found = re.search(r"GLOBAL (\S+)", reason)
-            reason = f"it holds more than weights ({found[1]}), which is not unpickled" if found else "it is damaged"
+            code = re.search(r"GLOBAL (\S+)", reason)
+            reason = f"it holds more than weights ({code[1]}), which is not unpickled" if code else "it is damaged"
             reason += "; save the weights: torch.save(net.state_dict(), FILE)"
         raise GerdError(f"--checkpoint {file}: cannot be loaded: {shorten(reason, 300)}") from None
 

@@ -21,13 +21,13 @@ import torch
 from torch.utils.data import DataLoader, RandomSampler, get_worker_info
 
 from gerd.config.sweep import classes, lengths, member
-from gerd.errors import GerdError, shorten
+from gerd.errors import GerdError, check_whole, shorten
 from gerd.recording.facts import table
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.training.batch import Window, collate, gather
-from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
+from gerd.training.items import Item, ItemOptions, ItemSpec, Label
 from gerd.training.random_windows import RandomWindows, RandomWindowsLoader
-from gerd.training.split import Header, Positions, holds, shares
+from gerd.training.split import Header, Rows, holds, shares
 
 Transform = Callable[[Any], Any] | None
 REST = ("overlap", "drop")
@@ -70,13 +70,13 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         self._windows = self._fit()
         self._serve(np.arange(len(self.recordings)), np.arange(len(self.recordings)))
 
-    def _fit(self) -> list[tuple[Positions, int]]:
+    def _fit(self) -> list[tuple[Rows, int]]:
         """For each member of the family where its labelled parts begin, and how long they are."""
         of_members = lengths(self.recordings.config)
         known = {length: self.spec.starts(length, self.steps, self.stride, self.rest) for length in set(of_members)}
         return [known[length] for length in of_members]
 
-    def _serve(self, served: Positions, universe: Positions) -> None:
+    def _serve(self, served: Rows, universe: Rows) -> None:
         """`served`: the recordings in this dataset; `universe`: those that a split shares out, before any `where`."""
         self.served, self._universe = served, universe
         of_member = np.array([len(starts) for starts, _ in self._windows])
@@ -128,15 +128,15 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         if not -len(self) <= number < len(self):
             raise IndexError(f"{self.recordings.path}: there is no item {number}; there are {len(self)}, from 0")
         number %= len(self)
-        row = int(np.searchsorted(self._firsts, number, side="right")) - 1
-        position = int(self.served[row])
-        starts, steps = self._windows[position % self._members]
-        return position, int(starts[number - self._firsts[row]]), steps
+        which = int(np.searchsorted(self._firsts, number, side="right")) - 1
+        row = int(self.served[which])
+        starts, steps = self._windows[row % self._members]
+        return row, int(starts[number - self._firsts[which]]), steps
 
     def window(self, number: int) -> Window:
         """What item `number` is made from: a window of a recording, its first labelled step, and how many there are."""
-        position, at, steps = self.place(number)
-        return self.recordings.window(position, *self.spec.span(at, steps)), at, steps
+        row, at, steps = self.place(number)
+        return self.recordings.window(row, *self.spec.span(at, steps)), at, steps
 
     def __getitem__(self, number: int) -> tuple[Any, Any]:
         item, label = self.spec.view(*self.window(number))
@@ -195,7 +195,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
             parts.append(self._of(served, universe))
         return tuple(parts)
 
-    def _of(self, served: Positions, universe: Positions) -> Dataset:
+    def _of(self, served: Rows, universe: Rows) -> Dataset:
         result = copy(self)
         result._serve(served, universe)
         return result

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gerd.errors import GerdError, shorten
+from gerd.errors import GerdError, check_whole, shorten
 from gerd.events.keys import add_events
 from gerd.recording.recording import Recording
 from gerd.training.memory import zeros
@@ -247,13 +247,6 @@ class ItemSpec:
         array = np.asarray(PER_STEP[label](part))[self.every - 1 :: self.every]
         kind = array.dtype if array.dtype == np.bool_ else np.float32
         return torch.from_numpy(np.require(array, kind, ["C", "W"]))
-
-
-def check_whole(name: str, value: Any, least: int | None) -> None:
-    """A clear error unless `value` is a whole number, `least` or more."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or (least is not None and value < least):
-        allowed = "a whole number" if least is None else f"a whole number, {least} or more"
-        raise GerdError(f"{name} {shorten(value)}: allowed: {allowed}")
 
 
 def _leaves(label: Any) -> Iterator[Any]:

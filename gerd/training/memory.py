@@ -20,8 +20,8 @@ _kept: list[tuple[_Bytes, weakref.ref[_Bytes]]] = []  # memory, and the array ov
 def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """np.zeros, in the memory of an earlier call if nobody holds its result any more.
 
-    To zero memory that is in use is several times as fast as to get fresh memory from the system, and a training loop
-    drops its batches one after the other. The latest few large results are kept for that.
+    Memory that the process has already is set to zero several times as fast as fresh memory comes from the system, and
+    a training loop drops its batches one after the other. So the memory of the latest few large results is kept.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if not SMALLEST <= size <= LARGEST:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch.utils.data import DataLoader, Sampler
 
-from gerd.errors import GerdError
-from gerd.training.items import check_whole
+from gerd.errors import GerdError, check_whole
 from gerd.training.split import drawn_windows
 from gerd.training.state import check_nature, of_one_rank
 

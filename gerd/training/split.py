@@ -20,7 +20,7 @@ from gerd.recording.recording import Recording
 from gerd.scene import philox
 from gerd.storage.recordings import Recordings
 
-Positions = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def holds(predicate: Callable[[Any], Any], candidate: Member) -> bool:
     return bool(answer)
 
 
-def shares(units: Positions, fractions: Sequence[float], seed: int) -> list[Positions]:
+def shares(units: Rows, fractions: Sequence[float], seed: int) -> list[Rows]:
     """The units dealt out by chance, as many to each part as its fraction says; the fractions add up to 1."""
     numbers = all(isinstance(part, int | float) and part > 0 for part in fractions)
     if not fractions or not numbers or abs(sum(fractions) - 1) > 1e-9:
@@ -104,7 +104,7 @@ def shares(units: Positions, fractions: Sequence[float], seed: int) -> list[Posi
     return parts
 
 
-def drawn_windows(counts: Positions, seed: int, epoch: int) -> tuple[Positions, Positions]:
+def drawn_windows(counts: Rows, seed: int, epoch: int) -> tuple[Rows, Rows]:
     """For each recording with `counts` windows one of them, and an order of the recordings; new in each epoch."""
     high, low, third, _ = philox.words(seed, np.arange(len(counts)), epoch, 0, philox.WINDOW)
     window = (third * counts.astype(np.uint64)) >> np.uint64(32)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gerd.errors import GerdError, shorten
-from gerd.training.items import check_whole
+from gerd.errors import GerdError, check_whole, shorten
 
 
-def check_nature(state: Mapping[str, Any], nature: Mapping[str, Any], what: str) -> None:
-    """Refuse a state of another stream or sampler; `nature` is what its batches are a function of."""
+def check_nature(state: Mapping[str, Any], nature: Mapping[str, Any], owner: str) -> None:
+    """Refuse a state of another stream or sampler; `nature` is what the batches of the owner are a function of."""
     for name, own in nature.items():
         if state.get(name, own) != own:
             other = shorten(state[name])
-            raise GerdError(f"the state is of a {what} with {name} {other}; this one has {shorten(own)}")
+            raise GerdError(f"the state is of a {owner} with {name} {other}; this one has {shorten(own)}")
 
 
 def of_one_rank(state: Mapping[str, Any], name: str, ranks: int) -> int:

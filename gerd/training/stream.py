@@ -28,14 +28,14 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import classes, member, member_count
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_whole
 from gerd.events import backends
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.training.batch import Window, check_shapes, collate, gather
-from gerd.training.items import Item, ItemOptions, ItemSpec, Label, check_whole
+from gerd.training.items import Item, ItemOptions, ItemSpec, Label
 from gerd.training.split import Member, holds
 from gerd.training.state import check_nature, of_one_rank
 

@@ -19,7 +19,7 @@ from support.processes import errors_of
 import gerd
 from gerd.cli.app import app, main
 from gerd.config.sweep import labels
-from gerd.pictures.render import render
+from gerd.page.render import render
 
 CONFIGS = [
     file

@@ -20,7 +20,8 @@ from gerd.errors import GerdError
 from gerd.events import cpu, rasterise
 from gerd.events.backends import run
 from gerd.geometry import exactmath
-from gerd.geometry.trajectory import SCALE_X, Trajectory
+from gerd.geometry.parameters import SCALE_X
+from gerd.geometry.trajectory import Trajectory
 from gerd.scene.draw import draw
 
 EXAMPLES = 400

@@ -297,7 +297,15 @@ def test_a_shape_larger_than_its_torus_is_refused(form: dict[str, Any], message:
         gerd.simulate(config(actor(border="wrap", **form), **LARGE), backend=backend)
 
 
-@pytest.mark.parametrize("form", [{"size": 32.0}, {"size": 32.0, "turn": 90}, {"size": 22.6, "turn": 45}])
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"size": 32.0},
+        {"size": 32.0, "turn": 90},
+        {"size": 22.6, "turn": 45},
+        {"size": 22.0, "shear": {"start": 0.1, "velocity": 0.02, "acceleration": 0}},  # one entry of T changes
+    ],
+)
 def test_a_shape_that_just_fits_its_torus_covers_its_area(form: dict[str, Any]) -> None:
     images = simulated(actor(border="wrap", at=(3.3, 30.7), velocity=[1.3, 0.4], **form), **LARGE).images()
     np.testing.assert_allclose(images.sum(axis=(1, 2)), form["size"] ** 2, rtol=0.01)

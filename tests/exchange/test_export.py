@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from PIL import Image
 from support import prophesee
 from support.datasets import unfinish
-from support.scenes import actor, config, simulated
+from support.scenes import actor, config, simulated, two_moving
 from typer.testing import CliRunner
 
 import gerd
 from gerd.cli.app import app
+from gerd.cli.words import parse_indices
 from gerd.exchange import formats
-from gerd.exchange.chosen import parse_indices
 from gerd.exchange.export import export_dataset
 from gerd.exchange.formats import FORMATS, write_events
 from gerd.recording.recording import EVENT_DTYPE, Recording
@@ -317,16 +317,7 @@ def test_a_missing_package_is_named(
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "squares"
-    chosen = config(
-        actor("square", at="uniform", velocity=[0.7, 0.2], turn={"uniform": [0, 90]}),
-        actor("circle", at=[30, 20], velocity=[-0.4, 0.3], size=[8.0, 5.0]),
-        width=40,
-        height=30,
-        steps=6,
-        noise={"background": 0.02},
-        sweep={"time_scale": [1, 2.5]},
-    )
-    gerd.generate(chosen, path, 2, workers=1)
+    gerd.generate(two_moving({"time_scale": [1, 2.5]}), path, 2, workers=1)
     return path
 
 
@@ -528,7 +519,7 @@ def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:
     (tmp_path / "mine" / "thesis.txt").write_text("years")
     with pytest.raises(gerd.StorageError, match="mine: holds files that are not an export"):
         export_dataset(dataset, tmp_path / "mine", "csv")
-    with pytest.raises(gerd.StorageError, match=r"thesis\.txt: is a file; an export is written into a folder"):
+    with pytest.raises(gerd.StorageError, match=r"thesis\.txt: is a file; a folder is needed to write into"):
         export_dataset(dataset, tmp_path / "mine" / "thesis.txt", "csv")
     with pytest.raises(gerd.StorageError, match="there is no such dataset"):
         export_dataset(tmp_path / "nothing", tmp_path / "new", "csv")

@@ -131,5 +131,5 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         (tmp_path / "cut.dat").write_bytes(FILE.read_bytes()[:size])
         with pytest.raises(gerd.StorageError, match=r"is not a file of gerd 0\.5\.1, or is damaged"):
             read_original(tmp_path / "cut.dat")
-    with pytest.raises(gerd.GerdError, match="step_us 0: allowed: 1 or more"):
+    with pytest.raises(gerd.GerdError, match="step_us 0: allowed: a whole number, 1 or more"):
         read_original(FILE, step_us=0)

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.scenes import actor, config
+from support.scenes import actor, config, two_moving
 
 import gerd
 from gerd.exchange import parquet
@@ -26,16 +26,7 @@ COUNT = 33  # of two members: two shards
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "shapes"
-    chosen = config(
-        actor("square", at="uniform", velocity=[0.7, 0.2], turn={"uniform": [0, 90]}),
-        actor("circle", at=[30, 20], velocity=[-0.4, 0.3], size=[8.0, 5.0]),
-        width=40,
-        height=30,
-        steps=6,
-        noise={"background": 0.02},
-        sweep={"actors.0.shape": ["square", "triangle"], "time_scale": [2.5]},
-    )
-    gerd.generate(chosen, path, COUNT, workers=1)
+    gerd.generate(two_moving({"actors.0.shape": ["square", "triangle"], "time_scale": [2.5]}), path, COUNT, workers=1)
     return path
 
 
@@ -243,5 +234,5 @@ def test_a_file_in_the_way_of_the_shards_is_named(dataset: Path, tmp_path: Path)
     gerd.export_dataset(dataset, tmp_path / "out", "parquet")
     shutil.rmtree(tmp_path / "out" / "data")
     (tmp_path / "out" / "data").touch()
-    with pytest.raises(gerd.StorageError, match="data: is a file; an export is written into a folder"):
+    with pytest.raises(gerd.StorageError, match="data: is a file; a folder is needed to write into"):
         gerd.export_dataset(dataset, tmp_path / "out", "parquet")

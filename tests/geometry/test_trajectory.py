@@ -16,18 +16,8 @@ from support.scenes import FALSE_ALARM, SHAPES, actor, config, drawn, generic, m
 
 import gerd
 from gerd.config.config import Config
-from gerd.geometry.trajectory import (
-    PARAMETERS,
-    ROTATION,
-    SCALE_X,
-    SCALE_Y,
-    SHEAR,
-    Trajectory,
-    X,
-    Y,
-    derivatives,
-    matrix,
-)
+from gerd.geometry.parameters import PARAMETERS, ROTATION, SCALE_X, SCALE_Y, SHEAR, X, Y, derivatives, matrix
+from gerd.geometry.trajectory import Trajectory
 
 LINES = {"translation": X, "scale": SCALE_X, "rotation": ROTATION, "shear": SHEAR}
 

@@ -17,7 +17,7 @@ from gerd import measure
 from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.events import backends
-from gerd.geometry.trajectory import derivatives, matrix
+from gerd.geometry.parameters import derivatives, matrix
 from gerd.measures.measure import Curve
 from gerd.scene.draw import draw
 from gerd.scene.transformation import (
@@ -403,7 +403,7 @@ def test_steps_before_the_first_are_not_compared() -> None:
         ({"model": lambda frames: centroid(frames) * np.nan}, "not finite"),
         ({"acts": "colours"}, "allowed: coordinates, T, heat map, scores, or a function"),
         ({"acts": lambda g, out, size: out[:, :1]}, "allowed: the same"),
-        ({"count": 0}, "allowed: whole numbers, 1 or more"),
+        ({"count": 0}, "count 0: allowed: a whole number, 1 or more"),
         ({"transformation": time_scale(2)}, "allowed: an output (batch, steps, …)"),
         ({"transformation": velocity(1)}, "acts differently at each step"),
         ({"model": steady_centroid, "transformation": time_scale(4), "first_step": 6}, "longer recordings"),
@@ -578,9 +578,12 @@ def test_the_signed_rank_test_is_that_of_scipy(n: int) -> None:
         assert measure.wilcoxon(gaps) == pytest.approx(scipy.stats.wilcoxon(gaps).pvalue, rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 7, 9, 11, 13, 20, 35, 50, 65, 80])
+@pytest.mark.parametrize("n", [2, 3, 5, 7, 9, 10, 20, 35, 50, 65, 80])
 def test_ties_and_zeros_are_treated_as_in_scipy(n: int) -> None:
-    """With ties and zeros SciPy is exact for n up to 13, and approximates beyond; we do beyond 50."""
+    """With ties and zeros SciPy is exact for small n, by going through all signs, and approximates beyond 13.
+
+    We approximate beyond 50.
+    """
     rng = np.random.default_rng(n)
     for _ in range(3):
         tied = np.append(np.round(rng.normal(0.4, 2, n - 1)), 1)

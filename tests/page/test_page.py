@@ -265,11 +265,11 @@ def test_the_table_tells_what_the_dataset_holds(dataset: Path) -> None:
 
 def test_a_recording_of_the_dataset_is_given_with_its_config(dataset: Path) -> None:
     shelf = Shelf("family", gerd.Recordings(dataset))
-    head = unpacked(shelf.recording({"position": 7}))[0]
+    head = unpacked(shelf.recording({"row": 7}))[0]
     assert head["digest"] == gerd.Recordings(dataset)[7].digest
     assert gerd.simulate(gerd.parse(head["text"]), head["index"], **head["labels"]).digest == head["digest"]
     with pytest.raises(gerd.GerdError, match="no row 80"):
-        shelf.recording({"position": 80})
+        shelf.recording({"row": 80})
 
 
 def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -283,8 +283,8 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
     assert columns["index"] == [i // 2 for i in range(80)]
     assert columns["time_scale"] == [0.5, 2] * 40
     with pytest.raises(gerd.StorageError, match="damaged"):
-        shelf.recording({"position": 3})
-    shelf.recording({"position": lost})
+        shelf.recording({"row": 3})
+    shelf.recording({"row": lost})
 
 
 # Files to save
@@ -294,7 +294,7 @@ def test_a_recording_is_saved_as_a_gif(file: Path, dataset: Path, monkeypatch: p
     asked = {"fps": 10, "outlines": False, "brightness": False}
     for content, which in (
         (Editor.of(file), question(index=1)),
-        (Shelf("family", gerd.Recordings(dataset)), {"position": 2}),
+        (Shelf("family", gerd.Recordings(dataset)), {"row": 2}),
     ):
         data = content.gif({"recordings": [which], **asked})
         recording = gerd.Recordings(dataset)[2]
@@ -367,7 +367,7 @@ class Asking:
         self.port = int(address.rstrip("/").rpartition(":")[2])
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(server.LOOPBACK, self.port, timeout=30)
+        connection = http.client.HTTPConnection(server.LOOPBACK, self.port, timeout=DEADLINE)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection.request(method, path, data, {name.title(): value for name, value in headers.items()})
         response = connection.getresponse()
@@ -590,10 +590,13 @@ def test_ctrl_c_ends_the_command_in_the_middle_of_an_answer(file: Path) -> None:
     try:
         assert process.stdout
         port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
-        connection = http.client.HTTPConnection(server.LOOPBACK, port)
-        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
-        wait_for(lambda: cpu_seconds(processes.descendants(process.pid)) > 5, "the answer to be worked at")
+        connection = http.client.HTTPConnection(server.LOOPBACK, port, timeout=DEADLINE)
+        connection.request("POST", "/api/recording", json.dumps(question(TEXT)))
+        connection.getresponse().read()  # now the worker has imported what it needs
         children = processes.descendants(process.pid)
+        before = cpu_seconds(children)
+        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
+        wait_for(lambda: cpu_seconds(children) > before + 0.5, "the answer to be worked at")
         process.send_signal(signal.SIGINT)
         assert errors_of(process) == []
         wait_for(lambda: not any(map(processes.is_running, children)), "the worker to end")
@@ -617,7 +620,7 @@ def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) 
         assert process.stdout
         line = process.stdout.readline()
         port = int(re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C to stop\)", line)[1])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)  # kept open, as a browser would
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)  # kept open, as a browser would
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         process.send_signal(signal.SIGINT)

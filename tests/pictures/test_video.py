@@ -18,9 +18,9 @@ from PIL import Image
 from support.scenes import actor, simulated
 
 import gerd
+from gerd.page.render import KINDS, STILLS, VIDEOS, render
 from gerd.pictures import figure, video
 from gerd.pictures.colours import BACKDROP, BOX, EVENTS, OFF, ON, OUTLINE, PATH
-from gerd.pictures.render import KINDS, STILLS, VIDEOS, render
 from gerd.recording.recording import Recording
 
 ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="MP4 files need imageio-ffmpeg")

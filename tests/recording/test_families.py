@@ -15,7 +15,7 @@ from gerd.cli.describe import describe, dry_run
 from gerd.config.sweep import labels, lengths
 from gerd.exchange.live import windows_of
 from gerd.page.answers import Editor, save_page
-from gerd.pictures.render import render
+from gerd.page.render import render
 
 TEXT = """\
 seed: 2

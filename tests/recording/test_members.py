@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gerd
+from gerd.cli.words import parse_member
 from gerd.config.config import Config
-from gerd.config.sweep import labels, member_count, member_number, parse_member
+from gerd.config.sweep import labels, member_count, member_number
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 

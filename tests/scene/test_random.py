@@ -24,7 +24,7 @@ import gerd
 from gerd.config.sweep import with_values
 from gerd.config.values import Choice, Normal, PairChoice, Uniform
 from gerd.geometry import exactmath
-from gerd.geometry.trajectory import ROTATION, SCALE_X, SHEAR, X
+from gerd.geometry.parameters import ROTATION, SCALE_X, SHEAR, X
 from gerd.scene import philox
 from gerd.scene.sampling import START, VELOCITY, Source
 from gerd.scene.scenes import Scenes

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from support.scenes import actor, config, generic, moving_actors, same
 
 import gerd
-from gerd.config.config import LATER, Config
+from gerd.config.config import Config
+from gerd.config.digest import LATER
 from gerd.config.sweep import labels, member_count
 from gerd.events import backends
-from gerd.geometry.trajectory import derivatives as product_rule
-from gerd.geometry.trajectory import matrix
+from gerd.geometry.parameters import derivatives as product_rule
+from gerd.geometry.parameters import matrix
 from gerd.scene.draw import draw
 from gerd.scene.transformation import (
     Transformation,

@@ -1,6 +1,6 @@
 """Everything that an adversary, a bad disk or a power cut can do, at random and many times; counts of what came of it.
 
-    python tests/support/adversary.py --inputs 100000 --interruptions 500 --seed 0
+    python tests/support/adversary.py --inputs 100000 --interruptions 500 --seed 0 --jobs 2
 
 An input is a damaged copy of a dataset, a hostile config, a dataset with a special file in it, or a request to the
 page. An interruption is a kill, or an error of a write, a flush or a rename, while a dataset or an export is made. What
@@ -24,8 +24,10 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -386,28 +388,43 @@ def failing(how: str, at: int) -> Iterator[None]:
             setattr(os, name, function)
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--inputs", type=int, default=100_000)
-    options.add_argument("--interruptions", type=int, default=500)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args()
+Tables = dict[str, Counter]  # outcomes by what was tried
+
+
+def trial(number: int, interrupted: int, seed: int) -> Tables:
+    """All kinds of inputs, `number` in all, and interruptions."""
     torch.set_num_threads(1)
     shares = (
         ("damaged copies", try_damage, 0.6),
         ("hostile configs", try_config, 0.3),
         ("special files", try_special, 0.06),
     )
-    total: Counter[Outcome] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(Path(folder))
-        tables = {"interruptions": interruptions(lab, chosen.interruptions, chosen.seed)}
+        tables = {"interruptions": interruptions(lab, interrupted, seed)}
         for name, attempt, share in shares:
-            tables[name] = in_processes(lab, name, attempt, round(share * chosen.inputs), chosen.seed)
-        tables["requests"] = requests(
-            Path(folder), chosen.inputs - sum(round(s * chosen.inputs) for *_, s in shares), chosen.seed
-        )
-    for name, outcomes in tables.items():
+            tables[name] = in_processes(lab, name, attempt, round(share * number), seed)
+        tables["requests"] = requests(Path(folder), number - sum(round(s * number) for *_, s in shares), seed)
+    return tables
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--inputs", type=int, default=100_000)
+    options.add_argument("--interruptions", type=int, default=500)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument(
+        "--jobs", type=int, default=1, help="processes that share the work, each with a seed of its own"
+    )
+    chosen = options.parse_args()
+    jobs = chosen.jobs
+    seeds = range(chosen.seed, chosen.seed + jobs)
+    parts = [[-(-number // jobs)] * jobs for number in (chosen.inputs, chosen.interruptions)]
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        everyone = list(pool.map(trial, *parts, seeds))
+    total: Counter[Outcome] = Counter()
+    for name in everyone[0]:
+        outcomes = sum((tables[name] for tables in everyone), Counter[Outcome]())
         print(f"{name}: {', '.join(f'{count} {outcome}' for outcome, count in sorted(outcomes.items()))}")
         total += outcomes
     bad = {fault: total[fault] for fault in FAULTS if total[fault]}

@@ -32,20 +32,11 @@ class Cause:
 
 def labels(scenes: Scenes, step: int) -> tuple[np.ndarray, list[Copy]]:
     """What is seen in each sub-pixel, (height · f, width · f): places in a list of copies, of which 0 is nothing."""
-    f, height, width = scenes.upsampling, scenes.height, scenes.width
-    x, y = np.meshgrid((np.arange(width * f) + 0.5) / f, (np.arange(height * f) + 0.5) / f)
-    seen, copies = np.zeros(x.shape, np.int64), [NOTHING]
-    for actor, outline in enumerate(scenes.outlines()):
-        if outline is None:
-            continue
-        back = np.linalg.inv(scenes.trajectory.T([step])[0, actor, 0])
-        around = (-1, 0, 1) if scenes.wraps[actor] else (0,)
-        for down in around:
-            for right in around:
-                px, py = x - right * width, y - down * height
-                u, v = (back[i, 0] * px + back[i, 1] * py + back[i, 2] for i in (0, 1))
-                seen[oracle.inside(outline, u, v)] = len(copies)
-                copies.append((actor, right, down))
+    f = scenes.upsampling
+    seen, copies = np.zeros((scenes.height * f, scenes.width * f), np.int64), [NOTHING]
+    for actor, right, down, covered in oracle.copies(scenes, step):
+        seen[covered] = len(copies)
+        copies.append((actor, right, down))
     return seen, copies
 
 

@@ -53,21 +53,28 @@ def inside(outline: Outline, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     return odd
 
 
-def picture(scenes: Scenes, step: float) -> np.ndarray:
-    """(height, width) integers: the activation of each pixel before any noise."""
+def copies(scenes: Scenes, step: float) -> Iterator[tuple[int, int, int, np.ndarray]]:
+    """Each copy of each actor, from the farthest on: actor, frames right and down of it, the sub-pixels it covers."""
     f, height, width = scenes.upsampling, scenes.height, scenes.width
     x, y = np.meshgrid((np.arange(width * f) + 0.5) / f, (np.arange(height * f) + 0.5) / f)
-    fine = np.zeros(x.shape, np.int64)
-    for actor, outline in enumerate(scenes.outlines()):  # a nearer one paints over a farther one
+    for actor, outline in enumerate(scenes.outlines()):
         if outline is None:
             continue
         back = np.linalg.inv(scenes.trajectory.T([step])[0, actor, 0])
         around = (-1, 0, 1) if scenes.wraps[actor] else (0,)
-        for right in around:
-            for down in around:
+        for down in around:
+            for right in around:
                 px, py = x - right * width, y - down * height
                 u, v = (back[i, 0] * px + back[i, 1] * py + back[i, 2] for i in (0, 1))
-                fine[inside(outline, u, v)] = scenes.intensity[0, actor]
+                yield actor, right, down, inside(outline, u, v)
+
+
+def picture(scenes: Scenes, step: float) -> np.ndarray:
+    """(height, width) integers: the activation of each pixel before any noise."""
+    f, height, width = scenes.upsampling, scenes.height, scenes.width
+    fine = np.zeros((height * f, width * f), np.int64)
+    for actor, _, _, covered in copies(scenes, step):  # a nearer one paints over a farther one
+        fine[covered] = scenes.intensity[0, actor]
     return fine.reshape(height, f, width, f).sum(axis=(1, 3))
 
 

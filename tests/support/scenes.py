@@ -62,6 +62,19 @@ def config(*actors: dict[str, Any], width: int = 16, height: int = 12, **fields:
     return Config.model_validate({"sensor": {"width": width, "height": height}, "actors": list(actors), **fields})
 
 
+def two_moving(sweep: dict[str, list[Any]]) -> Config:
+    """A square that is turned at random and an ellipse, which pass each other, and some noise."""
+    return config(
+        actor("square", at="uniform", velocity=[0.7, 0.2], turn={"uniform": [0, 90]}),
+        actor("circle", at=[30, 20], velocity=[-0.4, 0.3], size=[8.0, 5.0]),
+        width=40,
+        height=30,
+        steps=6,
+        noise={"background": 0.02},
+        sweep=sweep,
+    )
+
+
 def simulated(*actors: dict[str, Any], index: int = 0, **fields: Any) -> Recording:
     """A recording of these actors, by the backend that is the definition."""
     return gerd.simulate(config(*actors, **fields), index, backend="torch")

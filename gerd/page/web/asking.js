@@ -30,7 +30,7 @@ export async function askedFor(what, question, signal) {
 
 export async function asked(question, signal) {
   if (!saved) return unpack(await askedFor("recording", question, signal));
-  return unpack((await unpacked(fromText(saved.packed[question.position]), "deflate")).buffer);
+  return unpack((await unpacked(fromText(saved.packed[question.row]), "deflate")).buffer);
 }
 
 // Shows that something is being worked at, if it takes long.

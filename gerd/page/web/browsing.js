@@ -7,29 +7,28 @@ import { labelled } from "./recording.js";
 import { Table } from "./table.js";
 
 const element = (id) => document.getElementById(id);
-const MOST_MEMBERS = 500; // of a family that can be chosen by name
 
 export class Browsing {
   constructor(start, player, state, changed) {
-    Object.assign(this, { player, changed, name: start.name });
+    Object.assign(this, { player, changed, name: start.name, mostOffered: start.most_offered });
     this.columns = new Map(start.columns.map((column) => [column.name, column.values]));
     this.swept = start.columns.filter((column) => column.swept).map((column) => column.name);
-    this.table = new Table(element("choose"), start.columns, (row, compare) => this.open(compare ? this.position : row, compare ? row : null));
+    this.table = new Table(element("choose"), start.columns, (row, compare) => this.open(compare ? this.row : row, compare ? row : null));
     this.line = new Line((signal) => this.ask(signal));
-    this.position = this.#row(whole(state, "index", 0), whole(state, "member", 0)) ?? 0;
+    this.row = this.#row(whole(state, "index", 0), whole(state, "member", 0)) ?? 0;
     this.other = this.#row(whole(state, "other_index", null), whole(state, "other_member", 0)) ?? null;
     this.table.filter.value = state.filter?.[0] ?? "";
     this.table.filter.addEventListener("input", changed);
     this.table.arrange();
     element("text").readOnly = true;
     element("member").addEventListener("change", (event) => this.open(Number(event.target.value), this.other));
-    element("other").addEventListener("change", (event) => this.open(this.position, event.target.value === "" ? null : Number(event.target.value)));
+    element("other").addEventListener("change", (event) => this.open(this.row, event.target.value === "" ? null : Number(event.target.value)));
     this.line.call();
   }
 
   // A recording is named by its index and its member, which is its place in the family.
   state() {
-    const [index, member] = this.#name(this.position || null), [other_index, other_member] = this.#name(this.other);
+    const [index, member] = this.#name(this.row || null), [other_index, other_member] = this.#name(this.other);
     return { index, member, other_index, other_member, filter: this.table.filter.value || null };
   }
 
@@ -48,22 +47,22 @@ export class Browsing {
   }
 
   get questions() {
-    return [this.position, this.other].filter((each) => each !== null).map((position) => ({ position }));
+    return [this.row, this.other].filter((each) => each !== null).map((row) => ({ row }));
   }
 
   move(way) {
     this.open(this.table.neighbour(way), null);
   }
 
-  open(position, other) {
-    Object.assign(this, { position, other: other === position ? null : other });
+  open(row, other) {
+    Object.assign(this, { row, other: other === row ? null : other });
     this.changed();
     this.line.call();
   }
 
   async ask(signal) {
-    const { position, other } = this;
-    this.table.mark(position, other);
+    const { row, other } = this;
+    this.table.mark(row, other);
     try {
       const recordings = await Promise.all(this.questions.map((question) => asked(question, signal)));
       complain("");
@@ -73,10 +72,10 @@ export class Browsing {
       if (!(error instanceof Refused)) throw error;
       complain(error.message);
     }
-    const family = this.#family(this.columns.get("index")[position]);
-    const name = (row) => labelled(Object.fromEntries(this.swept.map((path) => [path, this.columns.get(path)[row]])));
-    const members = family.slice(0, MOST_MEMBERS).map((row, k) => [`${k}: ${name(row)}`, row]);
+    const family = this.#family(this.columns.get("index")[row]);
+    const name = (each) => labelled(Object.fromEntries(this.swept.map((path) => [path, this.columns.get(path)[each]])));
+    const members = family.slice(0, this.mostOffered).map((each, k) => [`${k}: ${name(each)}`, each]);
     if (other !== null && !family.includes(other)) members.push([`row ${other}`, other]);
-    offer(members, position, other);
+    offer(members, row, other);
   }
 }

@@ -59,15 +59,15 @@ class Experiment:
         """
         seeds = range(self.order.seed, self.order.seed + self.size.seeds)
         names = [(model, seed) for model in networks for seed in seeds]
-        found: dict[tuple[str, int], Run] = {}
+        done: dict[tuple[str, int], Run] = {}
         for must in (False, True):
             for number, (model, seed) in enumerate(names, 1):
                 if must or self.folder.is_free(_file_name(model, seed)):
                     title = f"[{number}/{len(names)}] {model}, seed {seed}"
                     with suppress(OutOfTimeError):
-                        found[model, seed] = self._kept(networks[model], model, seed, title)
-        self.folder.missing += len(names) - len(found)
-        return [found[name] for name in names if name in found]
+                        done[model, seed] = self._kept(networks[model], model, seed, title)
+        self.folder.missing += len(names) - len(done)
+        return [done[name] for name in names if name in done]
 
     def chance(self) -> Summary:
         """The errors of always saying the mean place, in the test at the amount of the training."""

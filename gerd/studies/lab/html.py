@@ -32,7 +32,7 @@ def as_html(markdown: str, folder: Path) -> str:
     """The page; pictures are those of `folder`."""
     title = next((line[2:] for line in markdown.splitlines() if line.startswith("# ")), "Report")
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    body = re.sub(r'src="([\w.-]+)"', lambda found: f'src="{_inside(folder / found[1])}"', body)
+    body = re.sub(r'src="([\w.-]+)"', lambda match: f'src="{_inside(folder / match[1])}"', body)
     body = body.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n'

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gerd.config.base import did_you_mean
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_whole
 from gerd.events.backends import check_device
 from gerd.studies.lab.drawing import write_report
 from gerd.studies.lab.folder import read_results
@@ -24,7 +24,6 @@ from gerd.studies.lab.results import Results
 from gerd.studies.lab.training import Deadline, Order
 
 STUDIES = ("timescale", "covariance", "noise", "symmetry")
-GONE = {"sparse": "is a part of the study timescale now, which keeps 25 % and 5 % of the events"}
 WRITES = """\
 Writes a folder: report.md and page.html (the same in one file that needs no other), the figures as PNG and SVG,
 summary.csv, results.json with every number, the config, seeds and versions, and under runs/ the weights and errors of
@@ -65,8 +64,7 @@ def compute_study(
     changes: dict[str, Any] = {"epochs": epochs, "seeds": seeds}
     changes = {key: number for key, number in changes.items() if number is not None}
     for key, number in changes.items():
-        if number < 1:
-            raise GerdError(f"{key} {number}: allowed: a whole number, 1 or more")
+        check_whole(key, number, 1)
     if name == "symmetry" and seeds is not None:
         raise GerdError("--seeds: goes with the other studies; symmetry is of one network")
     check_device(device)
@@ -120,7 +118,7 @@ def about(name: str) -> str:
 
 def _study(name: str | None) -> Any:
     if name not in STUDIES:
-        reason = f"{GONE[name]}; " if name in GONE else did_you_mean([name], STUDIES) if name else ""
+        reason = did_you_mean([name], STUDIES) if name else ""
         raise GerdError(f"study {name or '(none)'}: {reason}allowed: {', '.join(STUDIES)}")
     return import_module(f"gerd.studies.{name}")
 

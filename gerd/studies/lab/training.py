@@ -32,6 +32,7 @@ SIMULATED_AT_ONCE = 125  # recordings
 TESTED_AT_ONCE = 7500  # heat maps
 INSTANTS = 40  # of a recording, at which a test looks
 CLIP = 1.0  # the largest norm of a gradient
+SEED_STRIDE = 100_003  # more than there are epochs: no two seeds draw the same in any of theirs
 BETA = 0.1  # of SmoothL1, in units of half the frame
 Say = Callable[[str], None]
 
@@ -172,7 +173,7 @@ def train(
     begun -= seconds
     for epoch in range(len(losses), size.epochs):
         order.deadline.check()
-        total, draws = torch.zeros((), device=device), torch.Generator().manual_seed(seed * 100_003 + epoch)
+        total, draws = torch.zeros((), device=device), torch.Generator().manual_seed(seed * SEED_STRIDE + epoch)
         for batch in _batches(data, size.batch, draws):
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
                 value = loss(network, batch, size.first_step, draws)

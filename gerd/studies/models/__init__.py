@@ -22,6 +22,7 @@ that of f at μ; its mean is not. So what sees events takes the trace, and later
 μ / s sees, at time scale s, what the channel with μ sees at 1, up to the grid of steps.
 """
 
+from gerd.studies.models.channels import ChannelOptions as ChannelOptions
 from gerd.studies.models.channels import Channels as Channels
 from gerd.studies.models.channels import Fusion as Fusion
 from gerd.studies.models.channels import Layers as Layers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -62,10 +62,18 @@ def place_of(heat: Tensor, width: int, height: int) -> Tensor:
     return torch.stack([(heat.sum(-2) * x).sum(-1), (heat.sum(-1) * y).sum(-1)], dim=-1)
 
 
+class ChannelOptions(TypedDict, total=False):
+    """What all networks take by name."""
+
+    fusion: Fusion  # how the channels' heat maps become one: evidence
+    layers: Layers  # sizes of the convolutions: Layers()
+    seed: int  # of the initial weights: 0
+
+
 class Channels(nn.Module):
     """Convolutions whose weights all channels share; how a channel integrates over time is for the subclass to say."""
 
-    def __init__(self, layers: Layers, fusion: Fusion, seed: int):
+    def __init__(self, *, fusion: Fusion = "evidence", layers: Layers = Layers(), seed: int = 0):  # noqa: B008
         super().__init__()
         if fusion not in ("evidence", "uniform"):
             raise GerdError(f"fusion {fusion!r}: allowed: evidence, uniform")

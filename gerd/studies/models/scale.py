@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from gerd.studies.models.channels import Channels, Fusion, Layers, as_features, last_layer
+from gerd.studies.models.channels import ChannelOptions, Channels, as_features, last_layer
 from gerd.studies.models.integrators import TIME_CONSTANTS, checked, integrate
 
 
@@ -22,17 +23,11 @@ class ScaleChannels(Channels):
     mus: Tensor
 
     def __init__(
-        self,
-        mus: Sequence[float] = TIME_CONSTANTS,
-        *,
-        fusion: Fusion = "evidence",
-        learnt: bool = False,
-        layers: Layers = Layers(),  # noqa: B008
-        seed: int = 0,
+        self, mus: Sequence[float] = TIME_CONSTANTS, *, learnt: bool = False, **options: Unpack[ChannelOptions]
     ):
-        super().__init__(layers, fusion, seed)
+        super().__init__(**options)
         self.register_buffer("mus", checked(mus), persistent=False)
-        integrators = len(layers.kernels) - 1
+        integrators = len(self.layers.kernels) - 1
         self.log_factors = nn.Parameter(torch.zeros(integrators)) if learnt else None
 
     def __len__(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -10,9 +11,8 @@ from torch import Tensor
 
 from gerd.errors import GerdError
 from gerd.studies.models.channels import (
+    ChannelOptions,
     Channels,
-    Fusion,
-    Layers,
     Reading,
     as_features,
     last_layer,
@@ -30,7 +30,7 @@ class TraceChannels(Channels):
     """Channels that see the input each in its own way; the convolutions see one step at a time.
 
     So a few channels and a few steps can be asked for alone, which is what makes the training cheap: `channels` and
-    `steps` are their numbers, none given: all.
+    `steps` are their numbers; by default all.
     """
 
     def read(self, frames: Tensor, channels: Sequence[int] | None = None, steps: Tensor | None = None) -> Reading:
@@ -79,15 +79,8 @@ class TimeChannels(TraceChannels):
 
     mus: Tensor
 
-    def __init__(
-        self,
-        mus: Sequence[float] = TIME_BANK,
-        *,
-        fusion: Fusion = "evidence",
-        layers: Layers = Layers(),  # noqa: B008
-        seed: int = 0,
-    ):
-        super().__init__(layers, fusion, seed)
+    def __init__(self, mus: Sequence[float] = TIME_BANK, **options: Unpack[ChannelOptions]):
+        super().__init__(**options)
         self.register_buffer("mus", checked(mus), persistent=False)
 
     def __len__(self) -> int:
@@ -107,16 +100,8 @@ class VelocityChannels(TraceChannels):
     added to the channel's place, and half a step of motion: by so much the events of a step are old at its end.
     """
 
-    def __init__(
-        self,
-        velocities: Sequence[tuple[float, float]],
-        mu: float = 5.0,
-        *,
-        fusion: Fusion = "evidence",
-        layers: Layers = Layers(),  # noqa: B008
-        seed: int = 0,
-    ):
-        super().__init__(layers, fusion, seed)
+    def __init__(self, velocities: Sequence[tuple[float, float]], mu: float = 5.0, **options: Unpack[ChannelOptions]):
+        super().__init__(**options)
         if not velocities or not all(abs(part) < float("inf") for velocity in velocities for part in velocity):
             raise GerdError(f"velocities {velocities}: allowed: pairs (x, y) of pixels per step, one or more")
         self.velocities, self.mu = [(float(x), float(y)) for x, y in velocities], mu
@@ -156,16 +141,8 @@ class PoseChannels(TraceChannels):
 
     maps: Tensor  # (channels, 2, 2)
 
-    def __init__(
-        self,
-        poses: Sequence[tuple[float, float]],
-        mu: float = 5.0,
-        *,
-        fusion: Fusion = "evidence",
-        layers: Layers = Layers(),  # noqa: B008
-        seed: int = 0,
-    ):
-        super().__init__(layers, fusion, seed)
+    def __init__(self, poses: Sequence[tuple[float, float]], mu: float = 5.0, **options: Unpack[ChannelOptions]):
+        super().__init__(**options)
         if not poses or not all(0 < factor <= MOST_SCALE and abs(angle) < float("inf") for factor, angle in poses):
             raise GerdError(f"poses {poses}: allowed: pairs of a factor, up to {MOST_SCALE}, and degrees, one or more")
         factors, angles = torch.tensor(poses, dtype=torch.float64).T

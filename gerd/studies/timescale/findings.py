@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from gerd.errors import counted
 from gerd.measures.curves import Covariance, Invariance, covariance_matrix
 from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed
-from gerd.studies.lab.drawing import between, over_seeds
+from gerd.studies.lab.drawing import over_seeds
 from gerd.studies.lab.results import Results, Run, Sweep
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS
 from gerd.studies.timescale.trials import (
     BASELINE,
     EVIDENCE,
+    EXACT,
     INVARIANT,
     KEPT,
     MODELS,
@@ -38,7 +39,7 @@ class Bar:
     """What has to hold in every seed, and whether it does."""
 
     claim: str
-    found: str  # in each seed
+    in_seeds: str  # the number of each seed, as text
     held: bool | None  # none: not tested
 
 
@@ -49,7 +50,12 @@ def trained(results: Results, kept: float = KEPT[0], models: Sequence[str] = MOD
 
 def said(model: str) -> str:
     """What a network is called in a sentence."""
-    names = {INVARIANT: "the invariant network", PAPER: "the paper's network", EVIDENCE: "its variant with evidence"}
+    names = {
+        INVARIANT: "the invariant network",
+        EXACT: "the invariant network in exact timing",
+        PAPER: "the paper's network",
+        EVIDENCE: "its variant with evidence",
+    }
     return names.get(model) or f"μ = {model.removeprefix('single ')} alone"
 
 
@@ -79,14 +85,14 @@ def matrix_of(run: Run, sweep: Sweep) -> Covariance:
 def bars(results: Results) -> list[Bar]:
     """What has to hold of the invariant network with a quarter of the events, in every seed."""
     kept = KEPT[0]
-    found = [_flat(results, kept, sweep) for sweep in SWEEPS]
+    result = [_flat(results, kept, sweep) for sweep in SWEEPS]
     matrices = [matrix_of(run, OWN_TIME) for run in results.of(named(INVARIANT, kept))]
     right = [matrix.on_diagonal(matrix.selected) for matrix in matrices]
     claim = (
         f"the channel that is used is the matched one, μ nearest to 5/s, at all {len(SCALES)} scales {IN['own time']}"
     )
-    found.append(Bar(claim, _listed(right, "d"), all(count == len(SCALES) for count in right)))
-    return found + [_better(results, reference, kept, sweep) for reference in (PAPER, BASELINE) for sweep in SWEEPS]
+    result.append(Bar(claim, _listed(right, "d"), all(count == len(SCALES) for count in right)))
+    return result + [_better(results, reference, kept, sweep) for reference in (PAPER, BASELINE) for sweep in SWEEPS]
 
 
 def _flat(results: Results, kept: float, sweep: Sweep) -> Bar:
@@ -104,19 +110,20 @@ def _better(results: Results, reference: str, kept: float, sweep: Sweep) -> Bar:
     return Bar(claim, f"smallest d {_listed(smallest, '.2f')}", all(d > LARGE for d in smallest))
 
 
-def _listed(values: Sequence[float], form: str) -> str:
-    return ", ".join(f"{value:{form}}" for value in values)
+def _listed(values: Sequence[float], digits: str) -> str:
+    return ", ".join(f"{value:{digits}}" for value in values)
 
 
 def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     kept = KEPT[0]
-    lines = [_how_flat(results, share) for share in KEPT if trained(results, share, (INVARIANT,))]
+    ours = [(model, share) for share in KEPT for model in trained(results, share, (INVARIANT, EXACT))]
+    lines = [_how_flat(results, model, share) for model, share in ours]
     lines += [_how_flat_others(results, kept, sweep) for sweep in SWEEPS]
     for model in trained(results, kept, (PAPER, EVIDENCE)):
         if BASELINE in trained(results, kept):
             lines.append(_paper(results, model))
-    lines += [_chosen(results, share) for share in KEPT if trained(results, share, (INVARIANT,))]
+    lines += [_chosen(results, model, share) for model, share in ours]
     if singles := trained(results, kept, SINGLES):
         lines.append(_beyond_singles(results, singles))
     if learnt := [mu for run in results.of(named(PAPER, kept)) for mu in run.learnt]:
@@ -126,18 +133,18 @@ def conclusions(results: Results) -> list[str]:
     return lines
 
 
-def _how_flat(results: Results, kept: float) -> str:
+def _how_flat(results: Results, model: str, kept: float) -> str:
     parts = []
     for sweep in SWEEPS:
-        found, bound = invariances(results, INVARIANT, kept, sweep), BOUNDS[sweep.name]
-        verdicts = [each.verdict(bound) for each in found]
+        seeds, bound = invariances(results, model, kept, sweep), BOUNDS[sweep.name]
+        verdicts = [each.verdict(bound) for each in seeds]
         counts = ", ".join(f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-        ratio = over_seeds((each.ratio, each.interval) for each in found)
+        ratio = over_seeds((each.ratio, each.interval) for each in seeds)
         parts.append(
-            f"by a factor of {ratio} {IN[sweep.name]} (within {bound:g}: {counts} of {counted(len(found), 'seed')})"
+            f"by a factor of {ratio} {IN[sweep.name]} (within {bound:g}: {counts} of {counted(len(seeds), 'seed')})"
         )
     return (
-        f"With {kept:.0%} of the events, the median error of the invariant network varies from a quarter to four "
+        f"With {kept:.0%} of the events, the median error of {said(model)} varies from a quarter to four "
         f"times the speed of its training {' and '.join(parts)}."
     )
 
@@ -160,15 +167,15 @@ def _paper(results: Results, model: str) -> str:
     return f"Against {said(BASELINE)}, {said(model)} has d > {LARGE} in every seed at {' and at '.join(counts)}."
 
 
-def _chosen(results: Results, kept: float) -> str:
+def _chosen(results: Results, model: str, kept: float) -> str:
     parts = []
     for sweep in SWEEPS:
-        matrices = [matrix_of(run, sweep) for run in results.of(named(INVARIANT, kept))]
+        matrices = [matrix_of(run, sweep) for run in results.of(named(model, kept))]
         cells = len(SCALES) * len(matrices)
         chosen, near = (sum(each.on_diagonal(each.selected, within) for each in matrices) for within in (0, 1))
         parts.append(f"in {chosen} of {cells} cases {IN[sweep.name]} (at most half an octave away in {near})")
     return (
-        f"With {kept:.0%} of the events the invariant network gives the largest share to the channel that matches the "
+        f"With {kept:.0%} of the events {said(model)} gives the largest share to the channel that matches the "
         f"scale {' and '.join(parts)}."
     )
 
@@ -186,9 +193,3 @@ def _beyond_singles(results: Results, singles: Sequence[str]) -> str:
     which = "each" if len(singles) == len(SINGLES) else " and ".join(said(single) for single in singles)
     which = f"{which} of the single time constants" if which == "each" else which
     return f"The invariant network is surely better than {which} {' and '.join(parts)}."
-
-
-def range_of(results: Results, model: str, kept: float, sweep: Sweep) -> str:
-    """The smallest and the largest median of any seed, in pixels."""
-    medians = [each.median for curve in each_seed(results.curve(named(model, kept), sweep)) for each in curve.summaries]
-    return between((min(medians), max(medians)))

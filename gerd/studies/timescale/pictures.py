@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 FRAME_MS = 120  # of the animation
 SEEN = 4.0  # events that are not older are shown, in own time
-CHANNEL, SHARED, READ = (
-    "#cfe3f2",
-    "#f6d9c3",
-    "#d5ead9",
-)  # what differs between channels, what they share, what comes out
+CHANNEL, SHARED, READ = "#cfe3f2", "#f6d9c3", "#d5ead9"  # colours of what channels have alone, share, and say
 
 
 def networks(results: Results, out: Path) -> str:

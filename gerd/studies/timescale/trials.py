@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.load import parse
 from gerd.config.sweep import with_values
 from gerd.scene.transformation import Transformation, time_scale
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Example, Results, Sweep
+from gerd.studies.lab.stimuli import square
 from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss, rounded
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS, Channels, Layers, ScaleChannels, TimeChannels
 
@@ -32,9 +31,10 @@ IN_TRAINING = (BACKGROUND / 4, BACKGROUND, BACKGROUND * 4)  # so that its level 
 
 MIDDLE = len(TIME_CONSTANTS) // 2
 INVARIANT, PAPER, EVIDENCE = "invariant", "paper", "paper, by evidence"
+EXACT = "invariant, exact timing"  # the same network, trained and tested with events at their exact times
 SINGLES = tuple(f"single {mu:g}" for mu in TIME_CONSTANTS)
 BASELINE = SINGLES[MIDDLE]
-MODELS = (INVARIANT, PAPER, EVIDENCE, *SINGLES)
+MODELS = (INVARIANT, EXACT, PAPER, EVIDENCE, *SINGLES)
 ANCHOR = TIME_BANK.index(TIME_CONSTANTS[MIDDLE])  # the channel that has to be right at scale 1
 OTHERS = tuple(k for k in range(len(TIME_BANK)) if abs(k - ANCHOR) >= 2)  # an octave away or more: they have to abstain
 SAMPLED, ROUNDS = 20, 4  # steps at which the invariant network sees a recording in an epoch; epochs for each of others
@@ -80,33 +80,26 @@ def _as_it_is(scale: float) -> Transformation:
 
 OWN_TIME = Sweep("own time", SCALES, _as_it_is, TRAINED, own_time, _in_own_time)
 SAME_LENGTH = Sweep("same length", SCALES, time_scale, TRAINED)
-SWEEPS = (OWN_TIME, SAME_LENGTH)  # recordings with `timing: exact`, in own time, would be a third way to test
+SWEEPS = (OWN_TIME, SAME_LENGTH)
 
 
-def stimuli(side: int, seed: int = 0, kept: float = KEPT[0]) -> Config:
+def stimuli(side: int, seed: int = 0, kept: float = KEPT[0], timing: str = "step") -> Config:
     """The config: sparse events of a square that moves by ±1 px per step along both axes and changes its size."""
-    smallest, largest = 0.1 * side, 0.4 * side
-    return parse(
-        f"""
-        seed: {seed}
-        sensor: {{width: {side}, height: {side}}}
-        steps: {STEPS}
-        noise: {{background: {BACKGROUND}, event: {1 - kept}}}
-        actors:
-          - shape: square
-            translation: {{start: uniform, velocity: {{choice: [-1, 1]}}, acceleration: 0, border: bounce}}
-            scale:
-              start: {{uniform: [{smallest}, {largest}]}}
-              velocity: {{choice: [-0.25, 0.25]}}
-              acceleration: 0
-              limits: [{smallest}, {largest}]
-        """
+    limits = [0.1 * side, 0.4 * side]
+    return square(
+        side,
+        seed,
+        STEPS,
+        {"background": BACKGROUND, "event": 1 - kept},
+        timing,
+        translation={"start": "uniform", "velocity": {"choice": [-1, 1]}},
+        scale={"start": {"uniform": limits}, "velocity": {"choice": [-0.25, 0.25]}, "limits": limits},
     )
 
 
 def build(model: str, layers: Layers, seed: int) -> Channels:
     """An untrained network by its name."""
-    if model == INVARIANT:
+    if model in (INVARIANT, EXACT):
         return TimeChannels(layers=layers, seed=seed)
     if model in SINGLES:
         return ScaleChannels([TIME_CONSTANTS[SINGLES.index(model)]], layers=layers, seed=seed)
@@ -119,7 +112,7 @@ def network(model: str, size: Size, config: Config) -> Network:
         partial(build, model, size.layers),
         [with_values(config, {"noise.background": p}) for p in IN_TRAINING],
     )
-    if model != INVARIANT:
+    if model not in (INVARIANT, EXACT):
         return Network(made, place_loss, levels)
     return Network(made, abstaining_loss(ANCHOR, OTHERS, SAMPLED), levels, ROUNDS)
 
@@ -130,12 +123,14 @@ def compute(out: Path | str, order: Order) -> Results:
     folder = StudyFolder(
         out, "timescale", order, stimuli(size.side, order.seed), kept=list(KEPT), background=list(IN_TRAINING)
     )
-    experiments = {kept: Experiment(folder, stimuli(size.side, order.seed, kept), SWEEPS) for kept in KEPT}
     runs = []
-    for kept, experiment in experiments.items():
-        kinds = {named(model, kept): network(model, size, experiment.config) for model in MODELS}
-        runs += experiment.runs({name: kind for name, kind in kinds.items() if name in size.models})
-    first, example_of = experiments[KEPT[0]], named(INVARIANT, KEPT[0])
+    for kept in KEPT:
+        for timing in ("step", "exact"):
+            experiment = Experiment(folder, stimuli(size.side, order.seed, kept, timing), SWEEPS)
+            models = [model for model in MODELS if (model == EXACT) == (timing == "exact")]
+            kinds = {named(model, kept): network(model, size, experiment.config) for model in models}
+            runs += experiment.runs({name: kind for name, kind in kinds.items() if name in size.models})
+    first, example_of = Experiment(folder, stimuli(size.side, order.seed), SWEEPS), named(INVARIANT, KEPT[0])
     examples = []
     if any(run.model == example_of for run in runs):
         kind = network(INVARIANT, size, first.config)
@@ -166,6 +161,6 @@ def _bytes(heat: NDArray[np.float32]) -> str:
     return b64encode(np.rint(255 * heat / heat.max()).astype(np.uint8).tobytes()).decode()
 
 
-def matched_channel(scale: float, mus: Sequence[float] = TIME_BANK, anchor: float = TIME_BANK[ANCHOR]) -> int:
-    """The channel that sees, at this scale, what the one with time constant `anchor` sees at scale 1."""
-    return int(np.argmin(np.abs(np.log(mus) - np.log(anchor / scale))))
+def matched_channel(scale: float) -> int:
+    """The channel that sees, at this scale, what the anchor sees at scale 1."""
+    return int(np.argmin(np.abs(np.log(TIME_BANK) - np.log(TIME_BANK[ANCHOR] / scale))))

@@ -1,0 +1,59 @@
+"""The sensor as a config has it: its frame in pixels, its integrators and its noises, as frozen models.
+
+Each field's unit, default and range stand here and nowhere else. Noises are probabilities.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from gerd.config.base import Model
+from gerd.config.values import Initial, Probability
+
+
+class Sensor(Model):
+    """The frame, in pixels."""
+
+    width: int = Field(128, strict=True, ge=1, le=16384, description="pixels along x")
+    height: int = Field(128, strict=True, ge=1, le=16384, description="pixels along y")
+
+
+class Integrator(Model):
+    """Each pixel's integrate-and-fire unit."""
+
+    threshold: float = Field(
+        0.5,
+        strict=True,
+        allow_inf_nan=False,
+        ge=0.001,
+        le=16,
+        description="change that fires, as a share of a fully covered pixel's count",
+    )
+    reset: Literal["subtract", "zero"] = Field(
+        "subtract", description="after an event: take the threshold off, or start again at 0"
+    )
+    initial: Initial = Field(
+        "usual",
+        description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; "
+        "usual, which is uniform in step timing and stationary in exact timing; or a number of thresholds",
+    )
+    warmup: int = Field(
+        5,
+        strict=True,
+        ge=0,
+        le=100_000,
+        description="steps run before step 0, not recorded; in exact timing units of the motion's own time",
+    )
+
+
+NOISE_PER_STEP = ("background", "shape")  # the others are per event
+
+
+class Noise(Model):
+    """Three noises, each a probability, each absent at 0."""
+
+    background: Probability = Field(0.0, description="a pixel fires regardless, per pixel and step")
+    shape: Probability = Field(0.0, description="a covered pixel is missing in one rendered frame, per pixel and step")
+    event: Probability = Field(0.0, description="an event is dropped after the integrator, per event")
