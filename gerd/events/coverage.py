@@ -41,7 +41,7 @@ def masks(scenes: Scenes, instants: NDArray[Any], edges: bool = False) -> NDArra
     With `edges`: whether it is seen in any part of the pixel, or was in the frame before. The first frame then has no
     mask of its own.
     """
-    coefficients, room = _prepared(scenes, instants, held=1 + edges)
+    coefficients, room = _prepared(scenes, instants)
     result = np.zeros((len(coefficients) - edges, len(scenes.shapes), scenes.height, scenes.width), np.bool_)
     kernels("coverage_kernels").mask_frames(coefficients, edges, *room, result)
     return result
@@ -59,9 +59,9 @@ def flow(
         the two frames together, the nearest of equals, and NaN where none does.
     """
     edges = motion_before is not None
-    coefficients, room = _prepared(scenes, instants, held=1 + edges)
+    coefficients, room = _prepared(scenes, instants, views=1 + edges)
     shape = (len(coefficients) - edges, 2, scenes.height, scenes.width)
-    result = np.full(shape, np.nan, np.float32) if edges else np.zeros(shape, np.float32)
+    result = np.empty(shape, np.float32) if edges else np.zeros(shape, np.float32)
     best = np.empty(shape[2:] if edges else (0, 0), np.int32)
     motions = [np.ascontiguousarray(part) for part in (motion if motion_before is None else motion_before, motion)]
     kernels("coverage_kernels").flow_frames(coefficients, edges, *motions, best, *room, result)
@@ -78,33 +78,42 @@ def causes(scenes: Scenes, instants: NDArray[Any], pixels: Integers) -> Integers
     in that direction, or -1; which of the actor's pieces did most; 1 if that is one of the later frame, 0 of the
     earlier.
     """
-    coefficients, room = _prepared(scenes, instants, held=0)
-    labels, gains = np.empty((2, scenes.upsampling), np.int32), np.empty((2, len(pieces(scenes)[0])), np.int64)
+    coefficients, room = _prepared(scenes, instants, views=0)
+    gains = np.empty((2, len(pieces(scenes)[0])), np.int64)
     result = np.empty((len(pixels), 4), np.int64)
-    kernels("coverage_kernels").explain(coefficients, pixels, *room, labels, gains, result)
+    kernels("coverage_kernels").explain(coefficients, pixels, *room, gains, result)
     return result
 
 
-def _prepared(scenes: Scenes, instants: NDArray[Any], held: int = 1) -> tuple[Array, tuple[Any, ...]]:
+def _prepared(scenes: Scenes, instants: NDArray[Any], views: int = 1) -> tuple[Array, tuple[Any, ...]]:
     """The outlines of each frame (frames, entries, 5), and what the kernels call scene, scratch, before and now.
 
-    held: how many frames are held whose counts are needed; 0: crossings only.
+    views: of how many frames it is held what is seen; of two, its counts, too; 0: crossings only.
     """
     borders = rasterise.borders(scenes, instants)
     f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(borders)
-    number = len(borders.actor)
+    actors, compiled = len(scenes.shapes), kernels("coverage_kernels")
     intensity = scenes.intensity[:1].sum(axis=0, dtype=np.int32)[borders.actor]  # there may be no scene at all
-    about = (borders.first, borders.is_ellipse, borders.convex, slots, intensity)
     scene = (
         (width, height, f),
-        about,
+        (borders.first, borders.is_ellipse, borders.convex, slots, intensity),
         borders.actor,
-        np.searchsorted(borders.actor, np.arange(len(scenes.shapes) + 1)),
+        np.searchsorted(borders.actor, np.arange(actors + 1)),
         np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
     )
-    visible = np.empty((2 << kernels("coverage_kernels").MOST_SPLIT, f, height), np.int32)
-    scratch = (np.empty(number, np.int64), visible, *np.empty((2, 2 * slots[-1] + 2), np.int32))
-    sizes = [number if view < held else 0 for view in (1, 0)]
-    views = [(crossings_room(slots, f, height), np.zeros((size, height, width + 2), np.int32)) for size in sizes]
+    scratch = (
+        np.empty(len(borders.actor), np.int64),
+        np.empty((2 << compiled.MOST_SPLIT, f, height), np.int32),
+        *np.empty((2, 2 * slots[-1] + 2), np.int32),
+        np.empty(width + 2, np.int64),
+        np.empty((2, f), np.int32),
+    )
+
+    def view(number: int) -> tuple[Any, ...]:
+        held, counted = actors * (number < views), actors * (views == 2)
+        rises = np.zeros((held, height, width + 2), np.int32)
+        marks = np.zeros((held, height, -(-(width + 2) // compiled.WORD_BITS)), np.uint64)
+        return crossings_room(slots, f, height), rises, marks, np.zeros((counted, height, width), np.int32)
+
     coefficients = borders.coefficients.reshape(len(scenes) * len(instants), *borders.coefficients.shape[2:])
-    return np.ascontiguousarray(coefficients), (scene, scratch, *views)
+    return np.ascontiguousarray(coefficients), (scene, scratch, view(1), view(0))

@@ -14,259 +14,286 @@ import numpy as np
 from gerd.events.compiled import compiled, inlined
 from gerd.events.cpu_kernels import (
     MOST_SPLIT,
+    NONE,
+    NOTHING,
+    ONE,
+    WORD_BITS,
+    WORD_MASK,
+    WORD_SHIFT,
+    ZERO,
     Crossings,
     Pieces,
     Sensor,
+    bit_number,
     find_crossings,
     find_nearer,
+    hull,
     split,
     unhidden,
     unsigned_range,
 )
 
 BACKGROUND = np.int32(-1)
+BLOCK = np.uint64(8)  # pixels of a row that are written together
 
 # What stays as it is: the actor of each piece; the first piece of each actor, and the end; the pixel of each column.
 Scene = namedtuple("Scene", "sensor pieces actor first_piece pixel_of")
-# Room for pieces, for crossings of what is seen of one, and for crossings in a sub-row.
-Scratch = namedtuple("Scratch", "nearer visible ends spare")
-# One of the two frames that are held: its crossings, and how many sub-pixels are seen of each piece, (pieces, height,
-# width + 2), which is 0 outside of the piece's box.
-View = namedtuple("View", "crossings seen")
+# Room: for pieces, for crossings of what is seen of one, for crossings in a sub-row, for ends of spans of pixels in a
+# row, and for the pieces that are seen in the sub-pixels of a pixel's sub-row (2, f).
+Scratch = namedtuple("Scratch", "nearer visible ends spare spans labels")
+# A frame: its crossings; by how much the number of sub-pixels that are seen of an actor rises from one pixel to the
+# next, (actors, height, width + 2); bits for pixels in which, or right of which, it does, (actors, height, words); and
+# that number, (actors, height, width), where it is needed.
+View = namedtuple("View", "crossings rises marks counts")
 
 
 @inlined
-def box(piece, scene, view):
+def box(piece, scene, frame):
     """The pixels that a piece may cover: first row and end, first column and end."""
-    frame, pixel_of = view.crossings, scene.pixel_of
     left, right = frame.left[piece], frame.right[piece]
     if left >= right:
-        return 0, 0, 0, 0
-    return frame.low[piece], frame.high[piece], pixel_of[left], pixel_of[right - 1] + 1
+        return ZERO, ZERO, NOTHING, NOTHING
+    return frame.low[piece], frame.high[piece], scene.pixel_of[left], scene.pixel_of[right - 1] + np.int32(1)
+
+
+@compiled
+def box_of_actor(actor, scene, frame):
+    """The same for all copies of an actor together."""
+    low, high, left, right = ZERO, ZERO, np.int32(scene.sensor.width), NOTHING
+    for piece in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
+        top, bottom, begin, end = box(piece, scene, frame)
+        low, high = hull(low, high, top, bottom)
+        if top < bottom:
+            left, right = min(left, begin), max(right, end)
+    return low, high, left, right
 
 
 @compiled
 def look(coefficients, scene, scratch, view):
-    """Find the crossings of a frame, and count what is seen of each piece."""
-    clear(scene, view)
+    """Find the crossings of a frame, and what is seen of each actor."""
+    for actor in range(len(scene.first_piece) - 1):
+        low, high, left, right = box_of_actor(actor, scene, view.crossings)
+        for y in unsigned_range(low, high):
+            for x in unsigned_range(left, right + 2):
+                view.rises[actor, y, x] = 0
+            for word in range(view.marks.shape[2]):
+                view.marks[actor, y, word] = NONE
+            if len(view.counts) > 0:
+                for x in unsigned_range(left, right):
+                    view.counts[actor, y, x] = 0
     find_crossings(scene.pieces, coefficients, scene.sensor, view.crossings)
     for piece in range(len(scene.actor)):
-        count_piece(piece, scene, scratch, view)
+        add_piece(piece, scene, scratch, view)
 
 
 @inlined
-def clear(scene, view):
-    for piece in range(len(scene.actor)):
-        low, high, left, right = box(piece, scene, view)
-        for y in unsigned_range(low, high):
-            row = view.seen[piece, y]
-            for x in unsigned_range(left, right + 2):
-                row[x] = 0
-
-
-@inlined
-def count_piece(piece, scene, scratch, view):
-    """Count the sub-pixels of each pixel in which a piece is seen: what nearer pieces leave of it."""
-    frame, pieces, seen = view.crossings, scene.pieces, view.seen[piece]
-    low, high, left, right = box(piece, scene, view)
+def add_piece(piece, scene, scratch, view):
+    """Add what is seen of a piece to its actor: what nearer pieces leave of it."""
+    frame, pieces, actor = view.crossings, scene.pieces, scene.actor[piece]
+    low, high, _, _ = box(piece, scene, frame)
     if low >= high:
         return
+    rises, marks = view.rises[actor], view.marks[actor]
     cols = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
     covering, simple = find_nearer(piece, low, high, pieces, frame, frame, scratch.nearer)
     nearer = scratch.nearer[:covering]
     if covering == 0:
-        add_spans(cols, len(cols), low, high, scene, seen)
+        add_spans(cols, 0, len(cols), low, high, scene, rises, marks)
     elif simple and covering <= MOST_SPLIT:
         split(nearer, cols, frame, pieces.slot, low, high, scratch.visible)
-        add_spans(scratch.visible, 2 << covering, low, high, scene, seen)
+        add_spans(scratch.visible, 0, 2, low, high, scene, rises, marks)
+        for cut in range(covering):  # the parts that it splits off end where it does
+            top, bottom = max(frame.low[nearer[cut]], low), min(frame.high[nearer[cut]], high)
+            add_spans(scratch.visible, 2 << cut, 4 << cut, top, bottom, scene, rises, marks)
     else:
-        add_unhidden(nearer, cols, frame, low, high, scene, scratch, seen)
-    for y in unsigned_range(low, high):
-        row, count = seen[y], np.int32(0)
-        for x in unsigned_range(left, right):
-            count += row[x]
-            row[x] = count
-        row[np.uint64(right)] = row[np.uint64(right + 1)] = 0
+        add_unhidden(nearer, cols, frame, low, high, scene, scratch, rises, marks)
 
 
 @compiled
-def add_spans(cols, slots, low, high, scene, seen):
-    """Add the spans between crossings of even and odd numbers, in the rows low … high - 1."""
+def add_spans(cols, first, last, low, high, scene, rises, marks):
+    """Add the spans between crossings of even and odd numbers, first … last - 1, in the rows low … high - 1."""
     f, pixel_of = np.int32(scene.sensor.f), scene.pixel_of
-    for k in range(0, slots - 1, 2):
+    for k in range(first, last - 1, 2):
         for s in range(f):
             begins, ends = cols[k, s], cols[k + 1, s]
             for y in unsigned_range(low, high):
                 if begins[y] < ends[y]:
-                    add_span(seen[y], begins[y], ends[y], f, pixel_of)
+                    add_span(begins[y], ends[y], f, pixel_of, rises[y], marks[y])
 
 
 @compiled
-def add_unhidden(nearer, cols, frame, low, high, scene, scratch, seen):
+def add_unhidden(nearer, cols, frame, low, high, scene, scratch, rises, marks):
     """Add what many nearer pieces, or concave ones, leave of a piece: sub-row by sub-row."""
     f, ends = np.int32(scene.sensor.f), scratch.ends
     for y in range(low, high):
         for s in range(f):
             for k in range(0, unhidden(nearer, cols, frame, scene.pieces.slot, y, s, ends, scratch.spare), 2):
-                add_span(seen[y], ends[k], ends[k + 1], f, scene.pixel_of)
+                add_span(ends[k], ends[k + 1], f, scene.pixel_of, rises[y], marks[y])
 
 
 @inlined
-def add_span(row, begin, end, f, pixel_of):
+def add_span(begin, end, f, pixel_of, rises, marks):
     """Note where the columns begin … end - 1 raise a running sum along a row of pixels, and where they end."""
-    first, last = pixel_of[np.uint64(begin)], pixel_of[np.uint64(end)]
-    before, after = begin - first * f, end - last * f
-    row[np.uint64(first)] += f - before
-    row[np.uint64(first + 1)] += before
-    row[np.uint64(last)] -= f - after
-    row[np.uint64(last + 1)] -= after
-
-
-@inlined
-def total(actor, y, x, scene, view):
-    """In how many sub-pixels of a pixel an actor is seen, whichever copy of it."""
-    count = np.int32(0)
-    for piece in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
-        count += view.seen[piece, y, x]
-    return count
-
-
-@inlined
-def copy_of(actor, y, x, scene, view):
-    """The piece of an actor that is seen in most of a pixel."""
-    best = scene.first_piece[actor]
-    for piece in range(best + 1, scene.first_piece[actor + 1]):
-        if view.seen[piece, y, x] > view.seen[best, y, x]:
-            best = piece
-    return best
+    first, last = np.uint64(pixel_of[np.uint64(begin)]), np.uint64(pixel_of[np.uint64(end)])
+    before, after = begin - np.int32(first) * f, end - np.int32(last) * f
+    rises[first] += f - before
+    rises[first + ONE] += before
+    rises[last] -= f - after
+    rises[last + ONE] -= after
+    marks[first >> WORD_SHIFT] |= ONE << (first & WORD_MASK)
+    marks[last >> WORD_SHIFT] |= ONE << (last & WORD_MASK)
 
 
 @compiled
-def is_single(actor, scene, view):
-    """Whether at most one piece of an actor can be seen, so that its counts are those of the actor."""
-    number = 0
-    for piece in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
-        low, high, _, _ = box(piece, scene, view)
-        number += low < high
-    return number <= 1
+def find_spans(rises, marks, least, spans):
+    """Put the spans of pixels in a row with at least so many sub-pixels into `spans`; how many ends they have."""
+    number, count, carried = 0, NOTHING, NONE
+    for word in range(len(marks)):
+        rest = marks[word] | (marks[word] << ONE) | carried
+        carried = marks[word] >> WORD_MASK
+        while rest:
+            bit = rest & (~rest + ONE)
+            rest ^= bit
+            x = word * WORD_BITS + bit_number(bit)
+            was = count >= least
+            count += rises[np.uint64(x)]
+            if was != (count >= least):
+                spans[number] = x
+                number += 1
+    return number
 
 
 @compiled
 def put_counts(scene, view, counts):
-    for piece in range(len(scene.actor)):
-        low, high, left, right = box(piece, scene, view)
+    """counts (actors, height, …): in how many sub-pixels of each pixel an actor is seen, in the actor's box."""
+    for actor in range(len(counts)):
+        low, high, left, right = box_of_actor(actor, scene, view.crossings)
         for y in unsigned_range(low, high):
-            row, seen = counts[scene.actor[piece], y], view.seen[piece, y]
+            row, rises, count = counts[actor, y], view.rises[actor, y], NOTHING
             for x in unsigned_range(left, right):
-                row[x] += seen[x]
+                count += rises[x]
+                row[x] = count
 
 
 @compiled
-def put_masks(scene, view, masks):
-    """Mark the pixels of which an actor takes up half or more."""
-    full = np.int32(scene.sensor.f * scene.sensor.f)
-    for piece in range(len(scene.actor)):
-        actor = scene.actor[piece]
-        single = is_single(actor, scene, view)
-        low, high, left, right = box(piece, scene, view)
+def put_masks(least, scene, scratch, view, masks):
+    """Mark the pixels of which an actor takes up at least so many sub-pixels."""
+    for actor in range(len(masks)):
+        low, high, _, _ = box_of_actor(actor, scene, view.crossings)
         for y in unsigned_range(low, high):
-            row, seen = masks[actor, y], view.seen[piece, y]
-            if single:  # a loop that compiles to vector instructions
-                for x in unsigned_range(left, right):
-                    row[x] = 2 * seen[x] >= full
-            else:
-                for x in unsigned_range(left, right):
-                    row[x] = 2 * total(actor, y, x, scene, view) >= full
+            row = masks[actor, y]
+            for k in range(0, find_spans(view.rises[actor, y], view.marks[actor, y], least, scratch.spans), 2):
+                fill_mask(scratch.spans[k], scratch.spans[k + 1], row)
 
 
 @compiled
-def put_touched(scene, view, masks):
-    """Mark the pixels of which an actor takes up anything."""
-    for piece in range(len(scene.actor)):
-        low, high, left, right = box(piece, scene, view)
+def fill_mask(begin, end, row):
+    """Mark the pixels begin … end - 1: in blocks of a fixed length, the last two of which may overlap."""
+    first, stop = np.uint64(begin), np.uint64(end)
+    if end - begin < BLOCK:
+        for x in range(first, stop):
+            row[x] = True
+        return
+    while first < stop:
+        first = min(first, stop - BLOCK)
+        for i in range(BLOCK):
+            row[first + i] = True
+        first += BLOCK
+
+
+@compiled
+def put_flow(least, scene, scratch, view, motion, flow):
+    """The velocity of the actor that takes up at least so many sub-pixels of a pixel."""
+    spans = scratch.spans
+    for actor in range(len(view.rises)):
+        low, high, _, _ = box_of_actor(actor, scene, view.crossings)
         for y in unsigned_range(low, high):
-            row, seen = masks[scene.actor[piece], y], view.seen[piece, y]
-            for x in unsigned_range(left, right):
-                row[x] |= seen[x] > 0
+            for k in range(0, find_spans(view.rises[actor, y], view.marks[actor, y], least, spans), 2):
+                put_velocity(actor, y, spans[k], spans[k + 1], scene, scratch, view.crossings, motion, flow)
 
 
 @inlined
-def velocity(motion, y, x):
-    """What is at the centre of a pixel moves by L · (q - c) + velocity."""
-    across, down = float(np.int32(x)) + 0.5 - motion[6], float(np.int32(y)) + 0.5 - motion[7]
-    return (motion[0] * across + motion[1] * down) + motion[4], (motion[2] * across + motion[3] * down) + motion[5]
+def put_velocity(actor, y, begin, end, scene, scratch, frame, motion, flow):
+    """The velocity of an actor in the pixels begin … end - 1 of a row: of the copy that is seen there."""
+    while begin < end:
+        piece, stop = copy_at(actor, y, begin, end, scene, scratch, frame)
+        moves = motion[piece]
+        down = float(np.int32(y)) + 0.5 - moves[7]
+        fill_flow(moves[0], moves[6], moves[1] * down, moves[4], begin, stop, flow[0, y])
+        fill_flow(moves[2], moves[6], moves[3] * down, moves[5], begin, stop, flow[1, y])
+        begin = stop
+
+
+@inlined
+def copy_at(actor, y, x, end, scene, scratch, frame):
+    """The piece of an actor that is seen in most of a pixel, and the end of the pixels for which that is true."""
+    found, stop, number = scene.first_piece[actor], end, 0
+    for piece in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
+        low, high, left, right = box(piece, scene, frame)
+        if low <= y < high and x < right:
+            stop = min(stop, np.int64(right if left <= x else left))
+            if left <= x:
+                found, number = piece, number + 1
+    if number > 1:  # hardly ever: copies of an actor are a frame apart
+        found, stop = most_seen(actor, y, x, scene, scratch.labels[0], frame), x + 1
+    return found, stop
 
 
 @compiled
-def put_flow(scene, view, motion, flow):
-    """The velocity of the actor that takes up half of a pixel or more."""
-    full = np.int32(scene.sensor.f * scene.sensor.f)
-    for piece in range(len(scene.actor)):
-        actor = scene.actor[piece]
-        single = is_single(actor, scene, view)
-        low, high, left, right = box(piece, scene, view)
-        for y in unsigned_range(low, high):
-            if single:
-                put_flow_row(view.seen[piece, y], full, motion[piece], y, left, right, flow[0, y], flow[1, y])
-                continue
-            for x in unsigned_range(left, right):
-                if 2 * total(actor, y, x, scene, view) >= full:
-                    vx, vy = velocity(motion[copy_of(actor, y, x, scene, view)], y, x)
-                    flow[0, y, x], flow[1, y, x] = vx, vy
+def most_seen(actor, y, x, scene, labels, frame):
+    found, most = scene.first_piece[actor], 0
+    for piece in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
+        count = 0
+        for s in range(scene.sensor.f):
+            put_labels(y, s, x, scene, frame, labels)
+            for label in labels:
+                count += label == piece
+        if count > most:
+            found, most = piece, count
+    return found
 
 
 @compiled
-def put_flow_row(seen, full, motion, y, left, right, along_x, along_y):
-    """The same for a row of pixels and a single piece: run by run, in loops that compile to vector instructions."""
-    while left < right:
-        while left < right and 2 * seen[np.uint64(left)] < full:
-            left += 1
-        end = left
-        while end < right and 2 * seen[np.uint64(end)] >= full:
-            end += 1
-        fill_flow(motion[0], motion[1], motion[4], motion, y, left, end, along_x)
-        fill_flow(motion[2], motion[3], motion[5], motion, y, left, end, along_y)
-        left = end
+def fill_flow(slope, centre, part, speed, begin, end, row):
+    """One component of L · (q - c) + velocity at the centres of the pixels begin … end - 1 of a row."""
+    for x in unsigned_range(begin, end):
+        row[x] = (slope * (float(np.int32(x)) + 0.5 - centre) + part) + speed
 
 
 @compiled
-def fill_flow(from_x, from_y, speed, motion, y, left, right, row):
-    """One component of the velocity at the pixels left … right - 1 of a row, as in `velocity`."""
-    centre, part = motion[6], from_y * (float(np.int32(y)) + 0.5 - motion[7])
-    for x in unsigned_range(left, right):
-        row[x] = (from_x * (float(np.int32(x)) + 0.5 - centre) + part) + speed
-
-
-@compiled
-def put_edge_flow(scene, before, now, motion_before, motion, best, flow):
+def put_edge_flow(scene, scratch, before, now, motion_before, motion, best, flow):
     """The velocity of the actor that takes up most of a pixel in the two frames together, the nearest of equals.
 
     Pixels of which an actor takes up half now are left to `put_flow`.
     """
     full = np.int32(scene.sensor.f * scene.sensor.f)
-    for view in (before, now):
-        for piece in range(len(scene.actor)):
-            low, high, left, right = box(piece, scene, view)
-            for y in unsigned_range(low, high):
-                for x in unsigned_range(left, right):
-                    best[y, x] = 0
-    for actor in range(len(scene.first_piece) - 1):
-        for piece in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
-            for view in (before, now):
-                low, high, left, right = box(piece, scene, view)
-                for y in unsigned_range(low, high):
-                    for x in unsigned_range(left, right):
-                        is_seen = total(actor, y, x, scene, now)
-                        if 2 * is_seen >= full:
-                            continue
-                        score = is_seen + total(actor, y, x, scene, before)
-                        if score > 0 and score >= best[y, x]:
-                            best[y, x] = score
-                            if is_seen > 0:
-                                vx, vy = velocity(motion[copy_of(actor, y, x, scene, now)], y, x)
-                            else:
-                                vx, vy = velocity(motion_before[copy_of(actor, y, x, scene, before)], y, x)
-                            flow[0, y, x], flow[1, y, x] = vx, vy
+    for actor in range(len(now.counts)):
+        low, high, left, right = box_of_both(actor, scene, before, now)
+        for y in unsigned_range(low, high):
+            for x in unsigned_range(left, right):
+                best[y, x] = 0
+    for actor in range(len(now.counts)):
+        low, high, left, right = box_of_both(actor, scene, before, now)
+        for y in unsigned_range(low, high):
+            was_seen, is_seen = before.counts[actor, y], now.counts[actor, y]
+            for x in unsigned_range(left, right):
+                score = was_seen[x] + is_seen[x]
+                if 2 * is_seen[x] < full and score > 0 and score >= best[y, x]:
+                    best[y, x] = score
+                    at = np.int64(x)
+                    if is_seen[x] > 0:
+                        put_velocity(actor, y, at, at + 1, scene, scratch, now.crossings, motion, flow)
+                    else:
+                        put_velocity(actor, y, at, at + 1, scene, scratch, before.crossings, motion_before, flow)
+
+
+@inlined
+def box_of_both(actor, scene, before, now):
+    """The pixels that an actor may cover in one of two frames."""
+    low, high, left, right = box_of_actor(actor, scene, before.crossings)
+    top, bottom, begin, end = box_of_actor(actor, scene, now.crossings)
+    low, high = hull(low, high, top, bottom)
+    return low, high, min(left, begin), max(right, end)
 
 
 @inlined
@@ -276,9 +303,23 @@ def named(scene, scratch, before, now):
     return (
         Scene(Sensor(*sensor), Pieces(*pieces), actor, first_piece, pixel_of),
         Scratch(*scratch),
-        View(Crossings(*before[0]), before[1]),
-        View(Crossings(*now[0]), now[1]),
+        View(Crossings(*before[0]), before[1], before[2], before[3]),
+        View(Crossings(*now[0]), now[1], now[2], now[3]),
     )
+
+
+@compiled
+def fill(value, frame):
+    """A frame is filled when it is worked on, so that it is in the processor's cache by then."""
+    flat = frame.reshape(frame.size)
+    for i in range(len(flat)):
+        flat[i] = value
+
+
+@inlined
+def half(scene):
+    """The least number of sub-pixels that are half of a pixel."""
+    return np.int32((scene.sensor.f * scene.sensor.f + 1) // 2)
 
 
 @compiled
@@ -300,12 +341,12 @@ def mask_frames(coefficients, edges, scene, scratch, before, now, masks):
     for i in range(len(coefficients)):
         look(coefficients[i], scene, scratch, now)
         if not edges:
-            put_masks(scene, now, masks[i])
+            put_masks(half(scene), scene, scratch, now, masks[i])
             continue
         if i > 0:
-            put_touched(scene, before, masks[i - 1])
-            put_touched(scene, now, masks[i - 1])
-        before, now = now, before
+            put_masks(np.int32(1), scene, scratch, now, masks[i - 1])
+        if i < len(masks):
+            put_masks(np.int32(1), scene, scratch, now, masks[i])
 
 
 @compiled
@@ -319,10 +360,14 @@ def flow_frames(coefficients, edges, motion_before, motion, best, scene, scratch
     for i in range(len(coefficients)):
         look(coefficients[i], scene, scratch, now)
         at = i - 1 if edges else i
+        if edges and at >= 0:
+            fill(np.float32(np.nan), flow[at])
+        if edges:
+            put_counts(scene, now, now.counts)
         if edges and i > 0:
-            put_edge_flow(scene, before, now, motion_before[at], motion[at], best, flow[at])
+            put_edge_flow(scene, scratch, before, now, motion_before[at], motion[at], best, flow[at])
         if at >= 0:
-            put_flow(scene, now, motion[at], flow[at])
+            put_flow(half(scene), scene, scratch, now, motion[at], flow[at])
         if edges:
             before, now = now, before
 
@@ -392,7 +437,7 @@ def strongest(sign, scene, gains):
 
 
 @compiled
-def explain(coefficients, queries, scene, scratch, before, now, labels, gains, answers):
+def explain(coefficients, queries, scene, scratch, before, now, gains, answers):
     """answers (queries, 4): change of the count, actor, its copy, and whether as in the later of two frames.
 
     queries (queries, 5): frame, y, x, sign, hidden. A pixel is compared between the frame and the one before; queries
@@ -408,7 +453,7 @@ def explain(coefficients, queries, scene, scratch, before, now, labels, gains, a
                 find_crossings(scene.pieces, coefficients[frame - 1], scene.sensor, before.crossings)
             find_crossings(scene.pieces, coefficients[frame], scene.sensor, now.crossings)
             held = frame
-        find_gains(y, x, queries[i, 4], scene, before.crossings, now.crossings, labels, gains)
+        find_gains(y, x, queries[i, 4], scene, before.crossings, now.crossings, scratch.labels, gains)
         change, actor, copy, later = strongest(queries[i, 3], scene, gains)
         answers[i, 0], answers[i, 1], answers[i, 2], answers[i, 3] = change, actor, copy, later
 

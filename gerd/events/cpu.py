@@ -116,6 +116,7 @@ class _State:
             np.empty(len(sizes), np.int64),
             np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
             np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
+            *(kernels.Crossings(*crossings_room(kernels.LAYER_SLOTS, f, height)) for _ in range(2)),
             np.empty((3, 2 * slots[-1] + 2), np.int32),
             kernels.Sums(*(np.empty(height, np.int32) for _ in range(4))),
         )

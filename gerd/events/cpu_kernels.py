@@ -30,7 +30,8 @@ BLOCK, GROUP, ROUND = 32, 4, 256
 END = np.int64(2**63 - 1)  # beyond every column and every key
 ABSENT = np.int32(2**30)  # in place of a crossing that is not there
 NEAR = 4  # pixels
-MOST_SPLIT = 3  # nearer pieces that cut a piece into two parts each; behind more of them it is walked through
+MOST_SPLIT = 3  # spans of nearer pieces that cut a piece into two parts each; behind more of them it is walked through
+LAYERS, LAYER_SLOTS = np.arange(MOST_SPLIT), 2 * np.arange(MOST_SPLIT + 1)  # those spans, as if they were pieces
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
 TOGETHER = 16  # integrators that get their initial state when one of them is touched
 PENDING, HIDDEN, BEGUN = 0, 1, 2  # places in `Pixels.numbers`
@@ -64,8 +65,9 @@ Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts
 # Since the step before: by how much (height, width), bits for the pixels (height, words), and the pixel of each column.
 Changes = namedtuple("Changes", "change touched pixel_of")
 Sums = namedtuple("Sums", "here next least most")  # room for one number in each pixel row
-# Room for comparing two frames: pieces, crossings of what is seen of a piece in both, crossings in a sub-row.
-Scratch = namedtuple("Scratch", "nearer seen_before seen_after lists sums")
+# Room for comparing two frames: pieces, crossings of what is seen of a piece in both, of what hides it, crossings in a
+# sub-row, and one number in each pixel row.
+Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums")
 # Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; of the blocks where
 # something is picked, words (4, blocks), number, word for the count, first pixel and size; keys of the picked pixels.
 Draws = namedtuple("Draws", "counting largest choosing block word pixel size picked")
@@ -376,26 +378,46 @@ def compare_piece(piece, low, high, pieces, old, new, changes, scratch):
     absent_outside(afters, new.low[piece], new.high[piece], low, high)
     covering, simple = find_nearer(piece, low, high, pieces, old, new, scratch.nearer)
     nearer, number, cut = scratch.nearer[:covering], len(befores), 0
+    cutting, slot, hides_old, hides_new = nearer, pieces.slot, old, new
+    if covering > 1 and simple:
+        hides_old, hides_new, slot = scratch.cover_before, scratch.cover_after, LAYER_SLOTS
+        layers = unite(nearer, old, pieces.slot, low, high, hides_old, scratch.seen_before)
+        layers = max(layers, unite(nearer, new, pieces.slot, low, high, hides_new, scratch.seen_before))
+        cutting, simple = LAYERS[:layers], layers <= MOST_SPLIT
     if covering > 0:
-        if not simple or covering > MOST_SPLIT:
+        if not simple:
             walk_through(nearer, befores, afters, old, new, pieces.slot, low, high, intensity, changes, scratch.lists)
             return
-        split(nearer, befores, old, pieces.slot, low, high, scratch.seen_before)
-        split(nearer, afters, new, pieces.slot, low, high, scratch.seen_after)
-        befores, afters, number = scratch.seen_before, scratch.seen_after, 2 << covering
+        split(cutting, befores, hides_old, slot, low, high, scratch.seen_before)
+        split(cutting, afters, hides_new, slot, low, high, scratch.seen_after)
+        befores, afters, number = scratch.seen_before, scratch.seen_after, 2 << len(cutting)
     top = min(max(old.whole_low[piece], new.whole_low[piece]), high)
     bottom = max(top, min(old.whole_high[piece], new.whole_high[piece]))
-    first, last = low, high
+    first, last, shows = low, high, True
     for k in range(number):
         if covering > 0 and k > 1 and k & (k - 1) == 0:  # these parts come from the next cut, and end where it does
-            first, last = rows_of(nearer[cut], old, new)
+            first, last = rows_of(cutting[cut], hides_old, hides_new)
             first, last, cut = max(first, low), min(last, high), cut + 1
+        if covering > 0 and k % 2 == 0:
+            shows = any_span(befores[k], befores[k + 1], first, last) | any_span(afters[k], afters[k + 1], first, last)
+        if not shows:
+            continue
         weight = intensity if k % 2 == 0 else -intensity
         for y in range(first, min(last, top)):
             add_moves(befores[0], afters[0], befores[k], afters[k], y, weight, changes)
         move(befores[k], afters[k], max(first, top), min(last, bottom), weight, changes, scratch.sums)
         for y in range(max(first, bottom), last):
             add_moves(befores[0], afters[0], befores[k], afters[k], y, weight, changes)
+
+
+@compiled
+def any_span(begins, ends, low, high):
+    """Whether there is a span in some rows that has a length."""
+    found = NOTHING
+    for s in range(len(begins)):
+        for y in unsigned_range(low, high):
+            found |= np.int32(begins[s, y] < ends[s, y])
+    return found != 0
 
 
 @inlined
@@ -411,6 +433,52 @@ def find_nearer(piece, low, high, pieces, old, new, nearer):
             nearer[number] = other
             number += 1
     return number, simple
+
+
+@compiled
+def unite(nearer, frame, slot, low, high, cover, rest):
+    """Put the union of convex pieces into `cover`, as spans in layers; how many layers it takes, or one too many.
+
+    A span goes into the first layer in which it meets another one of its sub-row, or finds none. `rest` is room.
+    """
+    layers = 0
+    for layer in range(MOST_SPLIT):
+        cover.low[layer] = cover.high[layer] = high
+    for i in range(len(nearer) - 1, -1, -1):
+        first, last = max(frame.low[nearer[i]], low), min(frame.high[nearer[i]], high)
+        begins, ends = frame.cols[slot[nearer[i]]], frame.cols[slot[nearer[i]] + 1]
+        for s in range(len(begins)):
+            for y in unsigned_range(first, last):
+                rest[0, s, y] = begins[s, y]
+            for y in unsigned_range(first, last):
+                rest[1, s, y] = ends[s, y]
+        layer, left_over = 0, first < last
+        while left_over:
+            if layer == MOST_SPLIT:
+                return MOST_SPLIT + 1
+            if layer == layers:
+                cover.low[layer], cover.high[layer], layers = low, high, layers + 1
+                absent_outside(cover.cols[2 * layer : 2 * layer + 2], high, high, low, high)
+            left_over = join(cover.cols[2 * layer], cover.cols[2 * layer + 1], rest[0], rest[1], first, last)
+            layer += 1
+    return layers
+
+
+@compiled
+def join(layer_begins, layer_ends, begins, ends, low, high):
+    """Take the spans that meet one of a layer, or find none, into it; whether there are others, which are left over."""
+    left_over = NOTHING
+    for s in range(len(begins)):
+        for y in unsigned_range(low, high):
+            begin, end, held, held_end = begins[s, y], ends[s, y], layer_begins[s, y], layer_ends[s, y]
+            is_there, is_free = begin < end, held == ABSENT
+            joins = is_there & (is_free | ((begin <= held_end) & (held <= end)))
+            layer_begins[s, y] = min(begin, held) if joins else held
+            layer_ends[s, y] = (end if is_free else max(end, held_end)) if joins else held_end
+            begins[s, y] = ABSENT if joins else begin
+            ends[s, y] = ABSENT if joins else end
+            left_over |= np.int32(is_there & ~joins)
+    return left_over != 0
 
 
 @compiled
@@ -1021,12 +1089,13 @@ def simulate_instants(
 ):  # fmt: skip
     """`run_instants` of plain tuples."""
     sensor, pieces, model, noise, source = scene
-    nearer, seen_before, seen_after, lists, sums = scratch
+    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
     return run_instants(
         coefficients, own, steps, Clock(*clock), fresh, begun,
         Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
         Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
-        Scratch(nearer, seen_before, seen_after, lists, Sums(*sums)), Room(*room),
+        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
+        Room(*room),
     )  # fmt: skip
 
 
@@ -1034,12 +1103,13 @@ def simulate_instants(
 def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """`run_steps` of plain tuples: at a call from Python, numba finds the types of named ones slowly."""
     sensor, pieces, model, noise, source = scene
-    nearer, seen_before, seen_after, lists, sums = scratch
+    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
     return run_steps(
         coefficients, steps, fresh,
         Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
         Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
-        Scratch(nearer, seen_before, seen_after, lists, Sums(*sums)), Room(*room),
+        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
+        Room(*room),
     )  # fmt: skip
 
 

@@ -211,4 +211,9 @@ def _ellipse(xp: Any, T: tuple[Any, ...], is_there: Any) -> Any:
 
 def _stacked(xp: Any, parts: tuple[Any, ...]) -> Any:
     shape = np.broadcast_shapes(*(tuple(part.shape) for part in parts))
-    return xp.stack([xp.broadcast_to(part, shape) for part in parts], -1)
+    if xp is not np:
+        return xp.stack([xp.broadcast_to(part, shape) for part in parts], -1)
+    result = np.empty((*shape, len(parts)))
+    for i, part in enumerate(parts):  # half of the time that `stack` takes
+        result[..., i] = part
+    return result

@@ -108,7 +108,26 @@ def test_vertices_in_one_line(degrees: float, cuts: tuple[float, float]) -> None
     assert gerd.simulate(moving, backend="cpu").digest == gerd.simulate(moving, backend="torch").digest
 
 
-CHECKED = (test_batches_are_the_definition_on_the_grid, test_as_many_events_as_there_can_be)
+@needs_numba
+@pytest.mark.parametrize("apart", [True, False])
+def test_what_many_nearer_actors_hide(apart: bool) -> None:
+    """Those that lie apart are taken together in layers, as many as there is room for, and more; a chain is in one."""
+    hidden = actor("square", at=[20.0, 8.0], velocity=[0.3, 0.4], size=[38.0, 9.0], intensity=0.5)
+    for number in range(2, 7):
+        distance, size = (6.0, 3.0) if apart else (2.5, 8.0)
+        nearer = [
+            actor(at=[4.0 + distance * k, 7.0 + k % 3], velocity=[0.2 * k, -0.3], size=size, turn=20.0 * k)
+            for k in range(number)
+        ]
+        scene = config(hidden, *nearer, width=40, height=16)
+        assert gerd.simulate(scene, backend="cpu").digest == gerd.simulate(scene, backend="torch").digest
+
+
+CHECKED = (
+    test_batches_are_the_definition_on_the_grid,
+    test_as_many_events_as_there_can_be,
+    test_what_many_nearer_actors_hide,
+)
 FIRST_USE = f"""
 import sys, gerd, gerd.events.cpu as backend
 from concurrent.futures import ThreadPoolExecutor
@@ -164,7 +183,7 @@ def test_kernels_are_compiled_once_and_reach_beyond_no_array(tmp_path: Path) -> 
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
     command = [sys.executable, "-c", LATER_USE, *options, *chosen]
     printed, said = run_at_a_terminal(command, env=environment, cwd=tmp_path)
-    assert "2 passed" in printed
+    assert "4 passed" in printed
     assert printed.split()[-2:] == ["0", "False"]  # the compiler is not even loaded
     assert "compiling" not in said
     assert list((tmp_path / "gerd").iterdir()) == [kept]
