@@ -16,7 +16,7 @@ from hypothesis import settings
 settings.register_profile("gerd", deadline=None, derandomize=True, database=None, max_examples=40)
 settings.load_profile("gerd")
 
-PATIENCE = 600  # seconds after which a test fails, on however slow a machine
+PATIENCE = 1800  # seconds after which a test fails, on however slow and busy a machine
 
 
 @pytest.hookimpl(wrapper=True)
