@@ -174,8 +174,11 @@ def test_cuda_keeps_to_a_budget() -> None:
     from gerd.events import cuda
     from gerd.scene.draw import draw
 
-    scenes = draw(config(actor(velocity=[1.0, 0.0]), steps=3), [0, 1])
+    resetting = config(actor(velocity=[0.7, 0.3]), steps=5, integrator={"threshold": 0.2, "reset": "zero"})
+    scenes = draw(resetting, [0, 1])
     whole = [part.keys for part in cuda.run(scenes, CUDA)]
+    for index, keys in enumerate(whole):
+        assert np.array_equal(keys, gerd.simulate(resetting, index, backend="torch").keys)
     pieces = list(cuda.run(scenes, CUDA, budget=7000))
     assert len(pieces) > len(whole)
     for row in range(2):

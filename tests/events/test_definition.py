@@ -56,6 +56,23 @@ def test_any_scene(small: Config, index: int) -> None:
     assert listed(recording) == oracle.events(recording.scene)
 
 
+@pytest.mark.parametrize("initial", ["uniform", "stationary", 0.4])
+def test_every_integrator(initial: Any) -> None:
+    """Long enough for what a reset leaves to show."""
+    made = {
+        reset: simulated(
+            actor(at=[5.3, 6.1], velocity=[0.7, 0.3], turn=10.0),
+            steps=8,
+            integrator={"threshold": 0.2, "reset": reset, "initial": initial, "warmup": 2},
+        )
+        for reset in ("subtract", "zero")
+    }
+    assert made["subtract"].digest != made["zero"].digest
+    for recording in made.values():
+        assert listed(recording) == oracle.events(recording.scene)
+        assert gerd.simulate(recording.config, backend="cpu").digest == recording.digest
+
+
 @settings(max_examples=30)
 @given(st.data())
 def test_any_picture(data: st.DataObject) -> None:
