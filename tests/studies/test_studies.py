@@ -344,7 +344,7 @@ def test_bars_hold_where_the_numbers_are_so() -> None:
     away = replace(test, weights=(np.roll(test.weights[0], 1, axis=0), *test.weights[1:]))
     results = replace(results, runs=(replace(first, tests=(away, *first.tests[1:])), *others))
     bar = findings.bars(results)[2]
-    assert (bar.found, bar.held) == ("8, 9", False)
+    assert (bar.in_seeds, bar.held) == ("8, 9", False)
     alone = only(results, ("invariant at 25%", "paper at 25%"))
     assert held(alone)[3:] == [True, True, None, None]
 
