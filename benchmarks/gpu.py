@@ -1,16 +1,18 @@
 """On a GPU: a batch of recordings from the config to frames on the device, against a plain memset of the same frames.
 
-    python benchmarks/gpu.py [--batch N] [--json FILE]
+    python benchmarks/gpu.py [--batch N] [--json FILE] [--to FOLDER --count N]
 
 The scene is the three-shape case of `against_original.py`, at random places, background noise 0.001. Kernel times are
 the device's own (from PyTorch's profiler): of each kernel, and of all together, the time in which at least one of them
-or a fill is running. Whole times are the clock's; medians, per recording.
+or a fill is running. Whole times are the clock's; medians, per recording. With --to, `gerd.generate` writes datasets of
+N / 4 and of N recordings there, in a RAM disk if that is to be no limit; the difference of both is without the start.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 import time
 from collections.abc import Callable
@@ -70,10 +72,29 @@ def device_seconds(work: Callable[[], object], repeats: int = 5) -> dict[str, fl
     return {**{f"kernel {name}": taken for name, taken in times.items()}, "all kernels": busy}
 
 
+def to_disk(folder: Path, count: int) -> None:
+    """Print how fast recordings come from the config to shards."""
+    config, taken, size = gerd.parse(TEXT), [], 0
+    for number in (count // 4, count):
+        out = folder / f"gerd-bench-{number}"
+        try:
+            begun = time.perf_counter()
+            gerd.generate(config, out, number, device="cuda")
+            taken.append(time.perf_counter() - begun)
+            size = sum(file.stat().st_size for file in out.iterdir())
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+    rate, whole = (count - count // 4) / (taken[1] - taken[0]), count / taken[1]
+    print(f"\ngerd generate --device cuda: {rate:,.0f} recordings/s, {rate * size / count / 1e6:,.0f} MB/s")
+    print(f"with the start of its processes: {whole:,.0f} recordings/s of {count:,}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--to", type=Path)
+    parser.add_argument("--count", type=int, default=40_000)
     chosen = parser.parse_args()
     if not torch.cuda.is_available():
         print("no GPU here: benchmarks/gpu.py has nothing to measure")
@@ -100,6 +121,8 @@ def main() -> None:
         print(f"| {name} | {taken * 1e6:.1f} | {taken / memset:.1f} |")
     if chosen.json:
         chosen.json.write_text(json.dumps(times, indent=1) + "\n")
+    if chosen.to:
+        to_disk(chosen.to, chosen.count)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 A call makes a zeroed output, writes the signal into it, and then background noise where there is none. Frames have a
 byte for each pixel and polarity. Where events are wanted, both are written as bits, from which a last kernel lists the
-events in order; they come to the host through pinned memory, a piece at a time. Batches are cut to a memory budget. In
+events in order; they come to the host in pinned memory, a piece at a time. Batches are cut to a memory budget. In
 exact timing events are listed as they happen, and sorted on the host, or counted in frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from torch import Tensor
 
 from gerd.errors import GerdError
 from gerd.events import exact, noise, rasterise
-from gerd.events.keys import Keys
 from gerd.events.shared import Events, chunks
 from gerd.scene.scenes import Scenes
 
@@ -26,7 +26,7 @@ TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
 BANDS = 8  # bands of tiles that one step of `mark` looks at
 WORDS_AT_ONCE = 512  # words of a frame that one program looks at
 AT_ONCE = 128  # sub-rows, or blocks of noise, that one program looks at
-PIECE = 2**23  # events that are on their way to the host at once
+PIECE = 2**24  # events that are listed on the device before they come to the host
 
 
 def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | None = None) -> Iterator[Events]:
@@ -122,12 +122,14 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
         else:
             shape = (len(scenes), len(recorded), 2, height, width)
+        beside = _Beside(device)
         out = torch.zeros(shape, dtype=torch.int32 if bits else torch.uint8, device=device)
-        noisy = scenes.background > 0 and len(recorded) > 0
-        background = _Background(scenes, device, recorded, background_source) if noisy else None  # as the host goes on
-        shown = np.arange(begin - 1, piece.stop)
-        scenes = scenes.resumed(shown)
-        outlines, sizes, marks = _outlines(scenes, shown, device)
+        with beside:  # memory is filled while the geometry is worked out
+            noisy = scenes.background > 0 and len(recorded) > 0
+            background = _Background(scenes, device, recorded, background_source) if noisy else None
+            shown = np.arange(begin - 1, piece.stop)
+            scenes = scenes.resumed(shown)
+            outlines, sizes, marks = _outlines(scenes, shown, device)
         cuda_kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
             cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
@@ -142,6 +144,35 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             yield recorded, out
 
 
+class _Beside:
+    """On a GPU, another stream of higher priority, for what need not wait for the current one's next work.
+
+    It begins after the current one's work so far, and the current one goes on after it. Memory that is freed on it is
+    given out on it only, after that: so nothing is written over while it is still read.
+    """
+
+    def __init__(self, device: str):
+        self._current = torch.cuda.current_stream(device) if device.startswith("cuda") else None
+        if self._current is not None:
+            self._other = _other_stream(device, self._current.cuda_stream)
+            self._other.wait_stream(self._current)
+            self._entered = torch.cuda.stream(self._other)
+
+    def __enter__(self) -> None:
+        if self._current is not None:
+            self._entered.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._current is not None:
+            self._entered.__exit__(*error)
+            self._current.wait_stream(self._other)
+
+
+@cache
+def _other_stream(device: str, current: int) -> torch.cuda.Stream:  # noqa: ARG001 - one for each
+    return torch.cuda.Stream(device, priority=-1)
+
+
 def _listed(
     words: Tensor, scenes: Scenes, steps: range
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
@@ -154,46 +185,27 @@ def _listed(
     cuda_kernels.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
     begins = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
     before = begins.cpu().numpy()
-    keys, background = torch.empty(before[-1], dtype=torch.int64), torch.empty(before[-1], dtype=torch.bool)
-    fits = 2 * Keys.of(scenes).per_step * scenes.steps <= 2**31
-    coming: list[tuple[slice, _Coming]] = []
+    keys, background = (_host(int(before[-1]), kind, words.device) for kind in (torch.int64, torch.bool))
     first = 0
-    while first < frames or coming:
-        if first < frames:
-            end = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
-            part = slice(before[first], before[end])
-            packed = torch.empty(
-                part.stop - part.start, dtype=torch.int32 if fits else torch.int64, device=words.device
-            )
-            cuda_kernels.gather[(end - first,)](
-                packed, begins, first, signal, noise, number, len(steps), steps.start, scenes.width, scenes.height,
-                AT_ONCE=WORDS_AT_ONCE, num_warps=4,
-            )  # fmt: skip
-            coming.append((part, _Coming(packed)))
-            first = end
-        if len(coming) == 2 or first == frames:  # while one is taken apart, the next one comes
-            part, piece = coming.pop(0)
-            host = piece.on_host()
-            torch.bitwise_right_shift(host, 1, out=keys[part])
-            background[part] = (host & 1).to(torch.bool)
+    while first < frames:
+        end = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
+        part = slice(before[first], before[end])
+        of_device = [torch.empty_like(host[part], device=words.device) for host in (keys, background)]
+        cuda_kernels.gather[(end - first,)](
+            *of_device, begins, first, signal, noise, number, len(steps), steps.start, scenes.width, scenes.height,
+            AT_ONCE=WORDS_AT_ONCE, num_warps=4,
+        )  # fmt: skip
+        for host, made in zip((keys, background), of_device, strict=True):
+            host[part].copy_(made, non_blocking=True)
+        first = end
+    if words.is_cuda:
+        torch.cuda.current_stream(words.device).synchronize()
     return keys.numpy(), background.numpy(), np.diff(before)
 
 
-class _Coming:
-    """A tensor on its way to the host, through pinned memory where it comes from a GPU."""
-
-    def __init__(self, tensor: Tensor):
-        self._arrived, self._tensor = None, tensor
-        if tensor.is_cuda:
-            self._tensor = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-            self._tensor.copy_(tensor, non_blocking=True)
-            self._arrived = torch.cuda.Event()
-            self._arrived.record()
-
-    def on_host(self) -> Tensor:
-        if self._arrived is not None:
-            self._arrived.synchronize()
-        return self._tensor
+def _host(size: int, kind: torch.dtype, device: torch.device) -> Tensor:
+    """An empty tensor on the host, in pinned memory if it is for a GPU, which is many times as fast to copy to."""
+    return torch.empty(size, dtype=kind, pin_memory=device.type == "cuda")
 
 
 def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
@@ -241,7 +253,8 @@ class _Camera:
                 break
             self._room = 2 * int(counts.max())
         self._go_on()
-        host = _Coming(out[:, : counts.max()].contiguous()).on_host().numpy()
+        made = out[:, : counts.max()].contiguous()
+        host = _host(made.numel(), made.dtype, made.device).view(made.shape).copy_(made).numpy()
         return [row[:count] for row, count in zip(host, counts, strict=True)]
 
     def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool) -> None:

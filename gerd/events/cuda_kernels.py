@@ -735,8 +735,10 @@ def tally(counts, out, noise, number, AT_ONCE: tl.constexpr):
 
 
 @triton.jit
-def gather(keys, begins, first_frame, out, noise, number, steps, start, width, height, AT_ONCE: tl.constexpr):
-    """The events of a frame, in order, as key · 2 + whether it is noise; `begins` says how many come before it."""
+def gather(
+    keys, background, begins, first_frame, out, noise, number, steps, start, width, height, AT_ONCE: tl.constexpr
+):  # fmt: skip
+    """The events of a frame, in order, and whether they are noise; `begins` says how many come before it."""
     frame = first_frame + tl.program_id(0).to(tl.int64)
     place = tl.load(begins + frame) - tl.load(begins + first_frame)
     top = (start + frame % steps) * height
@@ -754,9 +756,8 @@ def gather(keys, begins, first_frame, out, noise, number, steps, start, width, h
             i = 0
             while i < most:
                 bit = ones((left & (0 - left)) - 1)  # the number of the lowest one
-                flag = (noise_words >> (bit & 31).to(tl.uint32)) & 1
-                packed = (pixel * 2 + bit) * 2 + flag.to(tl.int32)
-                tl.store(keys + at, packed.to(keys.dtype.element_ty), mask=i < count)
+                tl.store(keys + at, pixel * 2 + bit, mask=i < count)
+                tl.store(background + at, (noise_words >> (bit & 31).to(tl.uint32)) & 1, mask=i < count)
                 left = left & (left - 1)
                 at += 1
                 i += 1

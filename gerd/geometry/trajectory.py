@@ -177,11 +177,20 @@ class Trajectory:
             u = start[..., i, None]
             if self.velocity[..., i].any():
                 u = u + speed[..., i, None] * clock
-            if np.isfinite(self.low[..., i]).any() or np.isfinite(self.high[..., i]).any():
+            if not self._stays_inside(i, t):
                 u = _fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
             values.append(u)
         turned = self.start[..., ROTATION].any() or self.velocity[..., ROTATION].any()
         return affine(values, torch if turned or any(motion._pushed(ROTATION) for _, motion in pieces) else None)
+
+    def _stays_inside(self, i: int, t: Array) -> bool:
+        """Whether parameter i, if nothing pushes it, is between its bounds at the times `t`.
+
+        It then is at the first and at the last of them: rounding keeps the order of sums and products.
+        """
+        ends = [self.start[..., i, None] + self.velocity[..., i, None] * of(t) for of in (np.min, np.max)]
+        low, high = self.low[..., i, None], self.high[..., i, None]
+        return all(bool(((low <= end) & (end < high)).all()) for end in ends)
 
     def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
         """Parameter i at own times `t`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -502,9 +501,7 @@ def test_a_bad_config_gives_one_message_that_says_everything(
 ) -> None:
     file = pictures / f"{bad.name}.yaml"
     file.write_bytes(bad.text if isinstance(bad.text, bytes) else bad.text.encode())
-    begun = time.monotonic()
     lines = gerd("check", file)
-    assert time.monotonic() - begun < 20
     assert len(lines) == 1, lines
     place = f"error: {file}" if bad.line is None else f"error: {file}:{bad.line}"
     assert lines[0].startswith(f"{place}: "), lines[0]

@@ -14,9 +14,6 @@ if not torch.cuda.is_available():
 
 import json
 import multiprocessing
-import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -122,11 +119,11 @@ def test_cuda_is_the_definition(any_config: Config, chunk: int | None) -> None:
 CROWDED = config(
     actor("circle", at=[17.3, 4.4], velocity=[1.1, 0.3], size=7.0, intensity=0.5),
     actor({"choice": ["circle", SHAPES["hole"]]}, at=[20.2, 5.1], velocity=[-0.6, 0.2], size=6.5, turn=20.0),
-    actor("triangle", at=[33.1, 3.3], velocity=[0.4, 0.0], size=9.0, border="wrap", repeat={"choice": [0, 1]}),
-    width=40,
+    actor("triangle", at=[29.1, 3.3], velocity=[0.4, 0.0], size=9.0, border="wrap", repeat={"choice": [0, 1]}),
+    width=36,
     height=9,
-    upsampling=3,
-    steps=3,
+    upsampling=2,
+    steps=2,
     noise={"background": 0.05, "shape": 0.1, "event": 0.2},
 )
 
@@ -136,7 +133,7 @@ def test_cuda_with_everything_at_once() -> None:
     """Overlapping, concave and wrapping shapes, all noises, a frame wider than a tile; in one piece and in chunks."""
     assert gerd.simulate(CROWDED, 1).shapes == ["circle", "polygon 1", "triangle"]
     truth = gerd.simulate(CROWDED, 1, backend="torch")
-    for chunk in (None, 2) if GPU else (2,):  # without a GPU the test of frames has it in one piece
+    for chunk in (None, 1) if GPU else (1,):  # without a GPU the test of frames has it in one piece
         assert same(truth, gerd.simulate(CROWDED, 1, backend="cuda", device=CUDA, chunk=chunk))
 
 
@@ -167,7 +164,7 @@ def test_cuda_frames_are_the_frames() -> None:
 
     made = cuda.frames(draw(CROWDED, [1, 0]), CUDA)
     assert made.dtype == torch.bool
-    assert made.shape == (2, 3, 2, 9, 40)
+    assert made.shape == (2, 2, 2, 9, 36)
     for row, index in enumerate((1, 0)):  # the second has other shapes, and no triangle
         assert torch.equal(made[row].cpu(), gerd.simulate(CROWDED, index, backend="torch").frames())
 
@@ -200,44 +197,8 @@ def test_cpu_backend_in_loader_workers(method: str) -> None:
     loader = torch.utils.data.DataLoader(
         range(2),  # type: ignore[arg-type]
         batch_size=None,
-        num_workers=2,
+        num_workers=2 if method == "fork" else 1,  # the others import everything anew
         collate_fn=_digest_in_worker,
         multiprocessing_context=multiprocessing.get_context(method),
     )
     assert list(loader) == [expected] * 2
-
-
-@needs_numba
-def test_kernels_compile_at_first_use_only(tmp_path: Path) -> None:
-    """Importing compiles nothing; machine code is kept in one place, for the next process, also if threads begin.
-
-    Whoever waits at a terminal is told what for.
-    """
-    code = (
-        "import sys, gerd, gerd.events.cpu as b\n"
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "assert 'numba' not in sys.modules\n"
-        f"config = gerd.load({str(ROOT / 'configs' / 'square.yaml')!r})\n"
-        "with ThreadPoolExecutor(4) as pool:\n"
-        "    made = list(pool.map(lambda i: gerd.simulate(config, i, backend='cpu').digest, [0] * 4))\n"
-        "assert len(set(made)) == 1\n"
-        "import numba\n"
-        "assert numba.config.CACHE_DIR == ''\n"
-        "stats = b.kernels().simulate_steps.stats\n"
-        "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))\n"
-    )
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    environment.pop("NUMBA_CACHE_DIR", None)
-    for hits, misses, told in (("0", "1", b"compiling the kernels, once"), ("1", "0", b"")):
-        terminal, end = os.openpty()
-        command = [sys.executable, "-c", code]
-        run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=end, text=True, check=True)
-        assert run.stdout.split() == [hits, misses]
-        os.write(end, b"\n")
-        said = os.read(terminal, 1000).strip()
-        assert said.startswith(told)
-        assert bool(said) == bool(told)
-        os.close(terminal)
-        os.close(end)
-    (file,) = (tmp_path / "gerd").iterdir()
-    assert re.fullmatch("kernel-[0-9a-f]{32}", file.name)

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.processes import DEADLINE
 from support.scenes import SHAPES, actor, config
 
 import gerd
 from gerd.config.config import Config
 from gerd.events import cpu
 
+ROOT = Path(__file__).parents[2]
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
 
@@ -107,27 +109,68 @@ def test_vertices_in_one_line(degrees: float, cuts: tuple[float, float]) -> None
 
 
 CHECKED = (test_batches_are_the_definition_on_the_grid, test_as_many_events_as_there_can_be)
+FIRST_USE = f"""
+import sys, gerd, gerd.events.cpu as backend
+from concurrent.futures import ThreadPoolExecutor
+assert "numba" not in sys.modules
+config = gerd.load({str(ROOT / "configs" / "square.yaml")!r})
+with ThreadPoolExecutor(4) as pool:
+    made = list(pool.map(lambda i: gerd.simulate(config, i, backend="cpu").digest, [0] * 4))
+assert len(set(made)) == 1
+import numba
+assert numba.config.CACHE_DIR == ""
+stats = backend.kernels().simulate_steps.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+LATER_USE = """
+import sys, numba, numpy, pytest
+beyond = numba.njit(lambda array: array[len(array)])
+with pytest.raises(IndexError):
+    beyond(numpy.zeros(3))
+code = pytest.main(sys.argv[1:])
+from gerd.events.cpu import kernels
+stats = kernels().simulate_steps.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+sys.exit(code)
+"""
+
+
+def run_at_a_terminal(command: list[str], **options: Any) -> tuple[str, str]:
+    """What a program prints, and what it says to whoever waits at the terminal."""
+    terminal, end = os.openpty()
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, text=True, timeout=10 * DEADLINE, **options)
+        os.write(end, b"\n")
+        said = os.read(terminal, 4000).decode().strip()
+    finally:
+        os.close(terminal)
+        os.close(end)
+    assert done.returncode == 0, done.stdout[-3000:] + said
+    return done.stdout, said
 
 
 @needs_numba
-def test_no_kernel_reaches_beyond_an_array(tmp_path: Path) -> None:
-    """The same scenes with every access checked, which compiled code does not do by itself."""
-    code = (
-        "import sys, numba, numpy, pytest\n"
-        "beyond = numba.njit(lambda array: array[len(array)])\n"
-        "with pytest.raises(IndexError):\n"
-        "    beyond(numpy.zeros(3))\n"
-        "sys.exit(pytest.main(sys.argv[1:]))\n"
-    )
-    chosen = [f"{__file__}::{test.__name__}" for test in CHECKED]
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
+def test_kernels_are_compiled_once_and_reach_beyond_no_array(tmp_path: Path) -> None:
+    """Importing compiles nothing; machine code is kept in one place, for the next process, also if threads begin.
+
+    Whoever waits at a terminal is told what for. And with every access checked, which compiled code does not do by
+    itself, the scenes that fill the arrays to the last place are the definition's, too.
+    """
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "0", "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
-    done = subprocess.run(
-        [sys.executable, "-c", code, *options, *chosen], env=environment, capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "2 passed" in done.stdout
+    printed, said = run_at_a_terminal([sys.executable, "-c", FIRST_USE], env=environment)
+    assert printed.split() == ["0", "1"]
+    assert said.startswith("compiling the kernels, once")
+    (kept,) = (tmp_path / "gerd").iterdir()
+
+    chosen = [f"{__file__}::{test.__name__}" for test in CHECKED]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
+    command = [sys.executable, "-c", LATER_USE, *options, *chosen]
+    printed, said = run_at_a_terminal(command, env=environment, cwd=tmp_path)
+    assert "2 passed" in printed
+    assert printed.split()[-2:] == ["1", "0"]
+    assert "compiling" not in said
+    assert list((tmp_path / "gerd").iterdir()) == [kept]
 
 
 @needs_numba
@@ -182,4 +225,4 @@ raise SystemExit(not good or os.waitpid(child, 0)[1] != 0)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_recording_goes_on_in_both_processes_of_a_fork() -> None:
     """In the child and in its parent, each with integrators of its own; the frame is large."""
-    subprocess.run([sys.executable, "-c", FORKED], check=True)
+    subprocess.run([sys.executable, "-c", FORKED], check=True, timeout=DEADLINE)

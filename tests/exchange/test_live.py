@@ -297,7 +297,7 @@ import aestream, numpy as np
 width, height, port, wanted = map(int, sys.argv[1:])
 total = np.zeros((width, height))
 with aestream.UDPInput((width, height), device="cpu", port=port) as stream:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 200
     while total.sum() < wanted and time.monotonic() < end:
         time.sleep(0.01)
         total += np.asarray(stream.read())

@@ -578,9 +578,12 @@ def test_the_signed_rank_test_is_that_of_scipy(n: int) -> None:
         assert measure.wilcoxon(gaps) == pytest.approx(scipy.stats.wilcoxon(gaps).pvalue, rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 7, 9, 11, 13, 20, 35, 50, 65, 80])
+@pytest.mark.parametrize("n", [2, 3, 5, 7, 9, 10, 20, 35, 50, 65, 80])
 def test_ties_and_zeros_are_treated_as_in_scipy(n: int) -> None:
-    """With ties and zeros SciPy is exact for n up to 13, and approximates beyond; we do beyond 50."""
+    """With ties and zeros SciPy is exact for small n, by going through all signs, and approximates beyond 13.
+
+    We approximate beyond 50.
+    """
     rng = np.random.default_rng(n)
     for _ in range(3):
         tied = np.append(np.round(rng.normal(0.4, 2, n - 1)), 1)

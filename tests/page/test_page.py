@@ -367,7 +367,7 @@ class Asking:
         self.port = int(address.rstrip("/").rpartition(":")[2])
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(server.LOOPBACK, self.port, timeout=30)
+        connection = http.client.HTTPConnection(server.LOOPBACK, self.port, timeout=DEADLINE)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection.request(method, path, data, {name.title(): value for name, value in headers.items()})
         response = connection.getresponse()
@@ -590,10 +590,13 @@ def test_ctrl_c_ends_the_command_in_the_middle_of_an_answer(file: Path) -> None:
     try:
         assert process.stdout
         port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
-        connection = http.client.HTTPConnection(server.LOOPBACK, port)
-        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
-        wait_for(lambda: cpu_seconds(processes.descendants(process.pid)) > 5, "the answer to be worked at")
+        connection = http.client.HTTPConnection(server.LOOPBACK, port, timeout=DEADLINE)
+        connection.request("POST", "/api/recording", json.dumps(question(TEXT)))
+        connection.getresponse().read()  # now the worker has imported what it needs
         children = processes.descendants(process.pid)
+        before = cpu_seconds(children)
+        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
+        wait_for(lambda: cpu_seconds(children) > before + 0.5, "the answer to be worked at")
         process.send_signal(signal.SIGINT)
         assert errors_of(process) == []
         wait_for(lambda: not any(map(processes.is_running, children)), "the worker to end")
@@ -617,7 +620,7 @@ def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) 
         assert process.stdout
         line = process.stdout.readline()
         port = int(re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C to stop\)", line)[1])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)  # kept open, as a browser would
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)  # kept open, as a browser would
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         process.send_signal(signal.SIGINT)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.processes import DEADLINE
 from support.scenes import actor, config
 
 import gerd
@@ -161,7 +162,7 @@ def test_another_process(outlines: gerd.Config) -> None:
     )
     command = [sys.executable, "-c", program, str(CONFIGS / "outlines.yaml")]
     surroundings = {**os.environ, "PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "3"}
-    found = subprocess.run(command, capture_output=True, text=True, check=True, env=surroundings)
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=surroundings, timeout=DEADLINE)
     assert json.loads(found.stdout) == [gerd.simulate(outlines, index).digest for index in (0, 1)]
 
 
@@ -196,7 +197,7 @@ sys.path.insert(0, sys.argv[1])
 from support.scenes import actor, config
 import gerd
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-made = config(actor(velocity=[0.3, 0.1], border="bounce"), width=48, height=48, steps=200)
+made = config(actor(velocity=[0.3, 0.1], border="bounce"), width=48, height=48, steps=200, upsampling=1)
 gerd.simulate(made, backend="torch", chunk=100)
 before = peak()
 gerd.simulate(made, backend="torch", chunk=100, steps=20000)
@@ -207,7 +208,7 @@ print(peak() - before)
 def test_memory_follows_the_chunk_and_not_the_recording() -> None:
     """20,000 steps of 48 × 48 pixels would be 184 MB as int32 alone; the events are a few."""
     command = [sys.executable, "-c", MEASURE, str(Path(__file__).parents[1])]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE)
     assert float(found.stdout) < 80  # MB
 
 

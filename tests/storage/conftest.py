@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 from support import processes
-from support.datasets import HELD, HOLD, TWO_SHAPES, make
+from support.datasets import TWO_SHAPES, content, make
+from support.held import HELD, HOLD
+
+import gerd
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -49,3 +52,13 @@ def held(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "config.yaml").write_text(HELD)
     yield tmp_path
     (tmp_path / "go").touch()
+
+
+@pytest.fixture(scope="session")
+def never_held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files that the config of `held` gives in one go."""
+    folder = tmp_path_factory.mktemp("never_held")
+    (folder / "go").touch()
+    (folder / "hold.py").write_text(HOLD)
+    gerd.generate(gerd.parse(HELD, directory=folder, trust=True), folder / "data", 320, workers=1)
+    return content(folder / "data")

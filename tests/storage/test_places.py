@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import processes
 from support.datasets import SMALL, faults
-from support.processes import DEADLINE, errors_of
+from support.processes import run_here
 
 import gerd
 from gerd.storage import places as module
@@ -196,7 +195,11 @@ def test_a_store_in_memory_is_not_shared_with_workers(local: Path) -> None:
     assert content(data.place) == content(Folder(local))
 
 
-def test_an_object_store_on_the_command_line(s3: str, tmp_path: Path) -> None:
+def test_an_object_store_on_the_command_line(
+    s3: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers in processes of their own write to it; then it is read here."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(PAIRS)
     place = f"{s3}/{uuid.uuid4()}"
     for words, expected in (
@@ -204,8 +207,7 @@ def test_an_object_store_on_the_command_line(s3: str, tmp_path: Path) -> None:
         (["info", place], f"dataset     {place}, complete"),
         (["verify", place], f"{place}: 140 recordings, all sound"),
     ):
-        process = processes.start(tmp_path, *words)
-        said, errors = process.communicate(timeout=DEADLINE)
-        assert said.startswith(expected), errors
-    (error,) = errors_of(processes.start(tmp_path, "generate", "small.yaml", "s3://nowhere/x"), 1)
-    assert error.startswith("error: s3://nowhere/x/manifest.json: cannot be written: ")
+        assert run_here(*words) == 0
+        assert capsys.readouterr().out.startswith(expected)
+    assert run_here("generate", "small.yaml", "s3://nowhere/x") == 1
+    assert "error: s3://nowhere/x/manifest.json: cannot be written: " in capsys.readouterr().err

@@ -1,4 +1,7 @@
-"""Generation on a Ray cluster: the same bytes as on one machine, no more work under way than needed, clear failures."""
+"""Generation on a Ray cluster: the same bytes as on one machine, no more work under way than needed, clear failures.
+
+And what can go wrong: after each fault the same command gives the bytes of an undisturbed run.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from gerd.storage.manifest import SHARD_SIZE, shard_name
 ray = pytest.importorskip("ray")
 
 from support.datasets import FAMILY, SMALL, content, faults, unfinish  # noqa: E402
-from support.ray_cluster import running  # noqa: E402
+from support.held import HOLD, stop_and_continue, workers_held  # noqa: E402
+from support.processes import DEADLINE, errors_of  # noqa: E402
+from support.ray_cluster import NODE, running  # noqa: E402
+from support.traps import lay_traps, run_among_traps  # noqa: E402
 
 # Turning does not move the outline of a circle, but it moves that of an ellipse: a few recordings cannot be drawn.
 FAILING = SMALL.replace("square", "circle").replace(
@@ -211,7 +217,102 @@ def test_nothing_of_a_cluster_is_needed_on_one_machine(tmp_path: Path) -> None:
         "print(*sorted({'ray', 'fsspec'} & sys.modules.keys()))"
     )
     result = subprocess.run(
-        [sys.executable, "-c", program, SMALL], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, SMALL],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=DEADLINE,
     )
     assert result.stdout.strip() == ""
     assert (tmp_path / "data" / "manifest.json").exists()
+
+
+# What can go wrong
+
+
+def by_ray(cluster: Any) -> tuple[str, ...]:
+    return ("--engine", "ray", "--address", cluster.address)
+
+
+def test_workers_import_nothing_from_the_folder(cluster: Any, tmp_path: Path) -> None:
+    lay_traps(tmp_path)
+    run_among_traps(tmp_path, f"generate config.yaml data -n 130 {' '.join(by_ray(cluster))}")
+
+
+@pytest.mark.parametrize(
+    "how", ["Ctrl-C", *(pytest.param(how, marks=pytest.mark.long) for how in ("killed", "Ctrl-C in a terminal"))]
+)
+def test_a_run_that_is_stopped_continues_to_the_same_bytes(
+    how: str, cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]
+) -> None:
+    process = start(*by_ray(cluster))
+    workers_held(held)
+    stop_and_continue(process, how, held, never_held)
+
+
+def test_a_node_is_killed_half_way(cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]) -> None:
+    process = start(*by_ray(cluster))
+    workers_held(held, 2)
+    cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+    try:
+        (held / "go").touch()
+        assert errors_of(process) == []
+        assert content(held / "data") == never_held
+    finally:
+        cluster.add_node(**NODE)  # for others
+
+
+def test_a_worker_is_killed_in_the_middle_of_a_write(
+    cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]
+) -> None:
+    """Twice: with half of a file written, and with all of it that has not yet got its name."""
+    (held / "go").touch()
+    (held / "hold.py").write_text(
+        HOLD
+        + """
+fsync, replace = os.fsync, os.replace
+
+def dies(name, cut=None):
+    if in_ray and not (here / name).exists():
+        (here / name).touch()
+        if cut is not None:
+            os.ftruncate(cut, os.fstat(cut).st_size // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def deadly_fsync(descriptor):
+    dies("died-writing", descriptor)
+    return fsync(descriptor)
+
+def deadly_replace(*arguments):
+    dies("died-naming")
+    return replace(*arguments)
+
+os.fsync, os.replace = deadly_fsync, deadly_replace
+"""
+    )
+    assert errors_of(start(*by_ray(cluster))) == []
+    assert (held / "died-writing").exists()
+    assert (held / "died-naming").exists()
+    assert content(held / "data") == never_held
+
+
+@pytest.mark.long
+def test_the_head_of_the_cluster_is_lost(held: Path, start: Any) -> None:
+    """The last thing that the user reads is ours, and what is finished is kept."""
+    with running(1) as lost:
+        process = start(*by_ray(lost))
+        workers_held(held)
+        lost.head_node.kill_gcs_server()
+        (error,) = errors_of(process, 1)
+    assert error.startswith(f"error: {held / 'data'}: the head of the cluster, ")
+    assert error.endswith("does not answer; finished shards are kept, and the same command continues")
+    assert not gerd.Recordings(held / "data").manifest.complete
+
+
+@pytest.mark.long
+def test_a_range_that_kills_every_worker_is_given_up(cluster: Any, held: Path, start: Any) -> None:
+    (held / "go").touch()
+    (held / "deadly").touch()
+    (error,) = errors_of(start(*by_ray(cluster)), 1)
+    assert "rows 0 to 63, tried 6 times: " in error

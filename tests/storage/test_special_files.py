@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from support.datasets import SMALL, change_manifest, make, noticed
-from support.processes import DEADLINE
 
 import gerd
 from gerd.config.digest import digest_of
@@ -29,20 +26,6 @@ SPECIAL: dict[str, Callable[[Path], None]] = {
     "link to a pipe": lambda file: (os.mkfifo(file.with_name("pipe")), file.symlink_to("pipe"))[1],
     "folder": Path.mkdir,
 }
-
-
-@pytest.fixture(autouse=True)
-def impatient() -> Iterator[None]:
-    """A test that waits for ever fails."""
-
-    def fail(*_: Any) -> None:
-        raise AssertionError("a reader waits")
-
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(DEADLINE)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module")

@@ -51,26 +51,6 @@ RAGGED = {
     "silent": TRIANGLE.replace("0.02", "0") + "sweep: {actors.0.intensity: [1, 0]}",  # the last recording has no events
 }
 
-# A motion by a function. Workers that make a shard stop in it, once another shard is there, until the file `go` is
-# there, too; if then the file `deadly` is there, they die. (The command draws once, too, before it writes anything.)
-HELD = SMALL.replace("acceleration: 0}\n    scale", 'acceleration: {function: "hold:push"}}\n    scale')
-HOLD = """
-import multiprocessing, os, signal, sys, time
-from pathlib import Path
-
-here = Path(__file__).parent
-in_ray = any("default_worker" in word for word in sys.orig_argv)
-in_worker = in_ray or multiprocessing.parent_process() is not None
-
-def push(t):
-    while any((here / "data").glob("shard-*")) and not (here / "go").exists():
-        (here / f"held-{os.getpid()}").touch()
-        time.sleep(0.01)
-    if in_worker and (here / "deadly").exists():
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 0.01 * t
-"""
-
 
 def make(folder: Path, text: str, count: int) -> gerd.Recordings:
     return gerd.generate(gerd.parse(text), folder, count, workers=1)

@@ -1,4 +1,4 @@
-"""Commands that tests run in processes of their own: how they are started, waited for, and how they end."""
+"""Commands that tests run, here or in processes of their own: how they are started, waited for, and how they end."""
 
 from __future__ import annotations
 
@@ -10,12 +10,25 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from gerd.cli.app import main
 
 COMMAND = [sys.executable, "-c", "from gerd.cli.app import main; main()"]
-DEADLINE = 120  # seconds after which a test gives up, on however slow a machine
+DEADLINE = 300  # seconds after which a test gives up, on however slow a machine
 
 # The background job of a shell ignores Ctrl-C, and so would the commands that tests start and stop with it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def run_here(*arguments: str) -> int:
+    """The exit code of `gerd ARGUMENTS`, run in this process, which has the libraries already."""
+    with patch.object(sys, "argv", ["gerd", *arguments]):
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
 
 
 def start(folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:

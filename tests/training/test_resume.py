@@ -84,7 +84,7 @@ def own(made: gerd.Stream, **options: Any) -> Any:
 @pytest.mark.parametrize("make", [stateful, own])
 def test_a_stream_in_a_loader(make: Callable[..., Any], options: dict[str, Any]) -> None:
     whole = [plain(stream().batch(k)) for k in range(7)]
-    for stop in (0, 1, 4):
+    for stop in (1, 4) if options else (0, 1, 4):
         loader = make(stream(), **options)
         assert plain(islice(loader, stop) if stop else []) == whole[:stop]
         resumed = make(stream(), **options)
@@ -164,7 +164,7 @@ def test_random_windows_in_a_loader(folder: Path, kind: str, options: dict[str, 
     numbers = [list(sampler) for _ in range(4)]
     batches = [epoch[k : k + BATCH] for epoch in numbers for k in range(0, COUNT, BATCH)]
     whole = [plain(gerd.collate([data[i] for i in batch])) for batch in batches]
-    for stop in (0, 2, PER_EPOCH - 1, PER_EPOCH, PER_EPOCH + 1):
+    for stop in (2, PER_EPOCH) if options else (0, 2, PER_EPOCH - 1, PER_EPOCH, PER_EPOCH + 1):
         loader = windows(folder, kind, **options)
         assert plain(islice(endless(loader), stop) if stop else []) == whole[:stop]
         resumed = windows(folder, kind, **options)
@@ -357,7 +357,7 @@ def test_a_stream_goes_on_from_a_checkpoint_of_lightning(name: str, tmp_path: Pa
     assert whole == [[2 * k, 2 * k + 1] for k in range(len(whole))]
     checkpoints = sorted((tmp_path / "whole").glob("step=*.ckpt"))
     assert len(checkpoints) >= 3
-    for checkpoint in checkpoints:
+    for checkpoint in checkpoints[::2]:
         used = int(checkpoint.stem.removeprefix("step="))
         rest = train(make(), tmp_path / "rest", checkpoint, **options)
         assert rest == whole[used:], checkpoint
@@ -372,7 +372,7 @@ def test_random_windows_go_on_from_a_checkpoint_of_lightning(
     assert len(whole) == 3 * PER_EPOCH
     undisturbed = [plain(label) for _, label in islice(endless(windows(folder, "own")), len(whole))]
     assert whole == undisturbed
-    for used in (2, PER_EPOCH, PER_EPOCH + 1, 2 * PER_EPOCH) if steps else (PER_EPOCH, 2 * PER_EPOCH):
+    for used in (2, PER_EPOCH) if steps else (PER_EPOCH, 2 * PER_EPOCH):
         checkpoint = tmp_path / "whole" / f"step={used}.ckpt"
         rest = train(windows(folder, "own", **options), tmp_path / "rest", checkpoint, max_epochs=3, steps=steps)
         assert rest == whole[used:], used

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from itertools import islice
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.processes import DEADLINE
 from support.scenes import actor, config, same
 from torch.utils.data import DataLoader
 
@@ -95,74 +94,35 @@ def test_ranks_take_turns() -> None:
             assert indices(islice(stream.loader(workers), 4)) == whole[rank::3]
 
 
-RANK = """
-import sys
-import torch
-import gerd
-from itertools import islice
+def take(rank: int, stream: gerd.Stream, store: Path) -> None:
+    """What one of two ranks takes, in turn without workers, with forked and with spawned ones; and what it counts.
 
-rank, store, text = int(sys.argv[1]), *sys.argv[2:]
-
-if __name__ == "__main__":
-    stream = gerd.Stream(gerd.parse(text), 2, label="index")  # before torch.distributed is set up
-    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    for workers, start in ((2, "fork"), (1, "spawn")):
-        stream.load_state_dict({"batch": 0})
-        loader = stream.loader(workers, multiprocessing_context=start)
-        print([label.tolist() for _, label in islice(loader, 4)])
-    torch.distributed.destroy_process_group()
-"""
-
-
-def test_ranks_of_torch_distributed(tmp_path: Path) -> None:
-    """Two real ranks, with workers; spawned ones know nothing of torch.distributed."""
-    (tmp_path / "rank.py").write_text(RANK)
-    text = "{sensor: {width: 8, height: 8}, steps: 2, actors: [{shape: square}]}"
-    command = [sys.executable, str(tmp_path / "rank.py")]
-    more = [str(tmp_path / "store"), text]
-    ranks = [subprocess.Popen([*command, str(k), *more], stdout=subprocess.PIPE, text=True) for k in range(2)]
-    for rank, process in enumerate(ranks):
-        lines = process.communicate(timeout=300)[0].splitlines()
-        assert lines == [str([[4 * k + 2 * rank, 4 * k + 2 * rank + 1] for k in range(4)])] * 2
-
-
-SPAWNED = """
-import sys
-import torch
-import gerd
-from itertools import islice
-
-
-def work(rank, stream, store):
+    Spawned ones know nothing of torch.distributed.
+    """
     torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
     lines = []
-    for workers in (0, 2):
-        taken = [label.tolist() for _, label in islice(stream.loader(workers), 2)]
+    for workers, start in ((0, None), (2, "fork"), (1, "spawn")):
+        loader = stream.loader(workers, **({"multiprocessing_context": start} if start else {}))
+        taken = indices(islice(loader, 2))
         torch.distributed.barrier()
         lines.append(f"{taken} {stream.state_dict()['batch']}")
-    with open(f"{store}.{rank}", "w") as file:
-        print(*lines, sep="\\n", file=file)
+    store.with_suffix(f".{rank}").write_text("\n".join(lines))
     torch.distributed.destroy_process_group()
 
 
-if __name__ == "__main__":
-    stream = gerd.Stream(gerd.parse(sys.argv[2]), 2, label="index")
-    torch.multiprocessing.start_processes(work, (stream, sys.argv[1]), nprocs=2, start_method=sys.argv[3])
-"""
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
+def test_ranks_of_torch_distributed(start: str, tmp_path: Path) -> None:
+    """Two real ranks that are given one stream, as with Lightning's ddp: each has its own place, and counts for itself.
 
-
-@pytest.mark.parametrize("start", ["spawn", "fork"])
-def test_ranks_that_are_given_one_stream(start: str, tmp_path: Path) -> None:
-    """As with Lightning's ddp_spawn: each has its own place, and counts for itself."""
-    (tmp_path / "ranks.py").write_text(SPAWNED)
-    text = "{sensor: {width: 8, height: 8}, steps: 2, actors: [{shape: square}]}"
-    command = [sys.executable, str(tmp_path / "ranks.py"), str(tmp_path / "store"), text, start]
-    subprocess.run(command, timeout=300, check=True)
-    taken = [(tmp_path / f"store.{rank}").read_text().splitlines() for rank in range(2)]
-    assert taken == [
-        ["[[0, 1], [4, 5]] 4", "[[8, 9], [12, 13]] 8"],
-        ["[[2, 3], [6, 7]] 4", "[[10, 11], [14, 15]] 8"],
-    ]
+    The stream was made before torch.distributed was set up.
+    """
+    small = gerd.parse("{sensor: {width: 8, height: 8}, steps: 2, actors: [{shape: square}]}")
+    arguments = (gerd.Stream(small, 2, label="index"), tmp_path / "store")
+    torch.multiprocessing.start_processes(take, arguments, nprocs=2, start_method=start)
+    for rank in range(2):
+        lines = (tmp_path / f"store.{rank}").read_text().splitlines()
+        batches = [[4 * k + 2 * rank, 4 * k + 2 * rank + 1] for k in range(6)]
+        assert lines == [f"{batches[2 * k : 2 * k + 2]} {4 * k + 4}" for k in range(3)]
 
 
 # State
@@ -257,7 +217,7 @@ def test_batches_are_made_ahead_and_the_thread_ends_with_the_loop(monkeypatch: p
 
     monkeypatch.setattr(gerd.Stream, "_batch", watched)
     for _ in gerd.Stream(MOVING, 2, ahead=3):
-        assert fourth.wait(30)  # 1, 2 and 3 while 0 is in use
+        assert fourth.wait(DEADLINE)  # 1, 2 and 3 while 0 is in use
         assert len(makers()) == 1
         break
     assert made == [0, 1, 2, 3]
