@@ -268,7 +268,7 @@ def invented(invariant: float, paper: float = 6.0, growth: float = 0.0) -> Resul
 
     def run(model: str, seed: int, error: float) -> Run:
         name = model.split(" at ")[0]
-        channels = len(TIME_BANK) if name == trials.INVARIANT else 1 if name in trials.SINGLES else 5
+        channels = len(TIME_BANK) if name in (trials.INVARIANT, trials.EXACT) else 1 if name in trials.SINGLES else 5
         grown = [error + growth * abs(np.log2(s)) * (name == trials.INVARIANT) for s in trials.SCALES]
         used = np.full((len(trials.SCALES), channels, 30), 0.0)
         for j, scale in enumerate(trials.SCALES):
