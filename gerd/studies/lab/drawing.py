@@ -193,12 +193,19 @@ def save(figure: Figure, out: Path, name: str) -> str:
 
 
 def draw_curves(
-    ax: Axes, curves: Mapping[str, Curve], *, xlabel: str, even: bool = False, marked: str = "training"
+    ax: Axes,
+    curves: Mapping[str, Curve],
+    *,
+    xlabel: str,
+    even: bool = False,
+    marked: str = "training",
+    among: Sequence[str] = (),
 ) -> None:
     """Medians with quartiles against the amount; the level of chance is marked, and the amount of the training.
 
     Where the curves differ in their training, each amount is marked in the colour of its curve. The axis is
-    logarithmic where all amounts are positive, or has `even` distances between them.
+    logarithmic where all amounts are positive, or has `even` distances between them. `among` are all names that a
+    figure may have, so that each has its colour everywhere.
     """
     from matplotlib.ticker import LogLocator
 
@@ -207,7 +214,7 @@ def draw_curves(
     shared = len({curve.trained for curve in curves.values()}) == 1
     for number, (name, curve) in enumerate(curves.items()):
         summaries = curve.summaries
-        colour = SERIES[number % len(SERIES)]
+        colour = SERIES[(among.index(name) if among else number) % len(SERIES)]
         ax.plot(places, [each.median for each in summaries], color=colour, marker="o", markersize=3, label=name)
         low, high = zip(*(each.quartiles for each in summaries), strict=True)
         ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)

@@ -148,9 +148,10 @@ def _curves(results: Results, out: Path, shares: list[float]) -> str:
     grid: Any = figure.subplots(len(shares), len(SWEEPS), squeeze=False, sharey="row")
     for row, kept in zip(grid, shares, strict=True):
         for ax, sweep in zip(row, SWEEPS, strict=True):
-            models = trained(results, kept, (INVARIANT, EXACT, PAPER, EVIDENCE, BASELINE))
+            shown = (INVARIANT, EXACT, PAPER, EVIDENCE, BASELINE)
+            models = trained(results, kept, shown)
             curves = {model: results.curve(named(model, kept), sweep) for model in models}
-            drawing.draw_curves(ax, curves, xlabel="time scale s")
+            drawing.draw_curves(ax, curves, xlabel="time scale s", among=shown)
             ax.set_title(f"{kept:.0%} of the events, {IN[sweep.name].removeprefix('in recordings of ')}", fontsize=8)
     return drawing.save(figure, out, "curves")
 
