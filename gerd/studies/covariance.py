@@ -139,11 +139,7 @@ def stimuli(side: int, seed: int = 0) -> Config:
         STEPS,
         {"event": 0.5},
         "exact",
-        translation={
-            "start": start,
-            "velocity": [{"uniform": [-0.25, 0.25]}, {"choice": [-0.5, 0.5]}],
-            "border": "free",
-        },
+        translation={"start": start, "velocity": velocity, "border": "free"},
         scale={"start": size, "velocity": {"choice": [-0.05, 0.05]}},
     )
 
@@ -229,8 +225,8 @@ def report(results: Results, out: Path) -> str:
         "All of this is ours, and none of it the paper's. Training: "
         f"{size.training} recordings of an upright square of 0.14 to 0.18 of a frame of {size.side}×{size.side} "
         "pixels, with velocities of ±0.5 px per step along y and within ±0.25 along x. Test: the scene is boosted, "
-        f"scaled or turned as a whole and rendered anew, with the same draws, for {size.tests} other recordings; errors count "
-        f"from step {FIRST_STEP} of {STEPS} on.\n",
+        f"scaled or turned as a whole and rendered anew, with the same draws, for {size.tests} other recordings; "
+        f"errors count from step {FIRST_STEP} of {STEPS} on.\n",
         conclusions(results),
         "\n## Errors\n",
         _curves(results, out),
