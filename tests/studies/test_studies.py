@@ -268,7 +268,7 @@ def invented(invariant: float, paper: float = 6.0, growth: float = 0.0) -> Resul
 
     def run(model: str, seed: int, error: float) -> Run:
         name = model.split(" at ")[0]
-        channels = len(TIME_BANK) if name == trials.INVARIANT else 1 if name in trials.SINGLES else 5
+        channels = len(TIME_BANK) if name in (trials.INVARIANT, trials.EXACT) else 1 if name in trials.SINGLES else 5
         grown = [error + growth * abs(np.log2(s)) * (name == trials.INVARIANT) for s in trials.SCALES]
         used = np.full((len(trials.SCALES), channels, 30), 0.0)
         for j, scale in enumerate(trials.SCALES):
@@ -344,7 +344,7 @@ def test_bars_hold_where_the_numbers_are_so() -> None:
     away = replace(test, weights=(np.roll(test.weights[0], 1, axis=0), *test.weights[1:]))
     results = replace(results, runs=(replace(first, tests=(away, *first.tests[1:])), *others))
     bar = findings.bars(results)[2]
-    assert (bar.found, bar.held) == ("8, 9", False)
+    assert (bar.in_seeds, bar.held) == ("8, 9", False)
     alone = only(results, ("invariant at 25%", "paper at 25%"))
     assert held(alone)[3:] == [True, True, None, None]
 
