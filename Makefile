@@ -17,7 +17,9 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt torch
-	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	# What builds the package, too, in the versions that were tested: it compiles the kernels.
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt hatchling editables numba numpy pydantic pyyaml
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[dev]'
 	# Without what they ask for and the examples do not use: norse a torchvision, and with it often a GPU build of
 	# PyTorch; sinabs a samna that installs another package when it is imported.
 	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt --no-deps norse sinabs

@@ -49,6 +49,8 @@ DIGEST = hashlib.sha256().digest_size
 ENTRY = "gerd_entry"  # the name of the function in an object file
 RESULTS = 4  # slots for results: their number first. Behind them one that numba's functions ask for, then arguments
 
+OF_EVERY_SYSTEM = frozenset(["memset", "memcpy", "memmove", "sqrt"])  # functions that machine code may call
+
 # The kernels allocate nothing, so that they need no counts of references, and Python calls none of them as numba would
 # have it. Without either, compiling takes two thirds of the time.
 OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "_nrt": False}
@@ -248,6 +250,11 @@ def machine_code(function: FunctionType, values: tuple[Any, ...]) -> bytes:
     types = tuple(map(numba.typeof, values))
     kernel.compile(types)
     module = llvm.parse_assembly(kernel.inspect_llvm(types))
+    foreign = {
+        f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")
+    } - OF_EVERY_SYSTEM
+    if foreign:  # a process that loads the code would not have them
+        raise TypeError(f"{function.__name__} calls {', '.join(sorted(foreign))}; allowed: what it computes itself")
     module.link_in(llvm.parse_assembly(_entry_text(kernel.overloads[types])))
     settings: Any = numba.config
     processor, features = settings.CPU_NAME or llvm.get_host_cpu_name(), settings.CPU_FEATURES

@@ -311,9 +311,10 @@ def named(scene, scratch, before, now):
 @compiled
 def fill(value, frame):
     """A frame is filled when it is worked on, so that it is in the processor's cache by then."""
-    flat = frame.reshape(frame.size)
-    for i in range(len(flat)):
-        flat[i] = value
+    for plane in range(frame.shape[0]):
+        for y in range(frame.shape[1]):
+            for x in range(frame.shape[2]):
+                frame[plane, y, x] = value
 
 
 @inlined

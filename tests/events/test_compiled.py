@@ -32,6 +32,10 @@ def nothing(array):
     if len(array) > 1:
         raise IndexError
     array[0] = 7
+
+@compiled
+def helped(array):
+    array.reshape(array.size)[0] = 7
 """
 GIVEN = (2.5, True, np.uint64(2**63))
 
@@ -99,6 +103,13 @@ def test_a_kernel_takes_numbers_arrays_and_tuples_and_what_was_packed_before(ker
     for wrong in (np.zeros((2, 3)).T, still, "text", None, [1]):
         with pytest.raises(TypeError, match="a kernel takes"):
             kernel(wrong, GIVEN)
+
+
+def test_code_that_needs_the_compiler_when_it_runs_is_refused(tmp_path: Path, home: Path) -> None:
+    """It would work in the process that compiles it, and end every other one that loads it."""
+    with pytest.raises(TypeError, match="helped calls numba_attempt_nocopy_reshape; allowed: what it computes itself"):
+        fresh(tmp_path, "helped")(np.zeros((2, 2)))
+    assert not home.exists()
 
 
 def test_code_is_kept_and_found_again(kernel: Kernel, home: Path, tmp_path: Path) -> None:
