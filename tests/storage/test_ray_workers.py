@@ -5,6 +5,7 @@ And what can go wrong: after each fault the same command gives the bytes of an u
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -148,7 +149,7 @@ def test_workers_are_sent_to_the_gpus(cluster: Any, tmp_path: Path) -> None:
         if torch.cuda.is_available():
             generate(tmp_path / "data", cluster, FAMILY, 60)
         else:
-            with pytest.raises(gerd.GerdError, match=r"recordings? 0.*device 'cuda': cannot be used"):
+            with pytest.raises(gerd.GerdError, match=r"index 0, member 0 .*device 'cuda': cannot be used"):
                 generate(tmp_path / "data", cluster, FAMILY, 60)
             generate(tmp_path / "data", cluster, FAMILY, 60, device="cpu")
         gerd.generate(gerd.parse(FAMILY), tmp_path / "local", 60, workers=1)
@@ -315,4 +316,4 @@ def test_a_range_that_kills_every_worker_is_given_up(cluster: Any, held: Path, s
     (held / "go").touch()
     (held / "deadly").touch()
     (error,) = errors_of(start(*by_ray(cluster)), 1)
-    assert "rows 0 to 63, tried 6 times: " in error
+    assert re.search(r"rows \d+ to \d+, tried 6 times: ", error)  # several are under way
