@@ -56,7 +56,11 @@ SIZES = {
     "quick": Size(side=64, training=800, tests=60, epochs=4, batch=8, seeds=1, layers=SMALL, models=QUICK, rate=4e-3),
     "smoke": Size(32, training=16, tests=6, epochs=3, batch=8, seeds=1, layers=TINY, models=EVERY, conclusive=False),
 }
-TAKES = {"full": "20 minutes on an NVIDIA H200", "quick": "10 minutes on two CPU cores", "smoke": "a minute"}
+TAKES = {
+    "full": "40 minutes on an NVIDIA H200, less with several processes",
+    "quick": "10 minutes on two CPU cores",
+    "smoke": "a minute",
+}
 
 
 def own_time(config: Config, scale: float) -> Config:
