@@ -1101,7 +1101,7 @@ def simulate_instants(
 
 @compiled
 def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
-    """`run_steps` of plain tuples: at a call from Python, numba finds the types of named ones slowly."""
+    """`run_steps` of plain tuples, as `compiled.py` hands them over."""
     sensor, pieces, model, noise, source = scene
     nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
     return run_steps(

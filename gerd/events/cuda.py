@@ -40,8 +40,7 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
                 yield events._replace(row=begin + events.row)
             continue
         for steps, words in _chunks(batch, device, chunk, bits=True):
-            keys, background, counts = _listed(words, batch, steps)
-            bounds = np.concatenate([[0], np.cumsum(counts.reshape(len(batch), -1).sum(axis=1))])
+            keys, background, bounds = _listed(words, batch, steps)
             for i in range(len(batch)):
                 part = slice(bounds[i], bounds[i + 1])
                 yield Events(begin + i, steps, keys[part], background[part])
@@ -176,7 +175,7 @@ def _other_stream(device: str, current: int) -> torch.cuda.Stream:  # noqa: ARG0
 def _listed(
     words: Tensor, scenes: Scenes, steps: range
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-    """Keys and background flags of all events in order of recordings and keys, and how many each frame has."""
+    """Keys and background flags of all events in order of recordings and keys, and where each recording begins."""
     from gerd.events import cuda_kernels
 
     signal, noise = words
@@ -200,7 +199,7 @@ def _listed(
         first = end
     if words.is_cuda:
         torch.cuda.current_stream(words.device).synchronize()
-    return keys.numpy(), background.numpy(), np.diff(before)
+    return keys.numpy(), background.numpy(), before[:: len(steps)]
 
 
 def _host(size: int, kind: torch.dtype, device: torch.device) -> Tensor:

@@ -234,8 +234,8 @@ def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if str(job.place).startswith("memory:"):
         workers = 1
-    at_work = cores + 1 if job.device == "cpu" else min(cores, workers_of_device(job.device))  # one waits for the disk
-    workers = workers or at_work
+    if workers is None:  # one of them waits for the disk
+        workers = cores + 1 if job.device == "cpu" else min(cores, workers_of_device(job.device))
     return finish_in_processes(job, numbers, min(workers, max(1, len(numbers))), progress)
 
 
