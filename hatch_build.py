@@ -33,9 +33,8 @@ class MachineCode(BuildHookInterface[Any]):
     def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
         events = Path(self.root) / "gerd" / "events"
         folder, stamp = events / "machine", events / "machine" / "sources"
-        sources = b"".join(
-            (events / f"{name}.py").read_bytes() for name in ("compiled", "cpu_kernels", "coverage_kernels")
-        )
+        names = ("compiled", "cpu_kernels", "coverage_kernels", "placing_kernels")
+        sources = b"".join((events / f"{name}.py").read_bytes() for name in names)
         digest = hashlib.sha256(sources).hexdigest()
         build_data["artifacts"].append("/gerd/events/machine/*")
         if stamp.exists() and stamp.read_text() == digest:

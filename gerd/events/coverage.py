@@ -1,23 +1,36 @@
-"""What is seen of each actor, and why a pixel changed: scenes and instants in, arrays out.
+"""What is seen of each actor, and why a pixel changed: a scene, and its ground truth in some frames, in; arrays out.
 
-A frame is the picture of a scene at an instant, a time in steps; several scenes at several instants give a frame for
-each pair, the instant fastest. Counts are of sub-pixels, `upsampling`² in a pixel, without noise. All is worked out by
-compiled code, which finds the same crossings as that of the events, and visits the boxes of the outlines only.
+A frame is the picture of a scene at an instant. Truth (frames, actors, 3, 6) is that of `Recording`, NaN for an actor
+that is absent. Counts are of sub-pixels, `upsampling`² in a pixel, without noise. All is worked out by compiled code,
+which finds the same crossings as that of the events, and visits the boxes of the outlines only.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from threading import local
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events import rasterise
+from gerd.events.compiled import packed
 from gerd.events.cpu import crossings_room, kernels, slots_of
 from gerd.scene.scenes import Scenes
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+KEPT = 4  # rooms of a thread
+_THREAD = local()
+
+
+class Placed(NamedTuple):
+    """The outlines of a scene in some frames, and how they move."""
+
+    coefficients: Array  # (frames, entries, 5), as in `rasterise.Borders`
+    motion: Array  # (frames, pieces, 8): the four numbers of L, row by row, a velocity, and the place c of the centre.
+    # What is at q moves by L · (q - c) + velocity.
 
 
 def pieces(scenes: Scenes) -> tuple[Integers, Array]:
@@ -27,50 +40,64 @@ def pieces(scenes: Scenes) -> tuple[Integers, Array]:
     return np.array([piece.actor for piece in layout], np.int64), np.array(shifts, np.float64).reshape(-1, 2)
 
 
-def counts(scenes: Scenes, instants: NDArray[Any]) -> NDArray[np.int32]:
+def placed(scenes: Scenes, truth: Array) -> Placed:
+    """The outlines of one scene, from its truth."""
+    room, frames = _Room.of(scenes), len(truth)
+    coefficients, motion = np.empty((frames, room.entries, 5)), np.empty((frames, room.pieces, 8))
+    T = np.empty((6, truth.shape[1], frames))
+    outlines = (scenes.present[0], room.layout, room.unit(scenes), scenes.upsampling)
+    (wrong,) = kernels("placing_kernels").place(truth, *outlines, coefficients, motion, T)
+    if wrong or any(scenes.wraps):
+        rasterise.check(scenes, tuple(T[:, None]), np.arange(frames))
+    return Placed(coefficients, motion)
+
+
+def counts(scenes: Scenes, truth: Array) -> NDArray[np.int32]:
     """(frames, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
-    coefficients, room = _prepared(scenes, instants)
-    result = np.zeros((len(coefficients), len(scenes.shapes), scenes.height, scenes.width), np.int32)
-    kernels("coverage_kernels").count_frames(coefficients, *room, result)
+    result = np.zeros((len(truth), len(scenes.shapes), scenes.height, scenes.width), np.int32)
+    room = _Room.of(scenes).parts()
+    kernels("coverage_kernels").count_frames(placed(scenes, truth).coefficients, *room, result)
     return result
 
 
-def masks(scenes: Scenes, instants: NDArray[Any], edges: bool = False) -> NDArray[np.bool_]:
+def masks(scenes: Scenes, truth: Array, edges: bool = False) -> NDArray[np.bool_]:
     """(frames, actors, height, width): whether an actor is seen in at least half of the pixel.
 
     With `edges`: whether it is seen in any part of the pixel, or was in the frame before. The first frame then has no
     mask of its own.
     """
-    coefficients, room = _prepared(scenes, instants)
-    result = np.zeros((len(coefficients) - edges, len(scenes.shapes), scenes.height, scenes.width), np.bool_)
-    kernels("coverage_kernels").mask_frames(coefficients, edges, *room, result)
+    result = np.zeros((len(truth) - edges, len(scenes.shapes), scenes.height, scenes.width), np.bool_)
+    room = _Room.of(scenes).parts()
+    kernels("coverage_kernels").mask_frames(placed(scenes, truth).coefficients, edges, *room, result)
     return result
 
 
-def flow(
-    scenes: Scenes, instants: NDArray[Any], motion: Array, motion_before: Array | None = None
-) -> NDArray[np.float32]:
+def flow(scenes: Scenes, truth: Array, centres_before: Array | None = None) -> NDArray[np.float32]:
     """(frames, 2, height, width): the velocity of the actor that is seen in at least half of a pixel, 0 elsewhere.
 
-    motion: (frames, pieces, 8): the four numbers of L, row by row, a velocity, and the place c of the piece's centre.
-        What is at q moves by L · (q - c) + velocity.
-    motion_before: the same for the pieces of the frame before, at the instant of the frame. Then the first frame has no
-        flow of its own. Where no actor takes up half of a pixel, it is the flow of the one that takes up most of it in
-        the two frames together, the nearest of equals, and NaN where none does.
+    centres_before: (frames, pieces, 2): where the pieces of the frame before have their centres at the instant of the
+        frame. Then the first frame of the truth has no flow of its own. Where no actor takes up half of a pixel, it is
+        the flow of the one that takes up most of it in the two frames together, the nearest of equals, and NaN where
+        none does.
     """
-    edges = motion_before is not None
-    coefficients, room = _prepared(scenes, instants, views=1 + edges)
-    shape = (len(coefficients) - edges, 2, scenes.height, scenes.width)
+    coefficients, motion = placed(scenes, truth)
+    edges = centres_before is not None
+    motion = motion_before = motion[int(edges) :]
+    if centres_before is not None:
+        motion_before = motion.copy()
+        motion_before[..., 6:] = centres_before
+    shape = (len(motion), 2, scenes.height, scenes.width)
     result = np.empty(shape, np.float32) if edges else np.zeros(shape, np.float32)
     best = np.empty(shape[2:] if edges else (0, 0), np.int32)
-    motions = [np.ascontiguousarray(part) for part in (motion if motion_before is None else motion_before, motion)]
-    kernels("coverage_kernels").flow_frames(coefficients, edges, *motions, best, *room, result)
+    room = _Room.of(scenes).parts(counted=edges)
+    kernels("coverage_kernels").flow_frames(coefficients, edges, motion_before, motion, best, *room, result)
     return result
 
 
 def causes(scenes: Scenes, instants: NDArray[Any], pixels: Integers) -> Integers:
     """Whose edges have changed some pixels of one scene, each between an instant and the one before in the list.
 
+    instants: times in steps.
     pixels: (pixels, 5), sorted by the first column: the number of the later instant, y, x, the direction (1 brighter,
     -1 darker), and whether shape noise takes the pixel out (0 no, 1 of the earlier frame, 2 of the later, 3 of both).
 
@@ -78,42 +105,85 @@ def causes(scenes: Scenes, instants: NDArray[Any], pixels: Integers) -> Integers
     in that direction, or -1; which of the actor's pieces did most; 1 if that is one of the later frame, 0 of the
     earlier.
     """
-    coefficients, room = _prepared(scenes, instants, views=0)
-    gains = np.empty((2, len(pieces(scenes)[0])), np.int64)
+    room = _Room.of(scenes)
+    gains = np.empty((2, room.pieces), np.int64)
     result = np.empty((len(pixels), 4), np.int64)
-    kernels("coverage_kernels").explain(coefficients, pixels, *room, gains, result)
+    coefficients = rasterise.borders(scenes, instants).coefficients[0]
+    kernels("coverage_kernels").explain(coefficients, pixels, *room.parts(), gains, result)
     return result
 
 
-def _prepared(scenes: Scenes, instants: NDArray[Any], views: int = 1) -> tuple[Array, tuple[Any, ...]]:
-    """The outlines of each frame (frames, entries, 5), and what the kernels call scene, scratch, before and now.
+class _Room:
+    """What the kernels call scene, scratch, before and now, for scenes with the same actors and size.
 
-    views: of how many frames it is held what is seen; of two, its counts, too; 0: crossings only.
+    It is used again and again by one thread: to make it takes as long as a label.
     """
-    borders = rasterise.borders(scenes, instants)
-    f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(borders)
-    actors, compiled = len(scenes.shapes), kernels("coverage_kernels")
-    intensity = scenes.intensity[:1].sum(axis=0, dtype=np.int32)[borders.actor]  # there may be no scene at all
-    scene = (
-        (width, height, f),
-        (borders.first, borders.is_ellipse, borders.convex, slots, intensity),
-        borders.actor,
-        np.searchsorted(borders.actor, np.arange(actors + 1)),
-        np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
-    )
-    scratch = (
-        np.empty(len(borders.actor), np.int64),
-        np.empty((2 << compiled.MOST_SPLIT, f, height), np.int32),
-        *np.empty((2, 2 * slots[-1] + 2), np.int32),
-        np.empty(width + 2, np.int64),
-        np.empty((2, f), np.int32),
-    )
 
-    def view(number: int) -> tuple[Any, ...]:
-        held, counted = actors * (number < views), actors * (views == 2)
-        rises = np.zeros((held, height, width + 2), np.int32)
-        marks = np.zeros((held, height, -(-(width + 2) // compiled.WORD_BITS)), np.uint64)
-        return crossings_room(slots, f, height), rises, marks, np.zeros((counted, height, width), np.int32)
+    @staticmethod
+    def of(scenes: Scenes) -> _Room:
+        """This thread's room for a scene, a batch of one."""
+        kept: dict[Any, _Room] = _THREAD.__dict__.setdefault("rooms", {})
+        key = (scenes.shapes, scenes.wraps, scenes.height, scenes.width, scenes.upsampling)
+        kept[key] = room = kept.pop(key) if key in kept else _Room(scenes)  # the latest is the last
+        if len(kept) > KEPT:
+            kept.pop(next(iter(kept)))
+        room._intensity[:] = scenes.intensity[0, room._actor]
+        return room
 
-    coefficients = borders.coefficients.reshape(len(scenes) * len(instants), *borders.coefficients.shape[2:])
-    return np.ascontiguousarray(coefficients), (scene, scratch, view(1), view(0))
+    def __init__(self, scenes: Scenes):
+        borders = rasterise.borders(scenes.at_rest(), np.zeros(1))
+        self._actor, self._first = borders.actor, borders.first.tolist()
+        self.pieces, self.entries = len(borders.actor), self._first[-1]
+        self._intensity = np.empty(self.pieces, np.int32)
+        self._units: dict[bytes, Array] = {}
+        self._actors = len(scenes.shapes)
+        self._size = (self._actors, scenes.height, scenes.width)
+        self.layout = packed((borders.first, borders.is_ellipse, borders.actor, pieces(scenes)[1]))
+        f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(borders)
+        self._scene = packed(
+            (
+                (width, height, f),
+                (borders.first, borders.is_ellipse, borders.convex, slots, self._intensity),
+                borders.actor,
+                np.searchsorted(borders.actor, np.arange(self._actors + 1)),
+                np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
+                np.arange(width) + 0.5,
+            )
+        )
+        compiled = kernels("coverage_kernels")
+        rows, parts = height + compiled.ROWS, 2 << compiled.MOST_SPLIT
+        spans = (
+            np.empty((rows, width + 2), np.int32),
+            np.empty(rows, np.int64),
+            np.empty((rows, parts), np.int32),
+            np.empty(rows, np.bool_),
+            np.empty((7, rows), np.int32),
+        )
+        self._scratch = packed(
+            (
+                np.empty(self.pieces, np.int64),
+                np.empty((parts, f, rows), np.int32),
+                *np.empty((2, 2 * slots[-1] + 2), np.int32),
+                np.zeros(width + 2, np.int32),
+                np.zeros(-(-(width + 2) // compiled.WORD_BITS), np.uint64),
+                spans,
+                np.empty((2, f), np.int32),
+            )
+        )
+        self._crossings = [packed(crossings_room(slots, f, rows)) for _ in range(2)]
+
+    def unit(self, scenes: Scenes) -> Array:
+        """(entries, 2, 2): the ends of each side in the unit frame; of an ellipse, whether it is there."""
+        drawn = scenes.chosen.tobytes()
+        if drawn not in self._units:
+            unit = np.zeros((self.entries, 2, 2))
+            outlines = [rasterise.outline(scenes, piece) for piece in rasterise.layout(scenes)]
+            for entry, outline in zip(self._first, outlines, strict=False):
+                unit[entry : entry + len(outline)] = outline if outline.ndim == 3 else outline[:, None, None]
+            self._units = {drawn: unit}
+        return self._units[drawn]
+
+    def parts(self, counted: bool = False) -> tuple[Any, ...]:
+        """The arguments of a kernel. `counted`: there is room for the counts of two frames."""
+        shape = self._size if counted else (0, 0, 0)
+        return self._scene, self._scratch, *((crossings, np.zeros(shape, np.int32)) for crossings in self._crossings)

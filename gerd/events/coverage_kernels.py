@@ -14,6 +14,7 @@ import numpy as np
 from gerd.events.compiled import compiled, inlined
 from gerd.events.cpu_kernels import (
     MOST_SPLIT,
+    NEAR,
     NONE,
     NOTHING,
     ONE,
@@ -35,16 +36,22 @@ from gerd.events.cpu_kernels import (
 
 BACKGROUND = np.int32(-1)
 BLOCK = np.uint64(8)  # pixels of a row that are written together
+ROWS = 32  # loops over rows go on to a multiple of this, where that does no harm: they have no remainder then
+ALONE, CUT, WALKED, TOGETHER = range(4)  # what is seen of a piece: see `find_seen`
 
-# What stays as it is: the actor of each piece; the first piece of each actor, and the end; the pixel of each column.
-Scene = namedtuple("Scene", "sensor pieces actor first_piece pixel_of")
-# Room: for pieces, for crossings of what is seen of one, for crossings in a sub-row, for ends of spans of pixels in a
-# row, and for the pieces that are seen in the sub-pixels of a pixel's sub-row (2, f).
-Scratch = namedtuple("Scratch", "nearer visible ends spare spans labels")
-# A frame: its crossings; by how much the number of sub-pixels that are seen of an actor rises from one pixel to the
-# next, (actors, height, width + 2); bits for pixels in which, or right of which, it does, (actors, height, words); and
-# that number, (actors, height, width), where it is needed.
-View = namedtuple("View", "crossings rises marks counts")
+# What stays as it is: the actor of each piece; the first piece of each actor, and the end; the pixel of each column;
+# and the x of the middle of each pixel.
+Scene = namedtuple("Scene", "sensor pieces actor first_piece pixel_of middle")
+# Room: for pieces, for crossings of what is seen of one, for crossings in a sub-row; for a row of pixels: by how much
+# the number of sub-pixels that are seen rises from one pixel to the next (width + 2), 0 between uses, and bits for
+# pixels in which, or right of which, it does; for spans of pixels; and for the pieces that are seen in the sub-pixels
+# of a pixel's sub-row (2, f).
+Scratch = namedtuple("Scratch", "nearer visible ends spare rises marks spans labels")
+# Spans of pixels in each row: their ends (rows, width + 2) and the number of ends; the pixels of which something is
+# seen beside each (rows, 2 · parts); whether the row is worked out by itself; and room for numbers of rows (7, rows).
+Spans = namedtuple("Spans", "ends number outer rough room")
+# A frame: its crossings; and in how many sub-pixels each actor is seen, (actors, height, width), where that is needed.
+View = namedtuple("View", "crossings counts")
 
 
 @inlined
@@ -69,66 +76,75 @@ def box_of_actor(actor, scene, frame):
 
 
 @compiled
-def look(coefficients, scene, scratch, view):
-    """Find the crossings of a frame, and what is seen of each actor."""
-    for actor in range(len(scene.first_piece) - 1):
-        low, high, left, right = box_of_actor(actor, scene, view.crossings)
-        for y in unsigned_range(low, high):
-            for x in unsigned_range(left, right + 2):
-                view.rises[actor, y, x] = 0
-            for word in range(view.marks.shape[2]):
-                view.marks[actor, y, word] = NONE
-            if len(view.counts) > 0:
-                for x in unsigned_range(left, right):
-                    view.counts[actor, y, x] = 0
-    find_crossings(scene.pieces, coefficients, scene.sensor, view.crossings)
-    for piece in range(len(scene.actor)):
-        add_piece(piece, scene, scratch, view)
+def meets_copy(piece, scene, frame):
+    """Whether another copy of the same actor may cover some of the same pixels, and whether one of those is farther."""
+    low, high, left, right = box(piece, scene, frame)
+    meets, farther = False, False
+    for copy in range(scene.first_piece[scene.actor[piece]], scene.first_piece[scene.actor[piece] + 1]):
+        top, bottom, begin, end = box(copy, scene, frame)
+        if copy != piece and top < high and low < bottom and begin < right and left < end:
+            meets, farther = True, farther or copy < piece
+    return meets, farther
 
 
-@inlined
-def add_piece(piece, scene, scratch, view):
-    """Add what is seen of a piece to its actor: what nearer pieces leave of it."""
-    frame, pieces, actor = view.crossings, scene.pieces, scene.actor[piece]
-    low, high, _, _ = box(piece, scene, frame)
+@compiled
+def find_seen(piece, scene, scratch, frame):
+    """How to find what is seen of a piece, how many nearer ones there are, and its box.
+
+    ALONE: its crossings say it. CUT: `scratch.visible` has the crossings of its parts. WALKED: many nearer pieces, or
+    concave ones, leave something, sub-row by sub-row; they are in `scratch.nearer`. TOGETHER: it may share pixels with
+    other copies of its actor. All of them are looked at with the first one, and the others have no box then.
+    """
+    low, high, left, right = box(piece, scene, frame)
     if low >= high:
-        return
-    rises, marks = view.rises[actor], view.marks[actor]
-    cols = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
+        return ALONE, 0, low, high, left, right
+    meets, farther = meets_copy(piece, scene, frame)
+    if meets:
+        low, high, left, right = box_of_actor(scene.actor[piece], scene, frame)
+        return TOGETHER, 0, low, low if farther else high, left, right
+    pieces = scene.pieces
     covering, simple = find_nearer(piece, low, high, pieces, frame, frame, scratch.nearer)
-    nearer = scratch.nearer[:covering]
     if covering == 0:
-        add_spans(cols, 0, len(cols), low, high, scene, rises, marks)
-    elif simple and covering <= MOST_SPLIT:
-        split(nearer, cols, frame, pieces.slot, low, high, scratch.visible)
-        add_spans(scratch.visible, 0, 2, low, high, scene, rises, marks)
-        for cut in range(covering):  # the parts that it splits off end where it does
-            top, bottom = max(frame.low[nearer[cut]], low), min(frame.high[nearer[cut]], high)
-            add_spans(scratch.visible, 2 << cut, 4 << cut, top, bottom, scene, rises, marks)
-    else:
-        add_unhidden(nearer, cols, frame, low, high, scene, scratch, rises, marks)
+        return ALONE, 0, low, high, left, right
+    if not simple or covering > MOST_SPLIT:
+        return WALKED, covering, low, high, left, right
+    cols = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
+    split(scratch.nearer[:covering], cols, frame, pieces.slot, low, high, scratch.visible)
+    return CUT, covering, low, high, left, right
 
 
 @compiled
-def add_spans(cols, first, last, low, high, scene, rises, marks):
-    """Add the spans between crossings of even and odd numbers, first … last - 1, in the rows low … high - 1."""
-    f, pixel_of = np.int32(scene.sensor.f), scene.pixel_of
-    for k in range(first, last - 1, 2):
+def add_row(way, covering, piece, y, scene, scratch, frame):
+    """Add what is seen of a piece in a row of pixels, or of all copies of its actor, to `scratch.rises`."""
+    pieces, f, nearer = scene.pieces, np.int32(scene.sensor.f), scratch.nearer
+    if way == TOGETHER:
+        actor = scene.actor[piece]
+        for copy in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
+            if frame.low[copy] <= y < frame.high[copy]:
+                number, _ = find_nearer(copy, y, y + 1, pieces, frame, frame, nearer)
+                add_unhidden(copy, nearer[:number], y, scene, scratch, frame)
+        return
+    if way == WALKED:
+        add_unhidden(piece, nearer[:covering], y, scene, scratch, frame)
+        return
+    parts = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
+    number = len(parts)
+    if way == CUT:
+        parts, number = scratch.visible, 2 << covering
+    for k in range(0, number - 1, 2):
         for s in range(f):
-            begins, ends = cols[k, s], cols[k + 1, s]
-            for y in unsigned_range(low, high):
-                if begins[y] < ends[y]:
-                    add_span(begins[y], ends[y], f, pixel_of, rises[y], marks[y])
+            if parts[k, s, y] < parts[k + 1, s, y]:
+                add_span(parts[k, s, y], parts[k + 1, s, y], f, scene.pixel_of, scratch.rises, scratch.marks)
 
 
 @compiled
-def add_unhidden(nearer, cols, frame, low, high, scene, scratch, rises, marks):
-    """Add what many nearer pieces, or concave ones, leave of a piece: sub-row by sub-row."""
-    f, ends = np.int32(scene.sensor.f), scratch.ends
-    for y in range(low, high):
-        for s in range(f):
-            for k in range(0, unhidden(nearer, cols, frame, scene.pieces.slot, y, s, ends, scratch.spare), 2):
-                add_span(ends[k], ends[k + 1], f, scene.pixel_of, rises[y], marks[y])
+def add_unhidden(piece, nearer, y, scene, scratch, frame):
+    """Add what nearer pieces leave of a piece in a row of pixels, sub-row by sub-row."""
+    pieces, f, ends = scene.pieces, np.int32(scene.sensor.f), scratch.ends
+    cols = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
+    for s in range(f):
+        for k in range(0, unhidden(nearer, cols, frame, pieces.slot, y, s, ends, scratch.spare), 2):
+            add_span(ends[k], ends[k + 1], f, scene.pixel_of, scratch.rises, scratch.marks)
 
 
 @inlined
@@ -145,18 +161,23 @@ def add_span(begin, end, f, pixel_of, rises, marks):
 
 
 @compiled
-def find_spans(rises, marks, least, spans):
-    """Put the spans of pixels in a row with at least so many sub-pixels into `spans`; how many ends they have."""
+def take_spans(rises, marks, least, spans):
+    """Put the spans of pixels in a row with at least so many sub-pixels into `spans`; how many ends they have.
+
+    `rises` and `marks` are 0 again afterwards.
+    """
     number, count, carried = 0, NOTHING, NONE
     for word in range(len(marks)):
         rest = marks[word] | (marks[word] << ONE) | carried
         carried = marks[word] >> WORD_MASK
+        marks[word] = NONE
         while rest:
             bit = rest & (~rest + ONE)
             rest ^= bit
             x = word * WORD_BITS + bit_number(bit)
             was = count >= least
             count += rises[np.uint64(x)]
+            rises[np.uint64(x)] = 0
             if was != (count >= least):
                 spans[number] = x
                 number += 1
@@ -164,26 +185,160 @@ def find_spans(rises, marks, least, spans):
 
 
 @compiled
-def put_counts(scene, view, counts):
-    """counts (actors, height, …): in how many sub-pixels of each pixel an actor is seen, in the actor's box."""
-    for actor in range(len(counts)):
-        low, high, left, right = box_of_actor(actor, scene, view.crossings)
+def find_spans(piece, least, scene, scratch, frame):
+    """Put the spans of pixels of which a piece takes up at least so many sub-pixels into `scratch.spans`, by rows.
+
+    Returns the rows, first and end. Most are worked out many at a time, by `find_plain`, and the rest one by one.
+    """
+    spans, slot = scratch.spans, scene.pieces.slot[piece]
+    way, covering, low, high, _, _ = find_seen(piece, scene, scratch, frame)
+    top, bottom = max(low, frame.whole_low[piece]), min(high, frame.whole_high[piece])
+    if way > CUT or not scene.pieces.convex[piece]:
+        top = bottom = high
+    for y in unsigned_range(low, high):
+        spans.number[y] = 0
+        spans.rough[y] = np.int64(y) < top or np.int64(y) >= bottom
+    if way == CUT:
+        find_plain(scratch.visible[0], scratch.visible[1], top, bottom, least, scene, spans)
+        for cut in range(covering):  # the parts that it splits off end where it does
+            first, last = frame.low[scratch.nearer[cut]], frame.high[scratch.nearer[cut]]
+            first, last = max(first, top), min(last, bottom)
+            for k in range(2 << cut, 4 << cut, 2):
+                find_plain(scratch.visible[k], scratch.visible[k + 1], first, last, least, scene, spans)
+    elif way == ALONE:
+        find_plain(frame.cols[slot], frame.cols[slot + 1], top, bottom, least, scene, spans)
+    for y in unsigned_range(low, high):
+        if spans.rough[y]:
+            add_row(way, covering, piece, np.int64(y), scene, scratch, frame)
+            spans.number[y] = take_spans(scratch.rises, scratch.marks, least, spans.ends[y])
+    return low, high
+
+
+@compiled
+def find_plain(begins, ends, low, high, least, scene, spans):
+    """The span of each row between crossings, where each of its sides touches few pixels, and no pixel has two sides.
+
+    In the pixels that one side touches, the sub-pixels beyond it are those that are seen: so the span begins and ends
+    where a sum over the sub-rows says. Rows that are not like that are marked as rough.
+    """
+    if low >= high:
+        return
+    f, room = np.int32(scene.sensor.f), spans.room
+    first, first_end, last, last_end, length = room[0], room[1], room[2], room[3], room[4]
+    if add_lengths(begins, ends, low, high, length) == 0:
+        return
+    find_pixels(begins, low, high, scene.pixel_of, first, first_end)
+    find_pixels(ends, low, high, scene.pixel_of, last, last_end)
+    widest = NOTHING
+    for y in unsigned_range(low, high):
+        if length[y] == 0:
+            continue
+        wide = max(first_end[y] - first[y], last_end[y] - last[y])
+        if wide > NEAR or first_end[y] > last[y] or meets_span(first[y], last_end[y], spans.number[y], spans.outer[y]):
+            spans.rough[y], length[y] = True, 0
+        else:
+            widest = max(widest, wide)
+            spans.outer[y, spans.number[y]] = first[y]
+            spans.outer[y, spans.number[y] + 1] = last_end[y]
+    move_on(begins, low, high, f * f - least, widest, room[5], room[6], first)
+    move_on(ends, low, high, least - np.int32(1), widest, room[5], room[6], last)
+    for y in unsigned_range(low, high):
+        if length[y] > 0:
+            number = spans.number[y]
+            spans.ends[y, number] = first[y]
+            spans.ends[y, number + 1] = last[y]
+            spans.number[y] = number + 2
+
+
+@inlined
+def meets_span(begin, end, number, outer):
+    """Whether a span of pixels shares one with those of a row that are there already."""
+    meets = False
+    for k in range(0, number, 2):
+        meets |= begin < outer[k + 1] and outer[k] < end
+    return meets
+
+
+@inlined
+def whole_blocks(low, high):
+    """Some rows, and as many more as make a multiple of ROWS."""
+    return unsigned_range(low, low + (high - low + ROWS - 1) // ROWS * ROWS)
+
+
+@compiled
+def add_lengths(begins, ends, low, high, length):
+    """How many columns there are between crossings, in all sub-rows of each row; and the largest of these numbers."""
+    for y in whole_blocks(low, high):
+        length[y] = 0
+    for s in range(len(begins)):
+        for y in whole_blocks(low, high):
+            length[y] += ends[s, y] - begins[s, y]
+    longest = NOTHING
+    for y in unsigned_range(low, high):
+        longest = max(longest, length[y])
+    return longest
+
+
+@compiled
+def find_pixels(cols, low, high, pixel_of, first, end):
+    """The pixels of each row that a side touches: the first, and the one behind the last."""
+    for y in whole_blocks(low, high):
+        first[y] = cols[0, y]
+    for y in whole_blocks(low, high):
+        end[y] = cols[0, y]
+    for s in range(1, len(cols)):
+        for y in whole_blocks(low, high):
+            first[y] = min(first[y], cols[s, y])
+            end[y] = max(end[y], cols[s, y])
+    for y in unsigned_range(low, high):
+        first[y], end[y] = pixel_of[np.uint64(first[y])], pixel_of[np.uint64(max(end[y], 1) - 1)] + 1
+
+
+@compiled
+def move_on(cols, low, high, most, widest, edge, total, pixel):
+    """Move each row's pixel on, by up to `widest`, over those of which a side has more than `most` on its left."""
+    f = np.int32(len(cols))
+    for y in whole_blocks(low, high):
+        edge[y] = pixel[y] * f
+    for _ in range(widest):
+        for y in whole_blocks(low, high):
+            total[y] = 0
+        for s in range(f):
+            for y in whole_blocks(low, high):
+                total[y] += min(max(cols[s, y] - edge[y], NOTHING), f)
+        for y in whole_blocks(low, high):
+            pixel[y] += np.int32(total[y] > most)
+        for y in whole_blocks(low, high):
+            edge[y] += f
+
+
+@compiled
+def put_counts(scene, scratch, view, counts):
+    """counts (actors, height, …): in how many sub-pixels of each pixel an actor is seen, in the boxes of its copies."""
+    for piece in range(len(scene.actor)):
+        way, covering, low, high, left, right = find_seen(piece, scene, scratch, view.crossings)
         for y in unsigned_range(low, high):
-            row, rises, count = counts[actor, y], view.rises[actor, y], NOTHING
+            add_row(way, covering, piece, np.int64(y), scene, scratch, view.crossings)
+            row, count = counts[scene.actor[piece], y], NOTHING
             for x in unsigned_range(left, right):
-                count += rises[x]
+                count += scratch.rises[x]
                 row[x] = count
+            for x in unsigned_range(left, right + 2):
+                scratch.rises[x] = 0
+            for word in range(len(scratch.marks)):
+                scratch.marks[word] = NONE
 
 
 @compiled
 def put_masks(least, scene, scratch, view, masks):
-    """Mark the pixels of which an actor takes up at least so many sub-pixels."""
-    for actor in range(len(masks)):
-        low, high, _, _ = box_of_actor(actor, scene, view.crossings)
-        for y in unsigned_range(low, high):
-            row = masks[actor, y]
-            for k in range(0, find_spans(view.rises[actor, y], view.marks[actor, y], least, scratch.spans), 2):
-                fill_mask(scratch.spans[k], scratch.spans[k + 1], row)
+    """Mark the pixels of which an actor takes up at least so many sub-pixels, in each of `masks` (…, actors, …)."""
+    for piece in range(len(scene.actor)):
+        low, high = find_spans(piece, least, scene, scratch, view.crossings)
+        for frame in range(len(masks)):
+            for y in unsigned_range(low, high):
+                row, ends = masks[frame, scene.actor[piece], y], scratch.spans.ends[y]
+                for k in range(0, scratch.spans.number[y], 2):
+                    fill_mask(ends[k], ends[k + 1], row)
 
 
 @compiled
@@ -204,12 +359,13 @@ def fill_mask(begin, end, row):
 @compiled
 def put_flow(least, scene, scratch, view, motion, flow):
     """The velocity of the actor that takes up at least so many sub-pixels of a pixel."""
-    spans = scratch.spans
-    for actor in range(len(view.rises)):
-        low, high, _, _ = box_of_actor(actor, scene, view.crossings)
+    for piece in range(len(scene.actor)):
+        low, high = find_spans(piece, least, scene, scratch, view.crossings)
         for y in unsigned_range(low, high):
-            for k in range(0, find_spans(view.rises[actor, y], view.marks[actor, y], least, spans), 2):
-                put_velocity(actor, y, spans[k], spans[k + 1], scene, scratch, view.crossings, motion, flow)
+            ends = scratch.spans.ends[y]
+            for k in range(0, scratch.spans.number[y], 2):
+                begin, end = np.int64(ends[k]), np.int64(ends[k + 1])
+                put_velocity(scene.actor[piece], y, begin, end, scene, scratch, view.crossings, motion, flow)
 
 
 @inlined
@@ -219,8 +375,8 @@ def put_velocity(actor, y, begin, end, scene, scratch, frame, motion, flow):
         piece, stop = copy_at(actor, y, begin, end, scene, scratch, frame)
         moves = motion[piece]
         down = float(np.int32(y)) + 0.5 - moves[7]
-        fill_flow(moves[0], moves[6], moves[1] * down, moves[4], begin, stop, flow[0, y])
-        fill_flow(moves[2], moves[6], moves[3] * down, moves[5], begin, stop, flow[1, y])
+        fill_flow(moves[0], moves[6], moves[1] * down, moves[4], begin, stop, scene.middle, flow[0, y])
+        fill_flow(moves[2], moves[6], moves[3] * down, moves[5], begin, stop, scene.middle, flow[1, y])
         begin = stop
 
 
@@ -254,10 +410,10 @@ def most_seen(actor, y, x, scene, labels, frame):
 
 
 @compiled
-def fill_flow(slope, centre, part, speed, begin, end, row):
+def fill_flow(slope, centre, part, speed, begin, end, middle, row):
     """One component of L · (q - c) + velocity at the centres of the pixels begin … end - 1 of a row."""
     for x in unsigned_range(begin, end):
-        row[x] = (slope * (float(np.int32(x)) + 0.5 - centre) + part) + speed
+        row[x] = (slope * (middle[x] - centre) + part) + speed
 
 
 @compiled
@@ -299,13 +455,26 @@ def box_of_both(actor, scene, before, now):
 @inlined
 def named(scene, scratch, before, now):
     """Named tuples again: at a call from Python, numba finds the types of plain ones faster."""
-    sensor, pieces, actor, first_piece, pixel_of = scene
+    sensor, pieces, actor, first_piece, pixel_of, middle = scene
+    nearer, visible, ends, spare, rises, marks, spans, labels = scratch
     return (
-        Scene(Sensor(*sensor), Pieces(*pieces), actor, first_piece, pixel_of),
-        Scratch(*scratch),
-        View(Crossings(*before[0]), before[1], before[2], before[3]),
-        View(Crossings(*now[0]), now[1], now[2], now[3]),
+        Scene(Sensor(*sensor), Pieces(*pieces), actor, first_piece, pixel_of, middle),
+        Scratch(nearer, visible, ends, spare, rises, marks, Spans(*spans), labels),
+        View(Crossings(*before[0]), before[1]),
+        View(Crossings(*now[0]), now[1]),
     )
+
+
+@compiled
+def look(coefficients, scene, view):
+    """Find the crossings of a frame, and forget the counts of the one before."""
+    if len(view.counts) > 0:
+        for actor in range(len(scene.first_piece) - 1):
+            low, high, left, right = box_of_actor(actor, scene, view.crossings)
+            for y in unsigned_range(low, high):
+                for x in unsigned_range(left, right):
+                    view.counts[actor, y, x] = 0
+    find_crossings(scene.pieces, coefficients, scene.sensor, view.crossings)
 
 
 @compiled
@@ -328,8 +497,8 @@ def count_frames(coefficients, scene, scratch, before, now, counts):
     """counts (frames, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
     scene, scratch, before, now = named(scene, scratch, before, now)
     for i in range(len(coefficients)):
-        look(coefficients[i], scene, scratch, now)
-        put_counts(scene, now, counts[i])
+        look(coefficients[i], scene, now)
+        put_counts(scene, scratch, now, counts[i])
 
 
 @compiled
@@ -340,14 +509,11 @@ def mask_frames(coefficients, edges, scene, scratch, before, now, masks):
     """
     scene, scratch, before, now = named(scene, scratch, before, now)
     for i in range(len(coefficients)):
-        look(coefficients[i], scene, scratch, now)
-        if not edges:
-            put_masks(half(scene), scene, scratch, now, masks[i])
-            continue
-        if i > 0:
-            put_masks(np.int32(1), scene, scratch, now, masks[i - 1])
-        if i < len(masks):
-            put_masks(np.int32(1), scene, scratch, now, masks[i])
+        look(coefficients[i], scene, now)
+        if edges:
+            put_masks(np.int32(1), scene, scratch, now, masks[max(i - 1, 0) : i + 1])
+        else:
+            put_masks(half(scene), scene, scratch, now, masks[i : i + 1])
 
 
 @compiled
@@ -359,12 +525,12 @@ def flow_frames(coefficients, edges, motion_before, motion, best, scene, scratch
     """
     scene, scratch, before, now = named(scene, scratch, before, now)
     for i in range(len(coefficients)):
-        look(coefficients[i], scene, scratch, now)
+        look(coefficients[i], scene, now)
         at = i - 1 if edges else i
         if edges and at >= 0:
             fill(np.float32(np.nan), flow[at])
         if edges:
-            put_counts(scene, now, now.counts)
+            put_counts(scene, scratch, now, now.counts)
         if edges and i > 0:
             put_edge_flow(scene, scratch, before, now, motion_before[at], motion[at], best, flow[at])
         if at >= 0:

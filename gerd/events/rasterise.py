@@ -12,6 +12,7 @@ therefore *is* the integer column ceil(x - 0.5), clipped to [0, width · upsampl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,11 +85,9 @@ def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> B
         import torch as xp
     with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused
         entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)  # (…, actors, times)
-    _check(xp, entries, scenes, times)
-    for actor in np.flatnonzero(scenes.wraps).tolist():
-        _check_fits(scenes, actor, tuple(entries[i][:, actor] for i in (0, 1, 3, 4)), times)
+    check(scenes, entries, times, xp)
     parts, f, pieces = [], scenes.upsampling, layout(scenes)
-    outlines = {(piece.actor, piece.is_ellipse): _outline(xp, scenes, piece, device) for piece in pieces}
+    outlines = {(piece.actor, piece.is_ellipse): outline(scenes, piece, xp, device) for piece in pieces}
     for piece in pieces:
         a, b, x, c, d, y = (entry[:, piece.actor, :, None] for entry in entries)
         right, down = piece.right * scenes.width, piece.down * scenes.height
@@ -122,7 +121,7 @@ def _most_sides(scenes: Scenes, actor: int) -> int:
     return max(len(outline.segments) for outline in scenes.shapes[actor] if not outline.is_circle)
 
 
-def _outline(xp: Any, scenes: Scenes, piece: Piece, device: str | None) -> Any:
+def outline(scenes: Scenes, piece: Piece, xp: Any = np, device: str | None = None) -> Any:
     """What a piece is in the unit frame: its sides (sides, 2, 2); of an ellipse, whether it is there (1,).
 
     Where that differs between recordings, the axes (recordings, 1) come first. A shape with fewer sides than another
@@ -131,16 +130,23 @@ def _outline(xp: Any, scenes: Scenes, piece: Piece, device: str | None) -> Any:
     shapes, chosen = scenes.shapes[piece.actor], scenes.chosen[:, piece.actor]
     of_shapes: NDArray[Any]  # the last is for an actor that is absent
     if piece.is_ellipse:
-        of_shapes = np.array([*([outline.is_circle] for outline in shapes), [False]])
+        of_shapes = np.array([*([shape.is_circle] for shape in shapes), [False]])
     else:
         of_shapes = np.zeros((len(shapes) + 1, _most_sides(scenes, piece.actor), 2, 2))
-        for sides, outline in zip(of_shapes, shapes, strict=False):
-            if not outline.is_circle:
-                sides[:] = outline.segments[0, 0]
-                sides[: len(outline.segments)] = outline.segments
+        for sides, shape in zip(of_shapes, shapes, strict=False):
+            if not shape.is_circle:
+                sides[:] = shape.segments[0, 0]
+                sides[: len(shape.segments)] = shape.segments
     alike = len(np.unique(chosen)) == 1
     result = of_shapes[chosen[0]] if alike else of_shapes[chosen][:, None]
     return result if xp is np else xp.from_numpy(result).to(device)
+
+
+def check(scenes: Scenes, entries: Sequence[Any], times: NDArray[Any], xp: Any = np) -> None:
+    """An error if a scene cannot be drawn, from the entries of T that `affine` gives, each (recordings, actors, …)."""
+    _check_numbers(xp, entries, scenes, times)
+    for actor in np.flatnonzero(scenes.wraps).tolist():
+        _check_fits(scenes, actor, tuple(entries[i][:, actor] for i in (0, 1, 3, 4)), times)
 
 
 def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDArray[Any]) -> None:
@@ -167,7 +173,7 @@ def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDAr
             )
 
 
-def _check(xp: Any, entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any]) -> None:
+def _check_numbers(xp: Any, entries: Sequence[Any], scenes: Scenes, times: NDArray[Any]) -> None:
     """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
     shape = (len(scenes), len(scenes.shapes), times.shape[-1])
     if 0 in shape or float(xp.stack([xp.abs(entry).max() for entry in entries]).max()) <= LARGEST:

@@ -44,7 +44,7 @@ SLABS = 1024  # into which an outline is cut for its area, at least
 LARGEST_COORDINATE = 1e9  # of an SVG path, before it is fitted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outline:
     """A shape's border: rings of vertices (n, 2), or none for the circle."""
 

@@ -8,7 +8,6 @@ motion is worked out anew.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from numpy.typing import NDArray
 from gerd.events import coverage as seen
 from gerd.events.rasterise import COPIES
 from gerd.geometry import exactmath, shapes
-from gerd.geometry.trajectory import Trajectory
-from gerd.scene.scenes import Scenes
 
 if TYPE_CHECKING:
     from gerd.recording.recording import Recording
@@ -28,7 +25,6 @@ Steps = NDArray[np.int64]
 
 CIRCLE_POINTS = 128  # of a circle's outline
 PIXELS_AT_ONCE = 2**20  # rendered together, so that memory does not grow with the number of steps
-STILL = np.zeros(1, np.int64)  # the only instant of a scene that does not move
 
 
 def boxes(recording: Recording) -> Array:
@@ -72,20 +68,9 @@ def _parts(recording: Recording, steps: Steps) -> Iterator[slice]:
     return (slice(begin, begin + at_once) for begin in range(0, len(steps), at_once))
 
 
-def _resting(recording: Recording, truth: Array) -> Scenes:
-    """A scene that does not move for each row of truth (rows, actors, 3, 6)."""
-    return replace(
-        recording.shown,
-        indices=np.zeros(len(truth), np.int64),
-        chosen=np.repeat(recording.shown.chosen, len(truth), axis=0),
-        intensity=np.repeat(recording.shown.intensity, len(truth), axis=0),
-        trajectory=Trajectory.at_rest(np.where(recording.present[:, None], truth[:, :, 0], 0.0)),
-    )
-
-
 def _counts(recording: Recording, steps: Steps) -> NDArray[np.int32]:
     """(steps, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
-    return seen.counts(_resting(recording, recording.truth[steps]), STILL)
+    return seen.counts(recording.shown, recording.truth[steps])
 
 
 def images(recording: Recording, steps: Steps) -> NDArray[np.float32]:
@@ -119,22 +104,18 @@ def visibility(recording: Recording) -> Array:
 def masks(recording: Recording, steps: Steps, edges: bool) -> NDArray[np.bool_]:
     """(steps, actors, height, width): see `Recording.masks`."""
     if not edges or len(steps) == 0:
-        return seen.masks(_resting(recording, recording.truth[steps]), STILL)
-    return seen.masks(_resting(recording, _with_step_before(recording, steps)), STILL, edges=True)
+        return seen.masks(recording.shown, recording.truth[steps])
+    return seen.masks(recording.shown, _with_step_before(recording, steps), edges=True)
 
 
 def flow(recording: Recording, steps: Steps, edges: bool) -> NDArray[np.float32]:
     """(steps, 2, height, width): see `Recording.flow`."""
-    truth = recording.truth[steps]
-    actor, shift = seen.pieces(recording.shown)
-    linear, velocity, centre = (part[:, actor] for part in motion(truth))
-    parts = [linear.reshape(*velocity.shape[:2], 4), velocity]
-    now = np.concatenate([*parts, centre + shift], axis=2)
     if not edges or len(steps) == 0:
-        return seen.flow(_resting(recording, truth), STILL, now)
+        return seen.flow(recording.shown, recording.truth[steps])
+    actor, shift = seen.pieces(recording.shown)
     rounds = np.diff(laps(recording, recording.first + np.arange(steps[0] - 1, steps[-1] + 1)), axis=0)
-    before = np.concatenate([*parts, centre + rounds[:, actor] * (recording.width, recording.height) + shift], axis=2)
-    return seen.flow(_resting(recording, _with_step_before(recording, steps)), STILL, now, before)
+    centres = recording.positions[steps][:, actor] + rounds[:, actor] * (recording.width, recording.height) + shift
+    return seen.flow(recording.shown, _with_step_before(recording, steps), centres)
 
 
 def motion(truth: Array) -> tuple[Array, Array, Array]:
@@ -161,7 +142,7 @@ def motion(truth: Array) -> tuple[Array, Array, Array]:
 def _with_step_before(recording: Recording, steps: Steps) -> Array:
     """The truth of consecutive steps, and of the one before."""
     if steps[0] > 0:
-        return recording.truth[steps[0] - 1 : steps[-1] + 1]
+        return recording.truth[np.concatenate([steps[:1] - 1, steps])]
     return np.concatenate([recording.scene.truth([recording.first - 1])[0], recording.truth[steps]])
 
 
