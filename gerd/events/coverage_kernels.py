@@ -188,7 +188,8 @@ def take_spans(rises, marks, least, spans):
 def find_spans(piece, least, scene, scratch, frame):
     """Put the spans of pixels of which a piece takes up at least so many sub-pixels into `scratch.spans`, by rows.
 
-    Returns the rows, first and end. Most are worked out many at a time, by `find_plain`, and the rest one by one.
+    Returns how it is seen, and the rows, first and end. Most are worked out many at a time, by `find_plain`, and the
+    rest one by one.
     """
     spans, slot = scratch.spans, scene.pieces.slot[piece]
     way, covering, low, high, _, _ = find_seen(piece, scene, scratch, frame)
@@ -211,7 +212,7 @@ def find_spans(piece, least, scene, scratch, frame):
         if spans.rough[y]:
             add_row(way, covering, piece, np.int64(y), scene, scratch, frame)
             spans.number[y] = take_spans(scratch.rises, scratch.marks, least, spans.ends[y])
-    return low, high
+    return way, low, high
 
 
 @compiled
@@ -333,7 +334,7 @@ def put_counts(scene, scratch, view, counts):
 def put_masks(least, scene, scratch, view, masks):
     """Mark the pixels of which an actor takes up at least so many sub-pixels, in each of `masks` (…, actors, …)."""
     for piece in range(len(scene.actor)):
-        low, high = find_spans(piece, least, scene, scratch, view.crossings)
+        _, low, high = find_spans(piece, least, scene, scratch, view.crossings)
         for frame in range(len(masks)):
             for y in unsigned_range(low, high):
                 row, ends = masks[frame, scene.actor[piece], y], scratch.spans.ends[y]
@@ -360,24 +361,32 @@ def fill_mask(begin, end, row):
 def put_flow(least, scene, scratch, view, motion, flow):
     """The velocity of the actor that takes up at least so many sub-pixels of a pixel."""
     for piece in range(len(scene.actor)):
-        low, high = find_spans(piece, least, scene, scratch, view.crossings)
+        way, low, high = find_spans(piece, least, scene, scratch, view.crossings)
         for y in unsigned_range(low, high):
             ends = scratch.spans.ends[y]
             for k in range(0, scratch.spans.number[y], 2):
-                begin, end = np.int64(ends[k]), np.int64(ends[k + 1])
-                put_velocity(scene.actor[piece], y, begin, end, scene, scratch, view.crossings, motion, flow)
+                if way == TOGETHER:
+                    begin, end = np.int64(ends[k]), np.int64(ends[k + 1])
+                    put_velocities(scene.actor[piece], y, begin, end, scene, scratch, view.crossings, motion, flow)
+                else:
+                    put_velocity(motion[piece], y, ends[k], ends[k + 1], scene.middle, flow)
 
 
 @inlined
-def put_velocity(actor, y, begin, end, scene, scratch, frame, motion, flow):
+def put_velocities(actor, y, begin, end, scene, scratch, frame, motion, flow):
     """The velocity of an actor in the pixels begin … end - 1 of a row: of the copy that is seen there."""
     while begin < end:
         piece, stop = copy_at(actor, y, begin, end, scene, scratch, frame)
-        moves = motion[piece]
-        down = float(np.int32(y)) + 0.5 - moves[7]
-        fill_flow(moves[0], moves[6], moves[1] * down, moves[4], begin, stop, scene.middle, flow[0, y])
-        fill_flow(moves[2], moves[6], moves[3] * down, moves[5], begin, stop, scene.middle, flow[1, y])
+        put_velocity(motion[piece], y, begin, stop, scene.middle, flow)
         begin = stop
+
+
+@inlined
+def put_velocity(moves, y, begin, end, middle, flow):
+    """The velocity of a piece there."""
+    down = float(np.int32(y)) + 0.5 - moves[7]
+    fill_flow(moves[0], moves[6], moves[1] * down, moves[4], begin, end, middle, flow[0, y])
+    fill_flow(moves[2], moves[6], moves[3] * down, moves[5], begin, end, middle, flow[1, y])
 
 
 @inlined
@@ -438,9 +447,9 @@ def put_edge_flow(scene, scratch, before, now, motion_before, motion, best, flow
                     best[y, x] = score
                     at = np.int64(x)
                     if is_seen[x] > 0:
-                        put_velocity(actor, y, at, at + 1, scene, scratch, now.crossings, motion, flow)
+                        put_velocities(actor, y, at, at + 1, scene, scratch, now.crossings, motion, flow)
                     else:
-                        put_velocity(actor, y, at, at + 1, scene, scratch, before.crossings, motion_before, flow)
+                        put_velocities(actor, y, at, at + 1, scene, scratch, before.crossings, motion_before, flow)
 
 
 @inlined

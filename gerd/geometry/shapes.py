@@ -70,7 +70,7 @@ class Outline:
         """Every ring's sides as (sides, 2 ends, 2 coordinates)."""
         return np.concatenate([np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in self.rings])
 
-    @property
+    @cached_property
     def area(self) -> float:
         """What the outline encloses in the unit frame, by the even-odd rule; rings may cross.
 

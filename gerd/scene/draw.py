@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.actor import BRIGHTEST, DIMMEST
+from gerd.config.actor import BRIGHTEST, DIMMEST, Actor
 from gerd.config.config import Config
 from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
 from gerd.errors import check_whole
@@ -42,18 +42,37 @@ def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Sc
     """The same scenes without their motion: all actors rest at the origin. Runs no code that the config names."""
     for index in indices:
         check_whole("index", index, 0, MOST_INDICES - 1)
-    config = config.in_steps
-    rows = np.asarray(indices, np.int64)
-    actors = [config.actors[entry] for entry, _ in config.cast]
-    intensity, chosen = np.zeros((len(rows), len(actors))), np.zeros((len(rows), len(actors)), np.int64)
-    for i, (actor, place) in enumerate(zip(actors, config.cast, strict=True)):
-        source = Source(config.seed, rows, *place)
-        intensity[:, i] = source.sample(actor.intensity, LOOKS, INTENSITY)
-        chosen[:, i] = np.where(source.is_there(actor.repeat), source.shape(len(actor.shapes)), ABSENT)
+    config, rows = config.in_steps, np.asarray(indices, np.int64)
+    first, differing = _first_appearance(config)
+    intensity, chosen = np.repeat(first.intensity, len(rows), axis=0), np.repeat(first.chosen, len(rows), axis=0)
+    for actor in differing:
+        intensity[:, actor], chosen[:, actor] = _looks(config, rows, actor)
+    trajectory = Trajectory.at_rest(np.zeros((*chosen.shape, PARAMETER_COUNT)))
+    path_end = sys.maxsize if config.origin.path is None else config.origin.path.steps - 1
+    return replace(first, indices=rows, chosen=chosen, intensity=intensity, trajectory=trajectory, path_end=path_end)
+
+
+def _looks(config: Config, rows: NDArray[np.int64], actor: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Intensity, in units of 1 / INTENSITY_ONE, and shape of an actor in each recording."""
+    entry, copy = config.cast[actor]
+    written, source = config.actors[entry], Source(config.seed, rows, entry, copy)
+    intensity = np.clip(source.sample(written.intensity, LOOKS, INTENSITY), DIMMEST, BRIGHTEST)
+    chosen = np.where(source.is_there(written.repeat), source.shape(len(written.shapes)), ABSENT)
+    return np.rint(intensity * INTENSITY_ONE), chosen
+
+
+@lru_cache(maxsize=KEPT_MEMBERS)
+def _first_appearance(config: Config) -> tuple[Scenes, list[int]]:
+    """The appearance of index 0, and the actors that may look different in other recordings."""
+    rows, actors = np.zeros(1, np.int64), [config.actors[entry] for entry, _ in config.cast]
+    outlines = [tuple(shapes.outline(shape) for shape in actor.rings) for actor in config.actors]
+    intensity, chosen = np.zeros((1, len(actors)), np.int32), np.zeros((1, len(actors)), np.int64)
+    for actor in range(len(actors)):
+        intensity[:, actor], chosen[:, actor] = _looks(config, rows, actor)
     full = config.upsampling * config.upsampling * INTENSITY_ONE
     threshold = max(1, round(config.integrator.threshold * full))
     initial = config.initial
-    return Scenes(
+    scenes = Scenes(
         seed=config.seed,
         indices=rows,
         width=config.sensor.width,
@@ -69,16 +88,14 @@ def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Sc
         background=config.noise.background,
         shape_noise=config.noise.shape,
         event_noise=config.noise.event,
-        shapes=tuple(_outlines(config)[entry] for entry, _ in config.cast),
+        shapes=tuple(outlines[entry] for entry, _ in config.cast),
         chosen=chosen,
         wraps=tuple(actor.translation.border == "wrap" for actor in actors),
-        intensity=np.rint(np.clip(intensity, DIMMEST, BRIGHTEST) * INTENSITY_ONE).astype(np.int32),
-        trajectory=Trajectory.at_rest(np.zeros((len(rows), len(actors), PARAMETER_COUNT))),
-        path_end=sys.maxsize if config.origin.path is None else config.origin.path.steps - 1,
+        intensity=intensity,
+        trajectory=Trajectory.at_rest(np.zeros((1, len(actors), PARAMETER_COUNT))),
     )
+    return scenes, [actor for actor, written in enumerate(actors) if not _looks_fixed(written)]
 
 
-@lru_cache(maxsize=KEPT_MEMBERS)
-def _outlines(config: Config) -> tuple[tuple[shapes.Outline, ...], ...]:
-    """Of the shapes that each entry of `actors` can have."""
-    return tuple(tuple(shapes.outline(shape) for shape in actor.rings) for actor in config.actors)
+def _looks_fixed(actor: Actor) -> bool:
+    return isinstance(actor.intensity, int | float) and isinstance(actor.repeat, int) and len(actor.shapes) == 1
