@@ -46,7 +46,8 @@ def placed(scenes: Scenes, truth: Array) -> Placed:
     coefficients, motion = np.empty((frames, room.entries, 5)), np.empty((frames, room.pieces, 8))
     T = np.empty((6, truth.shape[1], frames))
     outlines = (scenes.present[0], room.layout, room.unit(scenes), scenes.upsampling)
-    (wrong,) = kernels("placing_kernels").place(truth, *outlines, coefficients, motion, T)
+    given = np.require(truth, np.float64, ["C", "W"])
+    (wrong,) = kernels("placing_kernels").place(given, *outlines, coefficients, motion, T)
     if wrong or any(scenes.wraps):
         rasterise.check(scenes, tuple(T[:, None]), np.arange(frames))
     return Placed(coefficients, motion)

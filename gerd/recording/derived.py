@@ -126,15 +126,15 @@ def motion(truth: Array) -> tuple[Array, Array, Array]:
     (_, _, a, b, angle, k), (_, _, a1, b1, spin, k1) = np.moveaxis(truth[..., :2, :], (-2, -1), (0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         along, down = a1 / a, b1 / b
-    across = k1 + k * (down - along)  # U'·U⁻¹ = ((along, across), (0, down))
-    sine, cosine = exactmath.sincos(angle)
-    mixed, half = across * sine * cosine, (along - down) * sine * cosine
-    entries = (
-        along * cosine * cosine + down * sine * sine - mixed,
-        half + across * cosine * cosine - spin,
-        half - across * sine * sine + spin,
-        along * sine * sine + down * cosine * cosine + mixed,
-    )
+        across = k1 + k * (down - along)  # U'·U⁻¹ = ((along, across), (0, down))
+        sine, cosine = exactmath.sincos(angle)
+        mixed, half = across * sine * cosine, (along - down) * sine * cosine
+        entries = (
+            along * cosine * cosine + down * sine * sine - mixed,
+            half + across * cosine * cosine - spin,
+            half - across * sine * sine + spin,
+            along * sine * sine + down * cosine * cosine + mixed,
+        )
     linear = np.stack(entries, axis=-1).reshape(*a.shape, 2, 2)
     return np.where(np.isfinite(linear), linear, np.nan), truth[..., 1, :2], truth[..., 0, :2]
 

@@ -286,6 +286,36 @@ def test_pictures_are_those_of_brute_force(made: Config) -> None:
         before = now
 
 
+@settings(max_examples=12, deadline=None)
+@given(st.lists(moving_actors(70, 45), min_size=1, max_size=4), st.sampled_from([3, 8]))
+def test_pictures_of_large_shapes(actors: list[dict[str, Any]], upsampling: int) -> None:
+    """Most rows of a large shape are worked out many at a time, those at its corners and tips one by one."""
+    recording = simulated(*actors, width=70, height=45, steps=1, upsampling=upsampling)
+    now = of_actors(recording, counted(recording, 0))
+    masks, flow = recording.masks()[0], recording.flow()[0]
+    np.testing.assert_array_equal(recording.coverage()[0], np.float32(now / upsampling**2))
+    np.testing.assert_array_equal(masks, 2 * now >= upsampling**2)
+    y, x = np.mgrid[:45, :70] + 0.5
+    expected = np.zeros((2, 45, 70))
+    for i, wraps in enumerate(recording.scene.wraps):
+        along_x, along_y, drift = (recording.T_velocity[0, i] @ np.linalg.inv(recording.T[0, i]))[:2].T[..., None, None]
+        unknown = np.nan if wraps else 0.0  # it depends on the copy
+        expected = np.where(masks[i], along_x * x + along_y * y + drift + unknown, expected)
+    known = np.isfinite(expected)
+    np.testing.assert_allclose(flow[known], expected[known], rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("width", [0.6, 0.9, 1.4, 2.3])
+def test_masks_beside_a_narrow_bar(width: float) -> None:
+    """It turns in front of a square: its two sides meet in one pixel, and so do the two parts that it leaves."""
+    turning = {"start": 2.0, "velocity": 6.1, "acceleration": 0.0}
+    bar = actor(size=[width, 40.0], rotation=turning)
+    recording = simulated(actor(size=30.0), bar, width=48, height=48, steps=30)
+    masks = recording.masks()
+    assert masks[:, 1].any()
+    np.testing.assert_array_equal(masks, recording.coverage() >= 0.5)
+
+
 @settings(max_examples=25, deadline=None)
 @given(small_configs().filter(lambda made: len(made.cast) > 0))
 def test_flow_is_that_of_brute_force(made: Config) -> None:
