@@ -19,6 +19,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIST = "import gerd.events.compiled as c; print(*c.processors())"
+KERNELS = ("compiled", "cpu_kernels", "exact_kernels", "coverage_kernels")  # what decides the code
 USE_ALL = """
 import gerd
 from gerd.events import cpu, known
@@ -33,9 +34,7 @@ class MachineCode(BuildHookInterface[Any]):
     def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
         events = Path(self.root) / "gerd" / "events"
         folder, stamp = events / "machine", events / "machine" / "sources"
-        sources = b"".join(
-            (events / f"{name}.py").read_bytes() for name in ("compiled", "cpu_kernels", "coverage_kernels")
-        )
+        sources = b"".join((events / f"{name}.py").read_bytes() for name in KERNELS)
         digest = hashlib.sha256(sources).hexdigest()
         build_data["artifacts"].append("/gerd/events/machine/*")
         if stamp.exists() and stamp.read_text() == digest:

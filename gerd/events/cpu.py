@@ -160,7 +160,7 @@ class _State:
         parts, begin, done = [], 0, 0
         while done < len(own):  # again where there are more events than the room holds
             begin, resumed = max(done - 1, 0), done > 0
-            done, swaps, made = self._kernels.simulate_instants(
+            done, swaps, made = kernels("exact_kernels").simulate_instants(
                 coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
                 *self._frames, self._carried, *self._rooms,
             )  # fmt: skip
@@ -175,7 +175,7 @@ class _State:
         parts, step, (_, draws, _, room) = [], steps.start, self._rooms
         given = (self._scenes.step_us, self._sensor, self._noise, self._source, draws, room)
         while step < steps.stop:
-            step, made = self._kernels.simulate_noise(step, steps.stop, *given)
+            step, made = kernels("exact_kernels").simulate_noise(step, steps.stop, *given)
             parts.append(self._room.keys[:made].copy())
         return np.concatenate(parts)
 
@@ -233,8 +233,8 @@ def kernels(name: str = "cpu_kernels") -> Any:
 
 def are_kept(exact: bool) -> bool:
     """Whether there is machine code for this timing; then it is soon loaded."""
-    module = _module("cpu_kernels")
-    return bool((module.simulate_instants if exact else module.simulate_steps).is_kept())
+    kernel = _module("exact_kernels").simulate_instants if exact else _module("cpu_kernels").simulate_steps
+    return bool(kernel.is_kept())
 
 
 @cache
