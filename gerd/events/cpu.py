@@ -103,13 +103,17 @@ class _State:
             _blank(height, width),
             np.zeros((height, -(-width // kernels.WORD_BITS)), np.uint64),
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
+            np.empty(area + 1, np.uint64),
+            np.empty(area + 1, np.int64),
         )
-        listed = noise.GROUP * AT_ONCE
+        listed = noise.GROUP * AT_ONCE + 1
         draws = kernels.Draws(
             np.empty((4, AT_ONCE), np.uint64),
             np.empty(AT_ONCE, np.uint64),
+            np.empty(AT_ONCE + 1, np.uint64),
             np.empty((4, listed), np.uint64),
-            *(np.empty(listed, np.int64) for _ in range(4)),
+            np.empty(listed, np.uint64),
+            np.empty(listed, np.int64),
             np.empty(area, np.int64),
         )
         scratch = kernels.Scratch(

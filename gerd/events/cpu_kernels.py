@@ -63,14 +63,16 @@ Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left rig
 # exact timing with event noise, `fired` counts the events of each pixel.
 Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts begun fired")
 # Since the step before: by how much (height, width), bits for the pixels (height, words), and the pixel of each column.
-Changes = namedtuple("Changes", "change touched pixel_of")
+# Room for the pixels that changed, as y · 2³² + x, and for the keys, within a step, of those that fire.
+Changes = namedtuple("Changes", "change touched pixel_of listed fired")
 Sums = namedtuple("Sums", "here next least most")  # room for one number in each pixel row
 # Room for comparing two frames: pieces, crossings of what is seen of a piece in both, of what hides it, crossings in a
 # sub-row, and one number in each pixel row.
 Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums")
-# Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; of the blocks where
-# something is picked, words (4, blocks), number, word for the count, first pixel and size; keys of the picked pixels.
-Draws = namedtuple("Draws", "counting largest choosing block word pixel size picked")
+# Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; the groups where
+# something is picked; of the blocks where it is, words (4, blocks), y · 2³² + place in the row, word for the count; keys
+# of the picked pixels. The lists of groups and blocks have room for one more, which is put down in vain.
+Draws = namedtuple("Draws", "counting largest group choosing block word picked")
 Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
 Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end
 
@@ -680,21 +682,23 @@ def scattered(source, step, purpose, table, sensor, first, last, draws):
     The rows have groups of four blocks; first … last - 1 are taken. The blocks in which something is picked are listed
     first, so that their words, too, are drawn in one loop.
     """
-    most, number = len(draws.largest), 0
+    most, number, blocks = len(draws.largest), 0, (sensor.width + BLOCK - 1) // BLOCK
     for begin in range(first, last, most):
         groups = min(most, last - begin)
         draw_counts(source, begin, step, purpose, groups, draws)
         hits = list_blocks(begin, groups, table, sensor.width, draws)
-        draw_choices(source, step, purpose, hits, draws)
+        draw_choices(source, step, purpose, hits, blocks, draws)
         for i in range(hits):
-            size, polarities = draws.size[i], draws.choosing[0, i]
+            y, block = np.int64(draws.block[i] >> SHIFT), np.int64(draws.block[i] & LOW)
+            size, polarities = min(sensor.width - block * BLOCK, BLOCK), draws.choosing[0, i]
             count = how_many(draws.word[i], table[0 if size == BLOCK else 1])
-            chosen = choose(source, draws.block[i], step, purpose, size, count, draws.choosing[:, i])
+            chosen = choose(source, y * blocks + block, step, purpose, size, count, draws.choosing[:, i])
+            first_pixel = y * sensor.width + block * BLOCK
             while chosen:
                 bit = chosen & (~chosen + ONE)
                 chosen ^= bit
                 p = 1 if polarities & bit else 0
-                draws.picked[number] = key(step, draws.pixel[i] + bit_number(bit), p, sensor)
+                draws.picked[number] = key(step, first_pixel + bit_number(bit), p, sensor)
                 number += 1
     return number
 
@@ -710,29 +714,33 @@ def draw_counts(source, begin, step, purpose, number, draws):
 
 @compiled
 def list_blocks(begin, groups, table, width, draws):
-    """List the blocks of some groups in which something is picked; how many they are."""
-    hits, blocks = ZERO, (width + BLOCK - 1) // BLOCK
-    groups_of_row, rare = (blocks + GROUP - 1) // GROUP, np.uint64(min(table[0, 0], table[1, 0]))
-    for i in range(groups):
-        if draws.largest[i] < rare:
-            continue
-        y = np.int64(np.uint32(begin + i) // np.uint32(groups_of_row))
-        first = GROUP * (begin + i - y * groups_of_row)
-        for block in range(first, min(first + GROUP, blocks)):
-            word, size = np.int64(draws.counting[block - first, i]), min(width - block * BLOCK, BLOCK)
-            if word >= table[0 if size == BLOCK else 1, 0]:
-                draws.block[hits], draws.word[hits] = y * blocks + block, word
-                draws.pixel[hits], draws.size[hits] = y * width + block * BLOCK, size
-                hits += 1
+    """List the blocks of some groups in which something is picked; how many they are.
+
+    Few are, and where is hard to foresee. So each is put down, and the next one in its place if it is none of them.
+    """
+    hits, found, blocks = ZERO, ZERO, (width + BLOCK - 1) // BLOCK
+    groups_of_row, rare = np.uint64((blocks + GROUP - 1) // GROUP), np.uint64(min(table[0, 0], table[1, 0]))
+    for i in unsigned_range(ZERO, groups):
+        draws.group[found] = i
+        found += np.int64(draws.largest[i] >= rare)
+    for n in unsigned_range(ZERO, found):
+        i = draws.group[n]
+        y = np.uint64(np.uint32(np.uint64(begin) + i) // np.uint32(groups_of_row))
+        first = np.int64(np.uint64(begin) + i - y * groups_of_row) * GROUP
+        for block in range(first, first + GROUP):
+            word, is_whole = draws.counting[block - first, i], (block + 1) * BLOCK <= width
+            draws.block[hits], draws.word[hits] = (y << SHIFT) + np.uint64(block), np.int64(word)
+            hits += np.int64((np.int64(word) >= table[0 if is_whole else 1, 0]) & (block < blocks))
     return hits
 
 
 @compiled
-def draw_choices(source, step, purpose, number, draws):
+def draw_choices(source, step, purpose, number, blocks, draws):
     """Philox for the listed blocks, likewise."""
-    drawn, block = draws.choosing, draws.block
+    drawn, listed = draws.choosing, draws.block
     for i in unsigned_range(ZERO, number):
-        a, b, c, d = words(source.seed, block[i], step, source.index, purpose + ROUND)
+        block = (listed[i] >> SHIFT) * np.uint64(blocks) + (listed[i] & LOW)
+        a, b, c, d = words(source.seed, block, step, source.index, purpose + ROUND)
         drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = a, b, c, d
 
 
@@ -890,62 +898,88 @@ def forget(pixels):
     pixels.numbers[PENDING] = pixels.numbers[HIDDEN] = pixels.numbers[BEGUN] = 0
 
 
-@inlined
-def fire_pixel(step, y, x, scene, pixels, change):
-    """Let one integrator fire: 1 ON, 0 OFF, -1 if it does not or if its event is not recorded."""
-    model, source, pixel, v = scene.model, scene.source, y * scene.sensor.width + x, pixels.v
-    if v[y, x] == 0:
-        begin_block(y, x, model, source, pixels)
-    state = np.int64(v[y, x]) - BIAS
-    _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), model.threshold, model.to_zero)
-    change[y, x] = 0
-    v[y, x] = left + BIAS
-    if not (off | on):
-        return -1
-    if left < -model.threshold or left > model.threshold:
-        pixels.pending[pixels.numbers[PENDING]] = pixel
-        pixels.numbers[PENDING] += 1
-    bound = scene.noise.drop_below
-    if step < 0 or (bound > 0 and dropped(words(source.seed, pixel, step, source.index, EVENT)[0], bound)):
-        return -1
-    return 1 if on else 0
-
-
-@inlined
-def put_noise(picked, i, number, limit, room, made):
-    """Put the background events with keys below `limit` into the room; how many of them and of all events are there."""
-    while i < number and picked[i] < limit:
-        room.keys[made], room.background[made] = picked[i], True
-        made += 1
-        i += 1
-    return i, made
+@compiled
+def fire(step, area, scene, pixels, changes, picked, number, room, made):
+    """Let the touched pixels of an area fire, in the order of keys, with background events between; the events so far."""
+    touched = list_touched(area, changes)
+    firing = integrate(touched, scene, pixels, changes)
+    if step < 0:
+        return made
+    if scene.noise.drop_below > 0:
+        firing = keep(step, firing, scene, changes.fired)
+    return merge(key(step, 0, 0, scene.sensor), changes.fired[:firing], picked[:number], room, made)
 
 
 @compiled
-def fire(step, area, scene, pixels, changes, picked, number, room, made):
-    """Let the touched pixels of an area fire, in the order of keys, with background events between; the events so far.
+def list_touched(area, changes):
+    """Put the touched pixels of an area into `changes.listed`, and touch none any more; how many they were."""
+    number, touched, listed = ZERO, changes.touched, changes.listed
+    for y in unsigned_range(area.top, area.bottom):
+        for word in unsigned_range(area.left, area.right):
+            rest, first = touched[y, word], (y << SHIFT) + (word << WORD_SHIFT)
+            touched[y, word] = NONE
+            while rest:
+                listed[number] = first + np.uint64(bit_number(rest & (~rest + ONE)))
+                rest &= rest - ONE
+                number += 1
+    return number
+
+
+@compiled
+def integrate(number, scene, pixels, changes):
+    """Let the integrators of the listed pixels fire: how many do. Their keys in a step go into `changes.fired`.
+
+    Whether one fires is hard to foresee, so nothing is skipped where it does not.
+    """
+    model, v, change, listed, fired = scene.model, pixels.v, changes.change, changes.listed, changes.fired
+    firing = ZERO
+    for n in unsigned_range(ZERO, number):
+        y, x = listed[n] >> SHIFT, listed[n] & LOW
+        pixel = np.int64(y) * scene.sensor.width + np.int64(x)
+        if v[y, x] == 0:
+            begin_block(np.int64(y), np.int64(x), model, scene.source, pixels)
+        state = np.int64(v[y, x]) - BIAS
+        _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), model.threshold, model.to_zero)
+        change[y, x], v[y, x] = 0, left + BIAS
+        if (left < -model.threshold) | (left > model.threshold):
+            pixels.pending[pixels.numbers[PENDING]] = pixel
+            pixels.numbers[PENDING] += 1
+        fired[firing] = 2 * pixel + np.int64(on)
+        firing += np.int64(off | on)
+    return firing
+
+
+@compiled
+def keep(step, number, scene, fired):
+    """Event noise: keep what it does not drop of the events of a step; how many are left."""
+    source, left = scene.source, ZERO
+    for n in unsigned_range(ZERO, number):
+        word = words(source.seed, fired[n] // 2, step, source.index, EVENT)[0]
+        fired[left] = fired[n]
+        left += np.int64(not dropped(word, scene.noise.drop_below))
+    return left
+
+
+@compiled
+def merge(first_key, fired, picked, room, made):
+    """Put the events of a step, and the keys of its background noise, into the room in ascending order; the events so far.
 
     An event of the signal takes the place of one of background noise with the same key.
     """
-    i = 0
-    for y in range(area.top, area.bottom):
-        for word in range(area.left, area.right):
-            rest = changes.touched[y, word]
-            changes.touched[y, word] = NONE
-            while rest:
-                bit = rest & (~rest + ONE)
-                rest ^= bit
-                x = word * WORD_BITS + bit_number(bit)
-                p = fire_pixel(step, y, x, scene, pixels, changes.change)
-                if p < 0:
-                    continue
-                event = key(step, y * scene.sensor.width + x, p, scene.sensor)
-                i, made = put_noise(picked, i, number, event, room, made)
-                if i < number and picked[i] == event:
-                    i += 1
-                room.keys[made], room.background[made] = event, False
-                made += 1
-    return put_noise(picked, i, number, END, room, made)[1]
+    i, j, keys, background = ZERO, ZERO, room.keys, room.background
+    while i < len(fired) and j < len(picked):
+        event, noise = first_key + fired[i], picked[j]
+        keys[made], background[made] = min(event, noise), noise < event
+        i += np.int64(event <= noise)
+        j += np.int64(noise <= event)
+        made += 1
+    for n in range(i, len(fired)):
+        keys[made], background[made] = first_key + fired[n], False
+        made += 1
+    for n in range(j, len(picked)):
+        keys[made], background[made] = picked[n], True
+        made += 1
+    return made
 
 
 @compiled
