@@ -24,6 +24,7 @@ from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
+LANES = 8  # rows that a kernel may look at beyond the last
 CHUNK = 1024  # steps whose outlines are worked out together
 ROOM = 2**17  # events that are handed over together, at least
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
@@ -100,8 +101,8 @@ class _State:
         self._pixels = kernels.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
         self._carried = packed(self._pixels)
         changes = kernels.Changes(
-            _blank(height, width),
-            np.zeros((height, -(-width // kernels.WORD_BITS)), np.uint64),
+            _blank(height, width + kernels.NEAR),
+            np.zeros((height, width // kernels.WORD_BITS + 2), np.uint64),
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
             np.empty(area + 1, np.uint64),
             np.empty(area + 1, np.int64),
@@ -118,11 +119,11 @@ class _State:
         )
         scratch = kernels.Scratch(
             np.empty(len(sizes), np.int64),
-            np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
-            np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
+            np.empty((2 << kernels.MOST_SPLIT, f, height + LANES), np.int32),
+            np.empty((2 << kernels.MOST_SPLIT, f, height + LANES), np.int32),
             *(kernels.Crossings(*crossings_room(kernels.LAYER_SLOTS, f, height)) for _ in range(2)),
             np.empty((3, 2 * slots[-1] + 2), np.int32),
-            kernels.Sums(*(np.empty(height, np.int32) for _ in range(4))),
+            kernels.Sums(*(np.empty(height + LANES, np.int32) for _ in range(6))),
         )
         self._room = kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
         self._rooms = [packed(group) for group in (changes, draws, scratch, self._room)]
@@ -218,7 +219,7 @@ def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> tuple[NDArr
     pieces = len(slots) - 1
     rows = (np.zeros(pieces, np.int64) for _ in range(4))
     columns = (np.zeros(pieces, np.int32) for _ in range(2))
-    return np.empty((slots[-1], f, height), np.int32), *rows, *columns
+    return np.empty((slots[-1], f, height + LANES), np.int32), *rows, *columns
 
 
 def _blank(height: int, width: int) -> NDArray[np.int32]:
@@ -277,6 +278,7 @@ def _check_constants() -> None:
         "KEY_STEP_B": philox.KEY_STEPS[1],
         **{name: getattr(philox, name) for name in ("ROUNDS", "INITIAL", "SHAPE", "EVENT", "BACKGROUND", "TIME")},
         **{name: getattr(noise, name) for name in ("BLOCK", "GROUP", "ROUND")},
+        "LANES": LANES,
     }
     for name, value in repeated.items():
         if int(getattr(cpu_kernels, name)) != value:

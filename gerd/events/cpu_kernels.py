@@ -19,7 +19,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from gerd.events.compiled import compiled, inlined
+from gerd.events.compiled import apart, compiled, inlined
 
 LOW = np.uint64(0xFFFFFFFF)
 SHIFT = np.uint64(32)
@@ -31,6 +31,7 @@ BLOCK, GROUP, ROUND = 32, 4, 256
 END = np.int64(2**63 - 1)  # beyond every column and every key
 ABSENT = np.int32(2**30)  # in place of a crossing that is not there
 NEAR = 4  # pixels
+LANES = 8  # rows that vector instructions take together; arrays of rows have room for as many more
 MOST_SPLIT = 3  # spans of nearer pieces that cut a piece into two parts each; behind more of them it is walked through
 LAYERS, LAYER_SLOTS = np.arange(MOST_SPLIT), 2 * np.arange(MOST_SPLIT + 1)  # those spans, as if they were pieces
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
@@ -39,6 +40,7 @@ PENDING, HIDDEN, BEGUN = 0, 1, 2  # places in `Pixels.numbers`
 
 ZERO = np.int64(0)
 NOTHING, NONE, ONE, ALL = np.int32(0), np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+TWO, THREE = np.uint64(2), np.uint64(3)
 WORD_BITS, WORD_SHIFT, WORD_MASK = 64, np.uint64(6), np.uint64(63)  # pixels in a word of `touched`
 DE_BRUIJN, WINDOW = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)  # each window of the upper 6 bits is another number
 BIT_NUMBERS = np.zeros(64, np.int64)
@@ -62,10 +64,11 @@ Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left rig
 # counts, and the first pixels of blocks of v that have their initial state. `numbers` is how long the lists are. In
 # exact timing with event noise, `fired` counts the events of each pixel.
 Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts begun fired")
-# Since the step before: by how much (height, width), bits for the pixels (height, words), and the pixel of each column.
+# Since the step before: by how much (height, width + NEAR), bits for the pixels (height, words, one more than need be),
+# and the pixel of each column.
 # Room for the pixels that changed, as y · 2³² + x, and for the keys, within a step, of those that fire.
 Changes = namedtuple("Changes", "change touched pixel_of listed fired")
-Sums = namedtuple("Sums", "here next least most")  # room for one number in each pixel row
+Sums = namedtuple("Sums", "least most first second third whole")  # room for one number in each pixel row; see `move`
 # Room for comparing two frames: pieces, crossings of what is seen of a piece in both, of what hides it, crossings in a
 # sub-row, and one number in each pixel row.
 Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums")
@@ -196,6 +199,12 @@ def row_at(y, most):
 def unsigned_range(low, high):
     """range(low, high) of numbers that are not negative: as unsigned ones, arrays take them without a test."""
     return range(np.uint64(low), np.uint64(max(low, high)))
+
+
+@inlined
+def vector_range(low, high):
+    """range(high - low), and on to a multiple of LANES: so there is no rest that vector instructions would leave."""
+    return range(NONE, np.uint64((high - low + LANES - 1) // LANES * LANES))
 
 
 @inlined
@@ -525,56 +534,117 @@ def split(nearer, cols, frame, slot, low, high, visible):
 def move(before, after, low, high, weight, changes, sums):
     """Add up what the moves of one crossing change in the rows low … high - 1, all of which it crosses.
 
-    In each pixel row, the share of a pixel that lies left of a crossing is added up over the sub-rows, before and
-    after. Where the crossings are spread over more than NEAR pixels, each move is added by itself.
+    In each pixel row, how much farther right the crossings were is added up over the sub-rows: as far as the end of the
+    first pixel between old and new crossings, of the second, of the third, and as a whole. Where they are spread over
+    more than NEAR pixels, each move is added by itself.
     """
-    f, least, most = np.int32(len(before)), sums.least, sums.most
-    widest = find_reach(before, after, low, high, changes.pixel_of, least, most)
-    for k in range(0, min(widest + 1, NEAR), 2):
-        for y in unsigned_range(low, high):
-            sums.here[y] = 0
-            sums.next[y] = 0
-        for s in range(f):
-            for y in unsigned_range(low, high):
-                edge = (least[y] + np.int32(k)) * f
-                was, now = before[s, y] - edge, after[s, y] - edge
-                sums.here[y] += min(max(was, NOTHING), f) - min(max(now, NOTHING), f)
-                sums.next[y] += min(max(was - f, NOTHING), f) - min(max(now - f, NOTHING), f)
-        for y in unsigned_range(low, high):
-            if most[y] - least[y] < NEAR:
-                x = np.uint64(least[y] + k)
-                if sums.here[y] != 0:
-                    changes.change[y, x] += weight * sums.here[y]
-                    touch(changes.touched, y, x)
-                if sums.next[y] != 0:
-                    changes.change[y, x + ONE] += weight * sums.next[y]
-                    touch(changes.touched, y, x + ONE)
-    if widest >= NEAR:
-        for y in range(low, high):
-            if most[y] - least[y] >= NEAR:
-                add_moves(before, after, before, after, y, weight, changes)
+    if low >= high:
+        return
+    f, least, most, moved = len(before), sums.least, sums.most, (sums.first, sums.second, sums.third, sums.whole)
+    clear(low, high, least, most, *moved)
+    for s in range(0, f, 2):
+        other = min(s + 1, f - 1)
+        reach(before[s], before[other], after[s], after[other], low, high, least, most)
+    find_pixels(low, high, 1.0 / f, least, most)
+    for s in range(0, f - 3, 4):
+        add_four(
+            before[s], before[s + 1], before[s + 2], before[s + 3],
+            after[s], after[s + 1], after[s + 2], after[s + 3], low, high, np.int32(f), least, *moved,
+        )  # fmt: skip
+    for s in range(f // 4 * 4, f):
+        add_one(before[s], after[s], low, high, np.int32(f), least, *moved)
+    find_amounts(low, high, weight, least, most, *moved)
+    put_amounts(before, after, low, high, weight, sums, changes)
+
+
+@apart
+def clear(low, high, least, most, first, second, third, whole):
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        least[y], most[y] = ABSENT, 0
+        first[y], second[y], third[y], whole[y] = 0, 0, 0, 0
+
+
+@apart
+def reach(b0, b1, a0, a1, low, high, least, most):
+    """Put the least and the most of some crossings into `least` and `most`, if they are not less or more already."""
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        least[y] = min(least[y], min(min(b0[y], b1[y]), min(a0[y], a1[y])))
+        most[y] = max(most[y], max(max(b0[y], b1[y]), max(a0[y], a1[y])))
+
+
+@apart
+def find_pixels(low, high, pixels_per_column, least, most):
+    """The first pixel between such crossings, and the last, in place of the columns. Halves keep off rounding errors."""
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        least[y] = np.int32((least[y] + 0.5) * pixels_per_column)
+        most[y] = np.int32((max(most[y], np.int32(1)) - 0.5) * pixels_per_column)
 
 
 @inlined
-def find_reach(before, after, low, high, pixel_of, least, most):
-    """Put the first and the last pixel between old and new crossings of each row into `least` and `most`.
+def farther(was, now, end):
+    """How much farther right a crossing was, as far as `end`."""
+    return min(was, end) - min(now, end)
 
-    Returns the largest distance of the two.
-    """
+
+@apart
+def add_one(before, after, low, high, f, least, first, second, third, whole):
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        was, now, end = before[y], after[y], (least[y] + np.int32(1)) * f
+        first[y] += farther(was, now, end)
+        second[y] += farther(was, now, end + f)
+        third[y] += farther(was, now, end + f + f)
+        whole[y] += was - now
+
+
+@apart
+def add_four(b0, b1, b2, b3, a0, a1, a2, a3, low, high, f, least, first, second, third, whole):
+    """`add_one` of four sub-rows at a time."""
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        end = (least[y] + np.int32(1)) * f
+        w0, w1, w2, w3, n0, n1, n2, n3 = b0[y], b1[y], b2[y], b3[y], a0[y], a1[y], a2[y], a3[y]
+        first[y] += farther(w0, n0, end) + farther(w1, n1, end) + farther(w2, n2, end) + farther(w3, n3, end)
+        end += f
+        second[y] += farther(w0, n0, end) + farther(w1, n1, end) + farther(w2, n2, end) + farther(w3, n3, end)
+        end += f
+        third[y] += farther(w0, n0, end) + farther(w1, n1, end) + farther(w2, n2, end) + farther(w3, n3, end)
+        whole[y] += (w0 - n0) + (w1 - n1) + (w2 - n2) + (w3 - n3)
+
+
+@apart
+def find_amounts(low, high, weight, least, most, first, second, third, whole):
+    """What NEAR pixels change by, in place of the sums, and in place of `most` the pixels that do, as bits; -1 if more."""
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        a, b, c, d = first[y], second[y] - first[y], third[y] - second[y], whole[y] - third[y]
+        first[y], second[y], third[y], whole[y] = weight * a, weight * b, weight * c, weight * d
+        bits = np.int32(a != 0) | np.int32(b != 0) << 1 | np.int32(c != 0) << 2 | np.int32(d != 0) << 3
+        most[y] = bits if most[y] - least[y] < NEAR else -1
+
+
+@compiled
+def put_amounts(before, after, low, high, weight, sums, changes):
+    """Add these amounts up in `changes`."""
     for y in unsigned_range(low, high):
-        least[y] = ABSENT
-    for y in unsigned_range(low, high):
-        most[y] = 0
-    for s in range(len(before)):
-        for y in unsigned_range(low, high):
-            least[y] = min(least[y], min(before[s, y], after[s, y]))
-            most[y] = max(most[y], max(before[s, y], after[s, y]))
-    widest = np.int32(0)
-    for y in unsigned_range(low, high):
-        least[y] = pixel_of[least[y]]
-        most[y] = pixel_of[max(most[y], 1) - 1]
-        widest = max(widest, most[y] - least[y])
-    return widest
+        if sums.most[y] < 0:
+            add_moves(before, after, before, after, np.int64(y), weight, changes)
+            continue
+        x, bits, change, touched = (
+            np.uint64(sums.least[y]),
+            np.uint64(sums.most[y]),
+            changes.change[y],
+            changes.touched[y],
+        )
+        change[x] += sums.first[y]
+        change[x + ONE] += sums.second[y]
+        change[x + TWO] += sums.third[y]
+        change[x + THREE] += sums.whole[y]
+        touched[x >> WORD_SHIFT] |= bits << (x & WORD_MASK)
+        touched[(x >> WORD_SHIFT) + ONE] |= (bits >> ONE) >> (WORD_MASK - (x & WORD_MASK))
 
 
 @compiled
