@@ -73,8 +73,8 @@ Sums = namedtuple("Sums", "least most first second third whole")  # room for one
 # sub-row, and one number in each pixel row.
 Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums")
 # Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; the groups where
-# something is picked; of the blocks where it is, words (4, blocks), y · 2³² + place in the row, word for the count; keys
-# of the picked pixels. The lists of groups and blocks have room for one more, which is put down in vain.
+# something is picked; of the blocks where it is, words (4, blocks), y · 2³² + place in the row, word for the count;
+# keys of the picked pixels. The lists of groups and blocks have room for one more, which is put down in vain.
 Draws = namedtuple("Draws", "counting largest group choosing block word picked")
 Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
 Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end
@@ -576,7 +576,7 @@ def reach(b0, b1, a0, a1, low, high, least, most):
 
 @apart
 def find_pixels(low, high, pixels_per_column, least, most):
-    """The first pixel between such crossings, and the last, in place of the columns. Halves keep off rounding errors."""
+    """The first pixel and the last between such crossings, in place of the columns. Halves keep rounding errors off."""
     for i in vector_range(low, high):
         y = np.uint64(low) + i
         least[y] = np.int32((least[y] + 0.5) * pixels_per_column)
@@ -617,7 +617,7 @@ def add_four(b0, b1, b2, b3, a0, a1, a2, a3, low, high, f, least, first, second,
 
 @apart
 def find_amounts(low, high, weight, least, most, first, second, third, whole):
-    """What NEAR pixels change by, in place of the sums, and in place of `most` the pixels that do, as bits; -1 if more."""
+    """What NEAR pixels change by, in place of the sums; in place of `most`, bits for those that do, or -1 if more do."""
     for i in vector_range(low, high):
         y = np.uint64(low) + i
         a, b, c, d = first[y], second[y] - first[y], third[y] - second[y], whole[y] - third[y]
@@ -633,12 +633,8 @@ def put_amounts(before, after, low, high, weight, sums, changes):
         if sums.most[y] < 0:
             add_moves(before, after, before, after, np.int64(y), weight, changes)
             continue
-        x, bits, change, touched = (
-            np.uint64(sums.least[y]),
-            np.uint64(sums.most[y]),
-            changes.change[y],
-            changes.touched[y],
-        )
+        change, touched = changes.change[y], changes.touched[y]
+        x, bits = np.uint64(sums.least[y]), np.uint64(sums.most[y])
         change[x] += sums.first[y]
         change[x + ONE] += sums.second[y]
         change[x + TWO] += sums.third[y]
@@ -970,7 +966,7 @@ def forget(pixels):
 
 @compiled
 def fire(step, area, scene, pixels, changes, picked, number, room, made):
-    """Let the touched pixels of an area fire, in the order of keys, with background events between; the events so far."""
+    """Let the touched pixels of an area fire, and put the events and background noise into the room; the events so far."""
     touched = list_touched(area, changes)
     firing = integrate(touched, scene, pixels, changes)
     if step < 0:
@@ -1032,7 +1028,7 @@ def keep(step, number, scene, fired):
 
 @compiled
 def merge(first_key, fired, picked, room, made):
-    """Put the events of a step, and the keys of its background noise, into the room in ascending order; the events so far.
+    """Put the events of a step, and its background noise, into the room in the order of keys; the events so far.
 
     An event of the signal takes the place of one of background noise with the same key.
     """
