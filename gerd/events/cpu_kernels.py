@@ -617,7 +617,7 @@ def add_four(b0, b1, b2, b3, a0, a1, a2, a3, low, high, f, least, first, second,
 
 @apart
 def find_amounts(low, high, weight, least, most, first, second, third, whole):
-    """What NEAR pixels change by, in place of the sums; in place of `most`, bits for those that do, or -1 if more do."""
+    """What NEAR pixels change by, in place of the sums; in place of `most`, bits for those that do, -1 if more do."""
     for i in vector_range(low, high):
         y = np.uint64(low) + i
         a, b, c, d = first[y], second[y] - first[y], third[y] - second[y], whole[y] - third[y]
@@ -966,7 +966,7 @@ def forget(pixels):
 
 @compiled
 def fire(step, area, scene, pixels, changes, picked, number, room, made):
-    """Let the touched pixels of an area fire, and put the events and background noise into the room; the events so far."""
+    """Let the touched pixels of an area fire; events and background noise go into the room. The events so far."""
     touched = list_touched(area, changes)
     firing = integrate(touched, scene, pixels, changes)
     if step < 0:
