@@ -104,6 +104,7 @@ class _State:
             _blank(height, width + kernels.NEAR),
             np.zeros((height, width // kernels.WORD_BITS + 2), np.uint64),
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
+            np.zeros(width + 2, np.int32),
             np.empty(area + 1, np.uint64),
             np.empty(area + 1, np.int64),
         )

@@ -65,9 +65,9 @@ Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left rig
 # exact timing with event noise, `fired` counts the events of each pixel.
 Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts begun fired")
 # Since the step before: by how much (height, width + NEAR), bits for the pixels (height, words, one more than need be),
-# and the pixel of each column.
+# and the pixel of each column. Room for one row (width + 2), which holds 0; see `add_moves`.
 # Room for the pixels that changed, as y · 2³² + x, and for the keys, within a step, of those that fire.
-Changes = namedtuple("Changes", "change touched pixel_of listed fired")
+Changes = namedtuple("Changes", "change touched pixel_of rises listed fired")
 Sums = namedtuple("Sums", "least most first second third whole")  # room for one number in each pixel row; see `move`
 # Room for comparing two frames: pieces, crossings of what is seen of a piece in both, of what hides it, crossings in a
 # sub-row, and one number in each pixel row.
@@ -181,6 +181,20 @@ def key(tick, pixel, p, sensor):
 @inlined
 def touch(touched, y, x):
     touched[y, np.uint64(x) >> WORD_SHIFT] |= ONE << (np.uint64(x) & WORD_MASK)
+
+
+@inlined
+def touch_range(touched, y, left, right):
+    """Touch the pixels left … right of a row."""
+    first, last = left // WORD_BITS, right // WORD_BITS
+    from_left, up_to_right = ALL << (np.uint64(left) & WORD_MASK), ALL >> (WORD_MASK - (np.uint64(right) & WORD_MASK))
+    if first == last:
+        touched[y, first] |= from_left & up_to_right
+    else:
+        touched[y, first] |= from_left
+        for word in range(first + 1, last):
+            touched[y, word] = ALL
+        touched[y, last] |= up_to_right
 
 
 @inlined
@@ -645,16 +659,38 @@ def put_amounts(before, after, low, high, weight, sums, changes):
 
 @compiled
 def add_moves(first_before, first_after, before, after, y, weight, changes):
-    """Add up the moves of one crossing in one pixel row. One that comes or goes does so at its piece's left end."""
-    f = len(before)
-    for s in range(f):
+    """Add up the moves of one crossing in one pixel row. One that comes or goes does so at its piece's left end.
+
+    From its column on, a crossing adds to all sub-pixels of its sub-row. By how much that rises from one pixel to the
+    next is added up first, in `changes.rises`.
+    """
+    f, pixel_of, rises, least, most = np.int32(len(before)), changes.pixel_of, changes.rises, ABSENT, NOTHING
+    for s in range(len(before)):
         was, now = before[s, y], after[s, y]
         if first_before[s, y] == ABSENT:
             was = first_after[s, y]
         elif first_after[s, y] == ABSENT:
             now = first_before[s, y]
         if was != now:
-            add_move(y, was, now, weight, f, changes)
+            old, new = pixel_of[was], pixel_of[now]
+            rises[np.uint64(old)] += was - (old + 1) * f
+            rises[np.uint64(old) + ONE] += old * f - was
+            rises[np.uint64(new)] += (new + 1) * f - now
+            rises[np.uint64(new) + ONE] += now - new * f
+            least, most = min(least, min(was, now)), max(most, max(was, now))
+    if least < most:
+        add_rises(y, np.int64(pixel_of[least]), np.int64(pixel_of[most]), weight, changes)
+        touch_range(changes.touched, y, np.int64(pixel_of[least]), np.int64(pixel_of[most - 1]))
+
+
+@inlined
+def add_rises(y, left, right, weight, changes):
+    """Put what rises in the pixels left … right + 1 of a row into `changes`, and forget it."""
+    total, rises, change = NOTHING, changes.rises, changes.change[y]
+    for x in unsigned_range(left, right + 2):
+        total += rises[x]
+        rises[x] = 0
+        change[x] += weight * total
 
 
 @inlined
@@ -670,15 +706,7 @@ def add_move(y, was, now, weight, f, changes):
         for x in range(left + 1, right):
             change[y, x] += amount * f
         change[y, right] += amount * (stop - right * f)
-    first, last = left // WORD_BITS, right // WORD_BITS
-    from_left, up_to_right = ALL << (np.uint64(left) & WORD_MASK), ALL >> (WORD_MASK - (np.uint64(right) & WORD_MASK))
-    if first == last:
-        touched[y, first] |= from_left & up_to_right
-    else:
-        touched[y, first] |= from_left
-        for word in range(first + 1, last):
-            touched[y, word] = ALL
-        touched[y, last] |= up_to_right
+    touch_range(touched, y, left, right)
 
 
 @compiled
