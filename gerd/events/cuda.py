@@ -61,7 +61,7 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     background = _Background(scenes, device, range(scenes.steps), source) if scenes.background > 0 else None
     camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
     for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
-        camera.into_frames(own, instants, result, counts)
+        camera.into_frames(own, instants, result, counts, last=bool(instants.own[0, -1] >= end))
     if background is not None:
         background.scatter(result, result, counted=counts)
         result[:, 0] = 0
@@ -246,7 +246,7 @@ class _Camera:
         while True:
             out = torch.empty((len(scenes), self._room), dtype=torch.int64, device=self._device)
             filled = torch.zeros(len(scenes), dtype=torch.int32, device=self._device)
-            launch(out, self._room, filled, LISTED=True, COUNTED=False)
+            launch(out, self._room, filled, CARRY=True, LISTED=True, COUNTED=False)
             counts = filled.cpu().numpy()
             if counts.max() <= self._room:
                 break
@@ -256,10 +256,10 @@ class _Camera:
         host = _host(made.numel(), made.dtype, made.device).view(made.shape).copy_(made).numpy()
         return [row[:count] for row, count in zip(host, counts, strict=True)]
 
-    def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool) -> None:
-        """Likewise, straight into frames of all steps."""
+    def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool, last: bool) -> None:
+        """Likewise, straight into frames of all steps; `last`: nothing follows these instants."""
         launch = self._prepared(scenes, instants, frames.shape[1])
-        launch(frames, 0, self._model.dark, LISTED=False, COUNTED=counted)
+        launch(frames, 0, self._model.dark, CARRY=not (self._fresh and last), LISTED=False, COUNTED=counted)
         self._go_on()
 
     def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: int) -> Callable[..., None]:

@@ -411,9 +411,18 @@ def activation(outlines, sizes, recording, frame, y, x0, y0, x_fine, F: tl.const
 
 
 @triton.jit
-def marked(marks, i, words_per_tile):
-    """Whether frame i of a tile is marked."""
-    return (tl.load(marks + tl.minimum(i // 32, words_per_tile - 1)) >> (i % 32)) & 1
+def next_marked(marks, i, words_per_tile):
+    """The first marked frame of a tile from frame i on; 32 · `words_per_tile` if there is none."""
+    k = i // 32
+    word = tl.load(marks + tl.minimum(k, words_per_tile - 1)).to(tl.uint32, bitcast=True) >> (i % 32)
+    at = i
+    if (word == 0) | (k >= words_per_tile):
+        word = word * 0
+        while (word == 0) & (k < words_per_tile - 1):
+            k += 1
+            word = tl.load(marks + k).to(tl.uint32, bitcast=True)
+        at = k * 32
+    return tl.where(word == 0, 32 * words_per_tile, at + ones((word & (0 - word)) - 1))
 
 
 @triton.jit
@@ -463,8 +472,12 @@ def put_in_list(packed, kept, out, room, filled):
 
 @triton.jit
 def put_in_frames(tick, p, kept, out, moments, area, pixel, COUNTED: tl.constexpr):
-    """Write events into a recording's frames of steps: 1, or COUNTED one more than there is, up to 255."""
-    step = tick // moments.step_us
+    """Write events into a recording's frames of steps: 1, or COUNTED one more than there is, up to 255.
+
+    Microseconds are below 2^53, so that the quotient of two numbers of them rounds down to the whole number below it;
+    on a GPU this takes a fraction of the time that a division of integers takes.
+    """
+    step = tl.floor(tick.to(tl.float64) / moments.step_us).to(tl.int64)
     kept = kept & (step < moments.recorded)
     at = out + (step * 2 + p) * area + pixel
     value = tl.full(tick.shape, 1, tl.uint8)
@@ -488,7 +501,7 @@ def put_in_words(fired, on, row, across, rows_left):
 def between(
     out, room, filled, carried, marks, outlines, sizes, moments, model, source,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
-    LISTED: tl.constexpr, COUNTED: tl.constexpr,
+    CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr,
 ):  # fmt: skip
     """Exact timing: one tile of one recording passes its thresholds between frames 0, 1, ….
 
@@ -497,6 +510,9 @@ def between(
     """
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
+    first = next_marked(marks, tl.program_id(0) * 0 + 1, sizes.words_per_tile)  # a tensor: what loops carry is one
+    if (first >= sizes.frames) & (CARRY == 0):
+        return
     seed, index, us_per_unit = tl.load(source.seed), tl.load(source.indices + recording), tl.load(moments.us_per_unit)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
     area = sizes.height * sizes.width
@@ -507,7 +523,7 @@ def between(
     if moments.fresh:
         if model.largest > 0:
             v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
-        if STATIONARY:  # a tile that nothing moves in does not look at the picture later
+        if STATIONARY & CARRY:  # a tile that nothing moves in does not look at the picture later
             seen = activation(outlines, sizes, recording, recording * sizes.frames, y, x0, y0, x * F, F, FINE)
             v = after_shapes(seen, seed, pixel, index, model, recording)
     else:
@@ -517,48 +533,48 @@ def between(
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
     length = tl.load(moments.lengths + recording)
-    i = moments.fresh * 0
+    i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
     while i < length:
-        if ((i > 0) | (begun == 0)) & (marked(marks, i + (1 - begun), sizes.words_per_tile) != 0):
-            frame = recording * sizes.frames + i
-            visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
-            if HAS_SHAPE:
-                step = tl.load(moments.steps + frame)
-                visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
-            if begun == 0:
-                if STATIONARY & (moments.fresh != 0):
-                    v = after_shapes(visible, seed, pixel, index, model, recording)
-            else:
-                begin = tl.load(moments.own + frame - 1)
-                duration = tl.load(moments.own + frame) - begin
-                change = visible - shown
-                number, left = passages(v, change, model.threshold)
-                number = tl.where(inside, number, 0)
-                along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
-                p = (change > 0).to(tl.int64)
-                most = tl.max(number)
-                nth = 0
-                while nth < most:
-                    missing = (nth + 1) * model.threshold - along
-                    tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
-                    kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
-                    if HAS_EVENT:
-                        kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
-                    if LISTED:
-                        packed = ((tick * area + pixel) * 2 + p) * 2
-                        put_in_list(packed, kept, out + recording * room, room, filled + recording)
-                    else:
-                        planes = out + recording * moments.recorded * 2 * area
-                        put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
-                    nth += 1
-                v = left
-                fired += number
-            shown = visible
-            begun = 1
-        i += 1
-    tl.store(carried.next_state + at, v, mask=inside)
-    if HAS_EVENT:
-        tl.store(carried.next_fired + at, fired, mask=inside)
+        frame = recording * sizes.frames + i
+        visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
+        if HAS_SHAPE:
+            step = tl.load(moments.steps + frame)
+            visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
+        if begun == 0:
+            if STATIONARY & (moments.fresh != 0):
+                v = after_shapes(visible, seed, pixel, index, model, recording)
+        else:
+            begin = tl.load(moments.own + frame - 1)
+            duration = tl.load(moments.own + frame) - begin
+            change = visible - shown
+            number, left = passages(v, change, model.threshold)
+            number = tl.where(inside, number, 0)
+            along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
+            p = (change > 0).to(tl.int64)
+            most = tl.max(number)
+            nth = 0
+            while nth < most:
+                missing = (nth + 1) * model.threshold - along
+                tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
+                kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
+                if HAS_EVENT:
+                    kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
+                if LISTED:
+                    packed = ((tick * area + pixel) * 2 + p) * 2
+                    put_in_list(packed, kept, out + recording * room, room, filled + recording)
+                else:
+                    planes = out + recording * moments.recorded * 2 * area
+                    put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
+                nth += 1
+            v = left
+            fired += number
+        shown = visible
+        begun = 1
+        i = next_marked(marks, i + 1, sizes.words_per_tile)
+    if CARRY:
+        tl.store(carried.next_state + at, v, mask=inside)
+        if HAS_EVENT:
+            tl.store(carried.next_fired + at, fired, mask=inside)
 
 
 @triton.jit
@@ -573,10 +589,8 @@ def signal(
     """
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
-    any_mark = 0
-    for k in range(sizes.words_per_tile):
-        any_mark |= tl.load(marks + k)
-    if (any_mark == 0) & (part.fresh != 0) & (CARRY == 0):
+    first = next_marked(marks, tl.program_id(0) * 0 + 1, sizes.words_per_tile)  # a tensor: what loops carry is one
+    if (first >= sizes.frames) & (part.fresh != 0) & (CARRY == 0):
         return
     seed, index = tl.load(source.seed), tl.load(source.indices + recording)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
@@ -595,39 +609,40 @@ def signal(
         pending = beyond(v, model.threshold, inside)
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
-    i = part.fresh * 0
+    i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
+    if pending != 0:
+        i = part.fresh * 0
     while i < sizes.frames:
-        wanted = marked(marks, i + (1 - begun), sizes.words_per_tile)  # at first, the frame before the first marked one
-        if (i > 0) | (begun == 0):
-            if (wanted != 0) | (pending != 0):
-                step = part.start + i
-                frame = recording * sizes.frames + i
-                visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
-                if HAS_SHAPE:
-                    visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
-                if begun == 0:
-                    if STATIONARY & (part.fresh != 0):
-                        v = after_shapes(visible, seed, pixel, index, model, recording)
+        step = part.start + i
+        frame = recording * sizes.frames + i
+        visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
+        if HAS_SHAPE:
+            visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
+        if begun == 0:
+            if STATIONARY & (part.fresh != 0):
+                v = after_shapes(visible, seed, pixel, index, model, recording)
+        else:
+            _, off, on, v = integrate_and_fire(v, visible - shown, model.threshold, TO_ZERO)
+            if not TO_ZERO:
+                pending = beyond(v, model.threshold, inside)
+            fired = (off | on) & inside
+            if step >= 0:
+                if HAS_EVENT:
+                    word = words(seed, pixel, step, index, EVENT)[0]
+                    fired = fired & (dropped(word, model.drop_below) == 0)
+                recorded = recording * part.recorded + (i - (sizes.frames - part.recorded))
+                if BITS:
+                    across = (sizes.width + TILE - 1) // TILE
+                    row = out + (recorded * sizes.height + y0) * across + x0 // TILE
+                    put_in_words(fired, on, row, across, sizes.height - y0)
                 else:
-                    _, off, on, v = integrate_and_fire(v, visible - shown, model.threshold, TO_ZERO)
-                    if not TO_ZERO:
-                        pending = beyond(v, model.threshold, inside)
-                    fired = (off | on) & inside
-                    if step >= 0:
-                        if HAS_EVENT:
-                            word = words(seed, pixel, step, index, EVENT)[0]
-                            fired = fired & (dropped(word, model.drop_below) == 0)
-                        recorded = recording * part.recorded + (i - (sizes.frames - part.recorded))
-                        if BITS:
-                            across = (sizes.width + TILE - 1) // TILE
-                            row = out + (recorded * sizes.height + y0) * across + x0 // TILE
-                            put_in_words(fired, on, row, across, sizes.height - y0)
-                        else:
-                            plane = recorded * 2 + on.to(tl.int64)
-                            tl.store(out + plane * sizes.height * sizes.width + pixel, 1, mask=fired)
-                shown = visible
-                begun = 1
+                    plane = recorded * 2 + on.to(tl.int64)
+                    tl.store(out + plane * sizes.height * sizes.width + pixel, 1, mask=fired)
+        shown = visible
+        begun = 1
         i += 1
+        if pending == 0:
+            i = next_marked(marks, i, sizes.words_per_tile)
     if CARRY:
         tl.store(carried, v, mask=inside)
 
