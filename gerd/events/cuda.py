@@ -267,11 +267,11 @@ class _Camera:
         from gerd.events import cuda_kernels
 
         outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
-        lengths = (np.diff(instants.own, axis=1) > 0).sum(axis=1) + 1
-        tensors = (instants.own, instants.steps, lengths, np.array([instants.us_per_unit]))
-        own, steps, counts, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
+        held_steps = instants.steps if scenes.shape_noise > 0 else np.empty(0, np.int64)
+        tensors = (instants.own, held_steps, np.array([instants.us_per_unit]))
+        own, steps, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
         moments = cuda_kernels.Moments(
-            own, steps, counts, us_per_unit, scenes.step_us, scenes.steps * scenes.step_us, recorded, int(self._fresh)
+            own, steps, us_per_unit, scenes.step_us, scenes.steps * scenes.step_us, recorded, int(self._fresh)
         )
         carried = cuda_kernels.Carried(*self._carried)
 

@@ -34,7 +34,7 @@ INITIAL, SHAPE = tl.constexpr(2), tl.constexpr(3)  # purposes
 EVENT, BACKGROUND = tl.constexpr(4), tl.constexpr(5)
 BLOCK, GROUP, ROUND = tl.constexpr(32), tl.constexpr(4), tl.constexpr(256)  # of scattered noise, see `noise.py`
 TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
-LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has neighbours in one pixel row
+LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has so many pixels of one row
 
 # Arguments that go together. Tensors are passed as pointers; of `Borders`, `boxes` and `crossings` are made here.
 Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
@@ -43,10 +43,10 @@ Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that
 # largest: of an initial state that is uniform, or 0; actors, dark: how many actors each recording has, and how many of
 # them are darker than the background
 Model = namedtuple("Model", "threshold initial largest drop_below actors dark")
-# Of exact timing: own times and steps of the frames (recordings, frames), how many of them each recording has, a tensor
-# with the microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many
-# steps there is room for in frames.
-Moments = namedtuple("Moments", "own steps lengths us_per_unit step_us end recorded fresh")
+# Of exact timing: own times of the frames (recordings, frames) and, for shape noise, their steps, a tensor with the
+# microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many steps
+# there is room for in frames.
+Moments = namedtuple("Moments", "own steps us_per_unit step_us end recorded fresh")
 # What exact timing carries from call to call, read and written apart so that a call can be repeated: integrators, and
 # the events that each pixel has fired.
 Carried = namedtuple("Carried", "state next_state fired next_fired")
@@ -179,9 +179,31 @@ def left_of(column, x_fine, F: tl.constexpr):
 
 
 @triton.jit
-def covered_count(left, right, x_fine, F: tl.constexpr):
-    """(EACH, LANES): how many sub-pixels of each pixel lie from column `left` up to `right`, given per lane."""
-    return tl.maximum(left_of(right, x_fine, F) - left_of(left, x_fine, F), 0)
+def share_left_of(columns, x, F: tl.constexpr):
+    """(EACH, LANES): which share of each pixel's sub-pixels lies left of a column, given per lane.
+
+    Columns are in sub-pixels and x in pixels, both measured from the tile's left. This is float32, whose product,
+    difference and clipping are one instruction: exact if F is a power of two, and otherwise within a millionth.
+    """
+    inverse = tl.full(x.shape, 1.0 / F, tl.float32)
+    return tl.minimum(
+        tl.maximum(tl.fma(tl.broadcast_to(columns.to(tl.float32)[None, :], x.shape), inverse, -x), 0.0), 1.0
+    )
+
+
+@triton.jit
+def covered_share(left, right, x, F: tl.constexpr):
+    """(EACH, LANES): which share of each pixel's sub-pixels lies from column `left` up to `right`, given per lane."""
+    return tl.maximum(share_left_of(right, x, F) - share_left_of(left, x, F), 0.0)
+
+
+@triton.jit
+def number_of(shares, F: tl.constexpr):
+    """The whole number of sub-pixels that is nearest to a sum of shares.
+
+    The float32 numbers from 2^23 to 2^24 are the whole ones, and their bits count them.
+    """
+    return (shares * F + 8388608.0).to(tl.int32, bitcast=True) - 0x4B000000
 
 
 @triton.jit
@@ -356,53 +378,73 @@ def row_of_pieces(outlines, sizes, recording, frame, y, k, x0, y0, x_fine, F: tl
 
 
 @triton.jit
-def one_piece(lefts, sub_rows, y, x0, y0, x_fine, F: tl.constexpr, FINE: tl.constexpr):
+def one_piece(lefts, sub_rows, y, x0, y0, F: tl.constexpr, FINE: tl.constexpr):
     """(EACH, LANES): how many sub-pixels a convex piece covers. `lefts` are its left crossings; the right ones follow.
 
     Most tiles see one side of a shape: the other lies beyond the tile in all sub-rows.
     """
-    count = tl.zeros((EACH, LANES), tl.int32)
+    x, tile_left = x_in_tile().to(tl.float32), x0 * F
+    shares = tl.zeros((EACH, LANES), tl.float32)
     every = lefts + y0 * FINE + tl.arange(0, ROWS * FINE)
-    if tl.min(tl.load(every + sub_rows)) >= (x0 + TILE) * F:
-        count += F * F
+    if tl.min(tl.load(every + sub_rows)) >= tile_left + TILE * F:
+        shares += F
     else:
         for k in tl.static_range(F):
-            count += left_of(tl.load(lefts + y * FINE + sub_rows + k), x_fine, F)
-    if tl.max(tl.load(every)) > x0 * F:
+            shares += share_left_of(tl.load(lefts + y * FINE + sub_rows + k) - tile_left, x, F)
+    if tl.max(tl.load(every)) > tile_left:
         for k in tl.static_range(F):
-            count -= left_of(tl.load(lefts + y * FINE + k), x_fine, F)
-    return count
+            shares -= share_left_of(tl.load(lefts + y * FINE + k) - tile_left, x, F)
+    return number_of(shares, F)
 
 
 @triton.jit
-def two_pieces(near_lefts, far_lefts, sub_rows, y, x_fine, F: tl.constexpr, FINE: tl.constexpr):
+def two_pieces(near_lefts, far_lefts, sub_rows, y, x0, F: tl.constexpr, FINE: tl.constexpr):
     """(EACH, LANES), twice: the sub-pixels of the nearer of two convex pieces, and what is seen of the other."""
-    front, behind = tl.zeros((EACH, LANES), tl.int32), tl.zeros((EACH, LANES), tl.int32)
+    x, tile_left = x_in_tile().to(tl.float32), x0 * F
+    front, behind = tl.zeros((EACH, LANES), tl.float32), tl.zeros((EACH, LANES), tl.float32)
     for k in range(F):
-        left_0, right_0 = tl.load(far_lefts + y * FINE + k), tl.load(far_lefts + y * FINE + sub_rows + k)
-        left_1, right_1 = tl.load(near_lefts + y * FINE + k), tl.load(near_lefts + y * FINE + sub_rows + k)
-        front += covered_count(left_1, right_1, x_fine, F)
-        behind += covered_count(left_0, right_0, x_fine, F)
-        behind -= covered_count(tl.maximum(left_0, left_1), tl.minimum(right_0, right_1), x_fine, F)
-    return front, behind
+        left_0 = tl.load(far_lefts + y * FINE + k) - tile_left
+        right_0 = tl.load(far_lefts + y * FINE + sub_rows + k) - tile_left
+        left_1 = tl.load(near_lefts + y * FINE + k) - tile_left
+        right_1 = tl.load(near_lefts + y * FINE + sub_rows + k) - tile_left
+        front += covered_share(left_1, right_1, x, F)
+        behind += covered_share(left_0, right_0, x, F)
+        behind -= covered_share(tl.maximum(left_0, left_1), tl.minimum(right_0, right_1), x, F)
+    return number_of(front, F), number_of(behind, F)
+
+
+@triton.jit
+def pieces_near(outlines, sizes, frame, x0, y0):
+    """How many pieces are near a tile, each that is not convex counted three times, and the last two of them."""
+    close, far, nearest = 0, 0, 0
+    for first in range(0, sizes.pieces, LANES):
+        piece = first + tl.arange(0, LANES)
+        there = piece < sizes.pieces
+        box = outlines.boxes + (frame * sizes.pieces + piece) * 4
+        across = (tl.load(box, mask=there, other=0) < x0 + TILE) & (tl.load(box + 1, mask=there, other=0) > x0)
+        down = (tl.load(box + 2, mask=there, other=0) < y0 + ROWS) & (tl.load(box + 3, mask=there, other=0) > y0)
+        some = there & across & down
+        weight = tl.where(tl.load(outlines.convex + piece, mask=some, other=1) != 0, 1, 3)
+        close += tl.sum(tl.where(some, weight, 0))
+        last = tl.max(tl.where(some, piece, -1))
+        before = tl.max(tl.where(some & (piece < last), piece, -1))
+        far = tl.where(before >= 0, before, tl.where(last >= 0, nearest, far))
+        nearest = tl.where(last >= 0, last, nearest)
+    return close, far, nearest
 
 
 @triton.jit
 def activation(outlines, sizes, recording, frame, y, x0, y0, x_fine, F: tl.constexpr, FINE: tl.constexpr):
     """(EACH, LANES): the visible sub-pixels of each pixel of a tile, times their intensity."""
-    close, far, nearest = 0, 0, 0  # how many pieces are near the tile, and the last two of them
-    for piece in range(sizes.pieces):
-        if near(outlines.boxes + (frame * sizes.pieces + piece) * 4, x0, y0):
-            close += 1 + 2 * (tl.load(outlines.convex + piece) == 0).to(tl.int32)
-            far, nearest = nearest, piece
+    close, far, nearest = pieces_near(outlines, sizes, frame, x0, y0)
     total = tl.zeros((EACH, LANES), tl.int32)
     bright = tl.load(outlines.intensity + recording * sizes.pieces + nearest)
     lefts = outlines.crossings + (frame * sizes.pieces + nearest) * 2 * sizes.sub_rows
     if close == 1:
-        total = one_piece(lefts, sizes.sub_rows, y, x0, y0, x_fine, F, FINE) * bright
+        total = one_piece(lefts, sizes.sub_rows, y, x0, y0, F, FINE) * bright
     elif close == 2:
         far_lefts = outlines.crossings + (frame * sizes.pieces + far) * 2 * sizes.sub_rows
-        front, behind = two_pieces(lefts, far_lefts, sizes.sub_rows, y, x_fine, F, FINE)
+        front, behind = two_pieces(lefts, far_lefts, sizes.sub_rows, y, x0, F, FINE)
         total = front * bright + behind * tl.load(outlines.intensity + recording * sizes.pieces + far)
     elif close > 2:
         for k in range(F):
@@ -449,13 +491,22 @@ def without_missing(visible, seed, step, index, tables, y, x, x0, width):
 
 
 @triton.jit
+def x_in_tile():
+    """(EACH, LANES): where each pixel lies in its row of a tile.
+
+    Neighbouring pixels are of neighbouring lanes: so the compiler does not move them between lanes to write them.
+    """
+    step = TILE // EACH
+    return (tl.arange(0, LANES) % step)[None, :] + (tl.arange(0, EACH) * step)[:, None]
+
+
+@triton.jit
 def tile_at(sizes):
     """Where a program's tile is; of its pixels y (LANES,) and x (EACH, LANES), their numbers, and which exist."""
     across = (sizes.width + TILE - 1) // TILE
     x0, y0 = tl.program_id(0) % across * TILE, tl.program_id(0) // across * ROWS
-    lane = tl.arange(0, LANES)
-    y = y0 + lane // (TILE // EACH)
-    x = x0 + (lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]
+    y = y0 + tl.arange(0, LANES) // (TILE // EACH)
+    x = x0 + x_in_tile()
     inside = (y < sizes.height)[None, :] & (x < sizes.width)
     return x0, y0, y, x, y[None, :] * sizes.width + x, inside
 
@@ -489,8 +540,7 @@ def put_in_frames(tick, p, kept, out, moments, area, pixel, COUNTED: tl.constexp
 @triton.jit
 def put_in_words(fired, on, row, across, rows_left):
     """Write which pixels of a tile fire as bits, a word for each row of it; `row` is where the first one lies."""
-    lane = tl.arange(0, LANES)
-    shift = 2 * ((lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]) + on.to(tl.int32)
+    shift = 2 * x_in_tile() + on.to(tl.int32)
     bits = tl.where(fired, tl.full(shift.shape, 1, tl.int32) << shift, 0)  # all different: their sum has them all
     word = tl.sum(tl.reshape(tl.sum(bits, axis=0), (ROWS, TILE // EACH)), axis=1)
     y = tl.arange(0, ROWS)
@@ -532,9 +582,8 @@ def between(
             fired = tl.load(carried.fired + at, mask=inside, other=0)
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
-    length = tl.load(moments.lengths + recording)
     i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
-    while i < length:
+    while i < sizes.frames:
         frame = recording * sizes.frames + i
         visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
         if HAS_SHAPE:
@@ -636,8 +685,8 @@ def signal(
                     row = out + (recorded * sizes.height + y0) * across + x0 // TILE
                     put_in_words(fired, on, row, across, sizes.height - y0)
                 else:
-                    plane = recorded * 2 + on.to(tl.int64)
-                    tl.store(out + plane * sizes.height * sizes.width + pixel, 1, mask=fired)
+                    area = sizes.height * sizes.width
+                    tl.store(out + recorded * 2 * area + (on.to(tl.int32) * area + pixel), 1, mask=fired)
         shown = visible
         begun = 1
         i += 1
