@@ -308,26 +308,33 @@ def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, An
     from gerd.events import cuda_kernels
 
     height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
-    borders = rasterise.borders(scenes, shown, device)
-    frames, pieces, coefficients = shown.shape[-1], len(borders.actor), borders.coefficients.contiguous()
-    inside_changes = scenes.shape_noise > 0  # of a convex piece, too
-    first, is_ellipse, convex, marked_whole = (
-        torch.from_numpy(part.astype(np.int32)).to(device)
-        for part in (borders.first, borders.is_ellipse, borders.convex, borders.convex & (not inside_changes))
-    )
-    intensity = torch.from_numpy(np.ascontiguousarray(scenes.intensity[:, borders.actor])).to(device)
+    frames, whole = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
+    T = torch.stack([entry.expand(whole) for entry in rasterise.placed(scenes, shown, device)])
+    first, is_ellipse, convex, actor = rasterise.numbered(scenes)
+    away = np.array([(piece.right * width, piece.down * height) for piece in rasterise.layout(scenes)], np.float64)
+    marked_whole = convex & (scenes.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
+    numbers = (first, is_ellipse, convex, marked_whole, actor)
+    first_entry, ellipse, simple, marked, actors = (torch.from_numpy(n.astype(np.int32)).to(device) for n in numbers)
+    tables = (rasterise.unit_ends(scenes), away, np.ascontiguousarray(scenes.intensity[:, actor]))
+    ends, offsets, intensity = (torch.from_numpy(table).to(device) for table in tables)
+    pieces, entries = len(actor), int(first[-1])
     words, tiles = -(-frames // 32), -(-width // TILE) * -(-height // ROWS)
     marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
     sub_rows = -(-height // ROWS) * ROWS * fine
     crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
-    boxes = _boxes(borders, coefficients, f)
-    outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first, is_ellipse, convex, intensity)
-    sizes = cuda_kernels.Sizes(frames, pieces, coefficients.shape[2], width, height, sub_rows, words)
+    coefficients = torch.empty((len(scenes), frames, entries, 5), dtype=torch.float64, device=device)
+    boxes = torch.empty((len(scenes), frames, pieces, 4), dtype=torch.int32, device=device)
+    outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first_entry, ellipse, simple, intensity)
+    sizes = cuda_kernels.Sizes(frames, pieces, entries, width, height, sub_rows, words)
+    placing = cuda_kernels.Placing(T, len(scenes.shapes), ends, int(len(ends) > 1), actors, offsets)
+    cuda_kernels.place[(frames, len(scenes))](
+        outlines, sizes, placing, F=f, AT_ONCE=32, num_warps=1, enable_fp_fusion=False
+    )
     cuda_kernels.spans[(frames, len(scenes))](
         outlines, sizes, F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False
     )
     cuda_kernels.mark[(frames - 1, len(scenes))](
-        marks, outlines._replace(convex=marked_whole), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
+        marks, outlines._replace(convex=marked), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
     )
     return outlines, sizes, marks
 
@@ -364,23 +371,3 @@ class _Background:
             out, into, self._listed, self._filled, self._source, *self._size,
             AT_ONCE=AT_ONCE, BITS=bits, COUNTED=counted, num_warps=AT_ONCE // 32,
         )  # fmt: skip
-
-
-def _boxes(borders: rasterise.Borders, coefficients: Tensor, f: int) -> Tensor:
-    """(recordings, steps, pieces, 4) int32: a box about each piece in pixels, x from and to, y from and to."""
-    result = torch.zeros(
-        (*coefficients.shape[:2], len(borders.actor), 4), dtype=torch.float64, device=coefficients.device
-    )
-    for piece in range(len(borders.actor)):
-        part = coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
-        a, b, c, d, e = part.unbind(-1)
-        if borders.is_ellipse[piece]:
-            tall, wide = b.sqrt(), (b * (d * d + e * e)).sqrt()
-            ends = (c - wide, c + wide, a - tall, a + tall)
-        else:
-            ends = (torch.minimum(c, c + (b - a) * d), torch.maximum(c, c + (b - a) * d), a, b)
-        for k, reach in enumerate(ends):
-            result[:, :, piece, k] = reach.amin(-1) if k % 2 == 0 else reach.amax(-1)
-    result[..., 0::2] = (result[..., 0::2] / f).floor() - 1
-    result[..., 1::2] = (result[..., 1::2] / f).ceil() + 1
-    return result.clamp(-(2**30), 2**30).int().contiguous()

@@ -2,6 +2,7 @@
 
 The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk:
 
+    place       the outlines in the frame, and a box about each piece
     spans       where each sub-row enters and leaves each piece
     mark        which tiles of the frame a moving outline can touch at each step, as bits
     signal      one program per recording and tile: integrators stay in registers while it visits the marked steps
@@ -15,8 +16,8 @@ Signal and background noise write only where something fires, into an output tha
 events are wanted, of bits. A word of 32 bits has 16 pixels of a row, OFF before ON of each, so that its bits are in the
 order of the events; each tile has words of its own. What is skipped
 changes no bit: in a tile that no outline touches the counts stay as they are, and an integrator whose count stays as it
-is, within the threshold, does not fire. The only float64 is that of the crossings; the launches forbid fused
-multiply-add, which would round once where the definition rounds twice.
+is, within the threshold, does not fire. The only float64 is that of outlines and crossings; the
+launches forbid fused multiply-add, which would round once where the definition rounds twice.
 """
 # mypy: ignore-errors
 
@@ -35,8 +36,12 @@ EVENT, BACKGROUND = tl.constexpr(4), tl.constexpr(5)
 BLOCK, GROUP, ROUND = tl.constexpr(32), tl.constexpr(4), tl.constexpr(256)  # of scattered noise, see `noise.py`
 TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
 LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has so many pixels of one row
+FARTHEST = tl.constexpr(2.0**30)  # pixel of a box
 
-# Arguments that go together. Tensors are passed as pointers; of `Borders`, `boxes` and `crossings` are made here.
+# Arguments that go together. Tensors are passed as pointers; `Outlines` are `Borders` and what is made of them here.
+# T has six entries (6, recordings, actors, frames); ends, as `unit_ends`, are the same for all recordings or not;
+# offsets are pixels to the right and down.
+Placing = namedtuple("Placing", "T actors ends of_each actor offsets")
 Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
 Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
 Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that are recorded, whether it is the first
@@ -257,6 +262,83 @@ def near(box, x0, y0):
     """Whether a piece's box meets the tile at (x0, y0)."""
     across = (tl.load(box) < x0 + TILE) & (tl.load(box + 1) > x0)
     return across & (tl.load(box + 2) < y0 + ROWS) & (tl.load(box + 3) > y0)
+
+
+@triton.jit
+def placed_sides(a, b, x, c, d, y, ends, some):
+    """Coefficients of sides, as in `rasterise.py`, and the least and the largest x of each; `ends` are pointers."""
+    from_x, from_y = tl.load(ends, mask=some, other=0.0), tl.load(ends + 1, mask=some, other=0.0)
+    to_x, to_y = tl.load(ends + 2, mask=some, other=0.0), tl.load(ends + 3, mask=some, other=0.0)
+    x0, y0 = (a * from_x + b * from_y) + x, (c * from_x + d * from_y) + y
+    x1, y1 = (a * to_x + b * to_y) + x, (c * to_x + d * to_y) + y
+    upward = y0 > y1
+    top, bottom = tl.minimum(y0, y1), tl.maximum(y0, y1)
+    x_top, x_bottom = tl.where(upward, x1, x0), tl.where(upward, x0, x1)
+    rise = bottom - top
+    slope = tl.where(rise > 0, (x_bottom - x_top) / tl.where(rise > 0, rise, 1.0), 0.0)
+    return top, bottom, x_top, slope, tl.zeros_like(top), tl.minimum(x0, x1), tl.maximum(x0, x1), top, bottom
+
+
+@triton.jit
+def placed_ellipse(a, b, x, c, d, y, ends, some):
+    """Likewise of a circle of radius ½ under T, if it is there."""
+    there = tl.load(ends, mask=some, other=0.0) != 0
+    spread = c * c + d * d
+    safe = tl.where(spread > 0, spread, 1.0)
+    tilt, width = (a * c + b * d) / safe, tl.abs(a * d - b * c) / safe
+    reach = tl.where(there, 0.25 * spread, 0.0)
+    tall, wide = tl.sqrt(reach), tl.sqrt(reach * (tilt * tilt + width * width))
+    flat = reach * 0.0
+    return flat + y, reach, flat + x, flat + tilt, flat + width, x - wide, x + wide, y - tall, y + tall
+
+
+@triton.jit
+def whole_pixels(low, high, F: tl.constexpr):
+    """From a pixel below `low` to one above `high`, both in sub-pixels."""
+    low = tl.minimum(tl.maximum(tl.floor(low / F) - 1.0, -FARTHEST), FARTHEST)
+    high = tl.minimum(tl.maximum(tl.ceil(high / F) + 1.0, -FARTHEST), FARTHEST)
+    return low.to(tl.int32), high.to(tl.int32)
+
+
+@triton.jit
+def place(outlines, sizes, placing, F: tl.constexpr, AT_ONCE: tl.constexpr):
+    """The coefficients of all pieces in one frame, and a box about each in pixels: x from and to, y from and to."""
+    recording = tl.program_id(1).to(tl.int64)
+    frame = recording * sizes.frames + tl.program_id(0)
+    plane = tl.num_programs(1).to(tl.int64) * placing.actors * sizes.frames  # from one entry of T to the next
+    for piece in range(sizes.pieces):
+        at = placing.T + (recording * placing.actors + tl.load(placing.actor + piece)) * sizes.frames + tl.program_id(0)
+        right, down = tl.load(placing.offsets + piece * 2), tl.load(placing.offsets + piece * 2 + 1)
+        a, b, x = tl.load(at) * F, tl.load(at + plane) * F, (tl.load(at + 2 * plane) + right) * F
+        c, d, y = tl.load(at + 3 * plane) * F, tl.load(at + 4 * plane) * F, (tl.load(at + 5 * plane) + down) * F
+        begin, end = tl.load(outlines.first + piece), tl.load(outlines.first + piece + 1)
+        low_x, low_y = x, y  # every outline is about its own centre, or the box reaches to there
+        high_x, high_y = x, y
+        for start in range(begin, end, AT_ONCE):
+            entry = start + tl.arange(0, AT_ONCE)
+            some = entry < end
+            ends = placing.ends + (recording * placing.of_each * sizes.entries + entry) * 4
+            if tl.load(outlines.is_ellipse + piece) != 0:
+                one, two, three, four, five, left, right_end, top, bottom = placed_ellipse(a, b, x, c, d, y, ends, some)
+            else:
+                one, two, three, four, five, left, right_end, top, bottom = placed_sides(a, b, x, c, d, y, ends, some)
+            to = outlines.coefficients + (frame * sizes.entries + entry) * 5
+            tl.store(to, one, mask=some)
+            tl.store(to + 1, two, mask=some)
+            tl.store(to + 2, three, mask=some)
+            tl.store(to + 3, four, mask=some)
+            tl.store(to + 4, five, mask=some)
+            low_x = tl.minimum(low_x, tl.min(tl.where(some, left, x)))
+            high_x = tl.maximum(high_x, tl.max(tl.where(some, right_end, x)))
+            low_y = tl.minimum(low_y, tl.min(tl.where(some, top, y)))
+            high_y = tl.maximum(high_y, tl.max(tl.where(some, bottom, y)))
+        box = outlines.boxes + (frame * sizes.pieces + piece) * 4
+        left_pixel, right_pixel = whole_pixels(low_x, high_x, F)
+        top_pixel, bottom_pixel = whole_pixels(low_y, high_y, F)
+        tl.store(box, left_pixel)
+        tl.store(box + 1, right_pixel)
+        tl.store(box + 2, top_pixel)
+        tl.store(box + 3, bottom_pixel)
 
 
 @triton.jit
