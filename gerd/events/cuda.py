@@ -26,6 +26,7 @@ TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
 BANDS = 8  # bands of tiles that one step of `mark` looks at
 WORDS_AT_ONCE = 512  # words of a frame that one program looks at
 AT_ONCE = 128  # sub-rows, or blocks of noise, that one program looks at
+REGISTERS = 64  # of a program for a tile: with more of them, fewer programs run at once
 PIECE = 2**24  # events that are listed on the device before they come to the host
 
 
@@ -121,20 +122,21 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
         else:
             shape = (len(scenes), len(recorded), 2, height, width)
+        shown = np.arange(begin - 1, piece.stop)
+        scenes = scenes.resumed(shown)
+        T = _placed(scenes, shown, device)
         beside = _Beside(device)
         out = torch.zeros(shape, dtype=torch.int32 if bits else torch.uint8, device=device)
-        with beside:  # memory is filled while the geometry is worked out
+        with beside:  # memory is filled while noise and outlines are worked out
             noisy = scenes.background > 0 and len(recorded) > 0
             background = _Background(scenes, device, recorded, background_source) if noisy else None
-            shown = np.arange(begin - 1, piece.stop)
-            scenes = scenes.resumed(shown)
-            outlines, sizes, marks = _outlines(scenes, shown, device)
+            outlines, sizes, marks = _outlines(scenes, T)
         cuda_kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
             cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
             F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, STATIONARY=scenes.initial == "stationary",
             HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, BITS=bits,
-            num_warps=1, enable_fp_fusion=False,
+            num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
             signal, into = (out[0], out[1]) if bits else (out, out)
@@ -266,7 +268,7 @@ class _Camera:
         """Everything for a launch of the kernel but where events go."""
         from gerd.events import cuda_kernels
 
-        outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
+        outlines, sizes, marks = _outlines(scenes, _placed(scenes, instants.own, self._device))
         held_steps = instants.steps if scenes.shape_noise > 0 else np.empty(0, np.int64)
         tensors = (instants.own, held_steps, np.array([instants.us_per_unit]))
         own, steps, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
@@ -280,7 +282,7 @@ class _Camera:
                 out, room, filled, carried, marks, outlines, sizes, moments, self._model, self._shape,
                 F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.initial == "stationary",
                 HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, **options,
-                num_warps=1, enable_fp_fusion=False,
+                num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
             )  # fmt: skip
 
         return launch
@@ -303,13 +305,18 @@ def _fine(f: int) -> int:
     return 1 << (f - 1).bit_length()
 
 
-def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, Any, Tensor]:
+def _placed(scenes: Scenes, shown: NDArray[Any], device: str) -> Tensor:
+    """(6, recordings, actors, frames): the entries of T in some frames."""
+    shape = (len(scenes), len(scenes.shapes), shown.shape[-1])
+    return torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, device)])
+
+
+def _outlines(scenes: Scenes, T: Tensor) -> tuple[Any, Any, Tensor]:
     """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
     from gerd.events import cuda_kernels
 
     height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
-    frames, whole = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
-    T = torch.stack([entry.expand(whole) for entry in rasterise.placed(scenes, shown, device)])
+    frames, device = T.shape[-1], T.device
     first, is_ellipse, convex, actor = rasterise.numbered(scenes)
     away = np.array([(piece.right * width, piece.down * height) for piece in rasterise.layout(scenes)], np.float64)
     marked_whole = convex & (scenes.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
