@@ -2,6 +2,7 @@
 
 The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk:
 
+    clear       fills the output with zeros
     place       the outlines in the frame, and a box about each piece
     spans       where each sub-row enters and leaves each piece
     mark        which tiles of the frame a moving outline can touch at each step, as bits
@@ -262,6 +263,16 @@ def near(box, x0, y0):
     """Whether a piece's box meets the tile at (x0, y0)."""
     across = (tl.load(box) < x0 + TILE) & (tl.load(box + 1) > x0)
     return across & (tl.load(box + 2) < y0 + ROWS) & (tl.load(box + 3) > y0)
+
+
+@triton.jit
+def clear(out, size, AT_ONCE: tl.constexpr):
+    """Zeros in `size` words. A few programs do it all, so that there is room for others beside them."""
+    first = tl.program_id(0).to(tl.int64) * AT_ONCE
+    while first < size:
+        at = first + tl.arange(0, AT_ONCE)
+        tl.store(out + at, 0, mask=at < size)
+        first += tl.num_programs(0).to(tl.int64) * AT_ONCE
 
 
 @triton.jit
