@@ -26,6 +26,7 @@ TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
 BANDS = 8  # bands of tiles that one step of `mark` looks at
 WORDS_AT_ONCE = 512  # words of a frame that one program looks at
 AT_ONCE = 128  # sub-rows, or blocks of noise, that one program looks at
+REGISTERS = 64  # of a program for a tile: with more of them, fewer programs run at once
 PIECE = 2**24  # events that are listed on the device before they come to the host
 
 
@@ -61,7 +62,7 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     background = _Background(scenes, device, range(scenes.steps), source) if scenes.background > 0 else None
     camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
     for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
-        camera.into_frames(own, instants, result, counts)
+        camera.into_frames(own, instants, result, counts, last=bool(instants.own[0, -1] >= end))
     if background is not None:
         background.scatter(result, result, counted=counts)
         result[:, 0] = 0
@@ -121,20 +122,21 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
         else:
             shape = (len(scenes), len(recorded), 2, height, width)
+        shown = np.arange(begin - 1, piece.stop)
+        scenes = scenes.resumed(shown)
+        T = _placed(scenes, shown, device)
         beside = _Beside(device)
         out = torch.zeros(shape, dtype=torch.int32 if bits else torch.uint8, device=device)
-        with beside:  # memory is filled while the geometry is worked out
+        with beside:  # memory is filled while noise and outlines are worked out
             noisy = scenes.background > 0 and len(recorded) > 0
             background = _Background(scenes, device, recorded, background_source) if noisy else None
-            shown = np.arange(begin - 1, piece.stop)
-            scenes = scenes.resumed(shown)
-            outlines, sizes, marks = _outlines(scenes, shown, device)
+            outlines, sizes, marks = _outlines(scenes, T)
         cuda_kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
             cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
             F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, STATIONARY=scenes.initial == "stationary",
             HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, BITS=bits,
-            num_warps=1, enable_fp_fusion=False,
+            num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
             signal, into = (out[0], out[1]) if bits else (out, out)
@@ -246,7 +248,7 @@ class _Camera:
         while True:
             out = torch.empty((len(scenes), self._room), dtype=torch.int64, device=self._device)
             filled = torch.zeros(len(scenes), dtype=torch.int32, device=self._device)
-            launch(out, self._room, filled, LISTED=True, COUNTED=False)
+            launch(out, self._room, filled, CARRY=True, LISTED=True, COUNTED=False)
             counts = filled.cpu().numpy()
             if counts.max() <= self._room:
                 break
@@ -256,22 +258,22 @@ class _Camera:
         host = _host(made.numel(), made.dtype, made.device).view(made.shape).copy_(made).numpy()
         return [row[:count] for row, count in zip(host, counts, strict=True)]
 
-    def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool) -> None:
-        """Likewise, straight into frames of all steps."""
+    def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool, last: bool) -> None:
+        """Likewise, straight into frames of all steps; `last`: nothing follows these instants."""
         launch = self._prepared(scenes, instants, frames.shape[1])
-        launch(frames, 0, self._model.dark, LISTED=False, COUNTED=counted)
+        launch(frames, 0, self._model.dark, CARRY=not (self._fresh and last), LISTED=False, COUNTED=counted)
         self._go_on()
 
     def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: int) -> Callable[..., None]:
         """Everything for a launch of the kernel but where events go."""
         from gerd.events import cuda_kernels
 
-        outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
-        lengths = (np.diff(instants.own, axis=1) > 0).sum(axis=1) + 1
-        tensors = (instants.own, instants.steps, lengths, np.array([instants.us_per_unit]))
-        own, steps, counts, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
+        outlines, sizes, marks = _outlines(scenes, _placed(scenes, instants.own, self._device))
+        held_steps = instants.steps if scenes.shape_noise > 0 else np.empty(0, np.int64)
+        tensors = (instants.own, held_steps, np.array([instants.us_per_unit]))
+        own, steps, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
         moments = cuda_kernels.Moments(
-            own, steps, counts, us_per_unit, scenes.step_us, scenes.steps * scenes.step_us, recorded, int(self._fresh)
+            own, steps, us_per_unit, scenes.step_us, scenes.steps * scenes.step_us, recorded, int(self._fresh)
         )
         carried = cuda_kernels.Carried(*self._carried)
 
@@ -280,7 +282,7 @@ class _Camera:
                 out, room, filled, carried, marks, outlines, sizes, moments, self._model, self._shape,
                 F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.initial == "stationary",
                 HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, **options,
-                num_warps=1, enable_fp_fusion=False,
+                num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
             )  # fmt: skip
 
         return launch
@@ -303,31 +305,43 @@ def _fine(f: int) -> int:
     return 1 << (f - 1).bit_length()
 
 
-def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, Any, Tensor]:
+def _placed(scenes: Scenes, shown: NDArray[Any], device: str) -> Tensor:
+    """(6, recordings, actors, frames): the entries of T in some frames."""
+    shape = (len(scenes), len(scenes.shapes), shown.shape[-1])
+    return torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, device)])
+
+
+def _outlines(scenes: Scenes, T: Tensor) -> tuple[Any, Any, Tensor]:
     """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
     from gerd.events import cuda_kernels
 
     height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
-    borders = rasterise.borders(scenes, shown, device)
-    frames, pieces, coefficients = shown.shape[-1], len(borders.actor), borders.coefficients.contiguous()
-    inside_changes = scenes.shape_noise > 0  # of a convex piece, too
-    first, is_ellipse, convex, marked_whole = (
-        torch.from_numpy(part.astype(np.int32)).to(device)
-        for part in (borders.first, borders.is_ellipse, borders.convex, borders.convex & (not inside_changes))
-    )
-    intensity = torch.from_numpy(np.ascontiguousarray(scenes.intensity[:, borders.actor])).to(device)
+    frames, device = T.shape[-1], T.device
+    first, is_ellipse, convex, actor = rasterise.numbered(scenes)
+    away = np.array([(piece.right * width, piece.down * height) for piece in rasterise.layout(scenes)], np.float64)
+    marked_whole = convex & (scenes.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
+    numbers = (first, is_ellipse, convex, marked_whole, actor)
+    first_entry, ellipse, simple, marked, actors = (torch.from_numpy(n.astype(np.int32)).to(device) for n in numbers)
+    tables = (rasterise.unit_ends(scenes), away, np.ascontiguousarray(scenes.intensity[:, actor]))
+    ends, offsets, intensity = (torch.from_numpy(table).to(device) for table in tables)
+    pieces, entries = len(actor), int(first[-1])
     words, tiles = -(-frames // 32), -(-width // TILE) * -(-height // ROWS)
     marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
     sub_rows = -(-height // ROWS) * ROWS * fine
     crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
-    boxes = _boxes(borders, coefficients, f)
-    outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first, is_ellipse, convex, intensity)
-    sizes = cuda_kernels.Sizes(frames, pieces, coefficients.shape[2], width, height, sub_rows, words)
+    coefficients = torch.empty((len(scenes), frames, entries, 5), dtype=torch.float64, device=device)
+    boxes = torch.empty((len(scenes), frames, pieces, 4), dtype=torch.int32, device=device)
+    outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first_entry, ellipse, simple, intensity)
+    sizes = cuda_kernels.Sizes(frames, pieces, entries, width, height, sub_rows, words)
+    placing = cuda_kernels.Placing(T, len(scenes.shapes), ends, int(len(ends) > 1), actors, offsets)
+    cuda_kernels.place[(frames, len(scenes))](
+        outlines, sizes, placing, F=f, AT_ONCE=32, num_warps=1, enable_fp_fusion=False
+    )
     cuda_kernels.spans[(frames, len(scenes))](
         outlines, sizes, F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False
     )
     cuda_kernels.mark[(frames - 1, len(scenes))](
-        marks, outlines._replace(convex=marked_whole), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
+        marks, outlines._replace(convex=marked), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
     )
     return outlines, sizes, marks
 
@@ -364,23 +378,3 @@ class _Background:
             out, into, self._listed, self._filled, self._source, *self._size,
             AT_ONCE=AT_ONCE, BITS=bits, COUNTED=counted, num_warps=AT_ONCE // 32,
         )  # fmt: skip
-
-
-def _boxes(borders: rasterise.Borders, coefficients: Tensor, f: int) -> Tensor:
-    """(recordings, steps, pieces, 4) int32: a box about each piece in pixels, x from and to, y from and to."""
-    result = torch.zeros(
-        (*coefficients.shape[:2], len(borders.actor), 4), dtype=torch.float64, device=coefficients.device
-    )
-    for piece in range(len(borders.actor)):
-        part = coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
-        a, b, c, d, e = part.unbind(-1)
-        if borders.is_ellipse[piece]:
-            tall, wide = b.sqrt(), (b * (d * d + e * e)).sqrt()
-            ends = (c - wide, c + wide, a - tall, a + tall)
-        else:
-            ends = (torch.minimum(c, c + (b - a) * d), torch.maximum(c, c + (b - a) * d), a, b)
-        for k, reach in enumerate(ends):
-            result[:, :, piece, k] = reach.amin(-1) if k % 2 == 0 else reach.amax(-1)
-    result[..., 0::2] = (result[..., 0::2] / f).floor() - 1
-    result[..., 1::2] = (result[..., 1::2] / f).ceil() + 1
-    return result.clamp(-(2**30), 2**30).int().contiguous()

@@ -2,6 +2,7 @@
 
 The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk:
 
+    place       the outlines in the frame, and a box about each piece
     spans       where each sub-row enters and leaves each piece
     mark        which tiles of the frame a moving outline can touch at each step, as bits
     signal      one program per recording and tile: integrators stay in registers while it visits the marked steps
@@ -15,8 +16,8 @@ Signal and background noise write only where something fires, into an output tha
 events are wanted, of bits. A word of 32 bits has 16 pixels of a row, OFF before ON of each, so that its bits are in the
 order of the events; each tile has words of its own. What is skipped
 changes no bit: in a tile that no outline touches the counts stay as they are, and an integrator whose count stays as it
-is, within the threshold, does not fire. The only float64 is that of the crossings; the launches forbid fused
-multiply-add, which would round once where the definition rounds twice.
+is, within the threshold, does not fire. The only float64 is that of outlines and crossings; the
+launches forbid fused multiply-add, which would round once where the definition rounds twice.
 """
 # mypy: ignore-errors
 
@@ -34,19 +35,23 @@ INITIAL, SHAPE = tl.constexpr(2), tl.constexpr(3)  # purposes
 EVENT, BACKGROUND = tl.constexpr(4), tl.constexpr(5)
 BLOCK, GROUP, ROUND = tl.constexpr(32), tl.constexpr(4), tl.constexpr(256)  # of scattered noise, see `noise.py`
 TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
-LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has neighbours in one pixel row
+LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has so many pixels of one row
+FARTHEST = tl.constexpr(2.0**30)  # pixel of a box
 
-# Arguments that go together. Tensors are passed as pointers; of `Borders`, `boxes` and `crossings` are made here.
+# Arguments that go together. Tensors are passed as pointers; `Outlines` are `Borders` and what is made of them here.
+# T has six entries (6, recordings, actors, frames); ends, as `unit_ends`, are the same for all recordings or not;
+# offsets are pixels to the right and down.
+Placing = namedtuple("Placing", "T actors ends of_each actor offsets")
 Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
 Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
 Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that are recorded, whether it is the first
 # largest: of an initial state that is uniform, or 0; actors, dark: how many actors each recording has, and how many of
 # them are darker than the background
 Model = namedtuple("Model", "threshold initial largest drop_below actors dark")
-# Of exact timing: own times and steps of the frames (recordings, frames), how many of them each recording has, a tensor
-# with the microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many
-# steps there is room for in frames.
-Moments = namedtuple("Moments", "own steps lengths us_per_unit step_us end recorded fresh")
+# Of exact timing: own times of the frames (recordings, frames) and, for shape noise, their steps, a tensor with the
+# microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many steps
+# there is room for in frames.
+Moments = namedtuple("Moments", "own steps us_per_unit step_us end recorded fresh")
 # What exact timing carries from call to call, read and written apart so that a call can be repeated: integrators, and
 # the events that each pixel has fired.
 Carried = namedtuple("Carried", "state next_state fired next_fired")
@@ -179,9 +184,31 @@ def left_of(column, x_fine, F: tl.constexpr):
 
 
 @triton.jit
-def covered_count(left, right, x_fine, F: tl.constexpr):
-    """(EACH, LANES): how many sub-pixels of each pixel lie from column `left` up to `right`, given per lane."""
-    return tl.maximum(left_of(right, x_fine, F) - left_of(left, x_fine, F), 0)
+def share_left_of(columns, x, F: tl.constexpr):
+    """(EACH, LANES): which share of each pixel's sub-pixels lies left of a column, given per lane.
+
+    Columns are in sub-pixels and x in pixels, both measured from the tile's left. This is float32, whose product,
+    difference and clipping are one instruction: exact if F is a power of two, and otherwise within a millionth.
+    """
+    inverse = tl.full(x.shape, 1.0 / F, tl.float32)
+    return tl.minimum(
+        tl.maximum(tl.fma(tl.broadcast_to(columns.to(tl.float32)[None, :], x.shape), inverse, -x), 0.0), 1.0
+    )
+
+
+@triton.jit
+def covered_share(left, right, x, F: tl.constexpr):
+    """(EACH, LANES): which share of each pixel's sub-pixels lies from column `left` up to `right`, given per lane."""
+    return tl.maximum(share_left_of(right, x, F) - share_left_of(left, x, F), 0.0)
+
+
+@triton.jit
+def number_of(shares, F: tl.constexpr):
+    """The whole number of sub-pixels that is nearest to a sum of shares.
+
+    The float32 numbers from 2^23 to 2^24 are the whole ones, and their bits count them.
+    """
+    return (shares * F + 8388608.0).to(tl.int32, bitcast=True) - 0x4B000000
 
 
 @triton.jit
@@ -235,6 +262,83 @@ def near(box, x0, y0):
     """Whether a piece's box meets the tile at (x0, y0)."""
     across = (tl.load(box) < x0 + TILE) & (tl.load(box + 1) > x0)
     return across & (tl.load(box + 2) < y0 + ROWS) & (tl.load(box + 3) > y0)
+
+
+@triton.jit
+def placed_sides(a, b, x, c, d, y, ends, some):
+    """Coefficients of sides, as in `rasterise.py`, and the least and the largest x of each; `ends` are pointers."""
+    from_x, from_y = tl.load(ends, mask=some, other=0.0), tl.load(ends + 1, mask=some, other=0.0)
+    to_x, to_y = tl.load(ends + 2, mask=some, other=0.0), tl.load(ends + 3, mask=some, other=0.0)
+    x0, y0 = (a * from_x + b * from_y) + x, (c * from_x + d * from_y) + y
+    x1, y1 = (a * to_x + b * to_y) + x, (c * to_x + d * to_y) + y
+    upward = y0 > y1
+    top, bottom = tl.minimum(y0, y1), tl.maximum(y0, y1)
+    x_top, x_bottom = tl.where(upward, x1, x0), tl.where(upward, x0, x1)
+    rise = bottom - top
+    slope = tl.where(rise > 0, (x_bottom - x_top) / tl.where(rise > 0, rise, 1.0), 0.0)
+    return top, bottom, x_top, slope, tl.zeros_like(top), tl.minimum(x0, x1), tl.maximum(x0, x1), top, bottom
+
+
+@triton.jit
+def placed_ellipse(a, b, x, c, d, y, ends, some):
+    """Likewise of a circle of radius ½ under T, if it is there."""
+    there = tl.load(ends, mask=some, other=0.0) != 0
+    spread = c * c + d * d
+    safe = tl.where(spread > 0, spread, 1.0)
+    tilt, width = (a * c + b * d) / safe, tl.abs(a * d - b * c) / safe
+    reach = tl.where(there, 0.25 * spread, 0.0)
+    tall, wide = tl.sqrt(reach), tl.sqrt(reach * (tilt * tilt + width * width))
+    flat = reach * 0.0
+    return flat + y, reach, flat + x, flat + tilt, flat + width, x - wide, x + wide, y - tall, y + tall
+
+
+@triton.jit
+def whole_pixels(low, high, F: tl.constexpr):
+    """From a pixel below `low` to one above `high`, both in sub-pixels."""
+    low = tl.minimum(tl.maximum(tl.floor(low / F) - 1.0, -FARTHEST), FARTHEST)
+    high = tl.minimum(tl.maximum(tl.ceil(high / F) + 1.0, -FARTHEST), FARTHEST)
+    return low.to(tl.int32), high.to(tl.int32)
+
+
+@triton.jit
+def place(outlines, sizes, placing, F: tl.constexpr, AT_ONCE: tl.constexpr):
+    """The coefficients of all pieces in one frame, and a box about each in pixels: x from and to, y from and to."""
+    recording = tl.program_id(1).to(tl.int64)
+    frame = recording * sizes.frames + tl.program_id(0)
+    plane = tl.num_programs(1).to(tl.int64) * placing.actors * sizes.frames  # from one entry of T to the next
+    for piece in range(sizes.pieces):
+        at = placing.T + (recording * placing.actors + tl.load(placing.actor + piece)) * sizes.frames + tl.program_id(0)
+        right, down = tl.load(placing.offsets + piece * 2), tl.load(placing.offsets + piece * 2 + 1)
+        a, b, x = tl.load(at) * F, tl.load(at + plane) * F, (tl.load(at + 2 * plane) + right) * F
+        c, d, y = tl.load(at + 3 * plane) * F, tl.load(at + 4 * plane) * F, (tl.load(at + 5 * plane) + down) * F
+        begin, end = tl.load(outlines.first + piece), tl.load(outlines.first + piece + 1)
+        low_x, low_y = x, y  # every outline is about its own centre, or the box reaches to there
+        high_x, high_y = x, y
+        for start in range(begin, end, AT_ONCE):
+            entry = start + tl.arange(0, AT_ONCE)
+            some = entry < end
+            ends = placing.ends + (recording * placing.of_each * sizes.entries + entry) * 4
+            if tl.load(outlines.is_ellipse + piece) != 0:
+                one, two, three, four, five, left, right_end, top, bottom = placed_ellipse(a, b, x, c, d, y, ends, some)
+            else:
+                one, two, three, four, five, left, right_end, top, bottom = placed_sides(a, b, x, c, d, y, ends, some)
+            to = outlines.coefficients + (frame * sizes.entries + entry) * 5
+            tl.store(to, one, mask=some)
+            tl.store(to + 1, two, mask=some)
+            tl.store(to + 2, three, mask=some)
+            tl.store(to + 3, four, mask=some)
+            tl.store(to + 4, five, mask=some)
+            low_x = tl.minimum(low_x, tl.min(tl.where(some, left, x)))
+            high_x = tl.maximum(high_x, tl.max(tl.where(some, right_end, x)))
+            low_y = tl.minimum(low_y, tl.min(tl.where(some, top, y)))
+            high_y = tl.maximum(high_y, tl.max(tl.where(some, bottom, y)))
+        box = outlines.boxes + (frame * sizes.pieces + piece) * 4
+        left_pixel, right_pixel = whole_pixels(low_x, high_x, F)
+        top_pixel, bottom_pixel = whole_pixels(low_y, high_y, F)
+        tl.store(box, left_pixel)
+        tl.store(box + 1, right_pixel)
+        tl.store(box + 2, top_pixel)
+        tl.store(box + 3, bottom_pixel)
 
 
 @triton.jit
@@ -356,53 +460,73 @@ def row_of_pieces(outlines, sizes, recording, frame, y, k, x0, y0, x_fine, F: tl
 
 
 @triton.jit
-def one_piece(lefts, sub_rows, y, x0, y0, x_fine, F: tl.constexpr, FINE: tl.constexpr):
+def one_piece(lefts, sub_rows, y, x0, y0, F: tl.constexpr, FINE: tl.constexpr):
     """(EACH, LANES): how many sub-pixels a convex piece covers. `lefts` are its left crossings; the right ones follow.
 
     Most tiles see one side of a shape: the other lies beyond the tile in all sub-rows.
     """
-    count = tl.zeros((EACH, LANES), tl.int32)
+    x, tile_left = x_in_tile().to(tl.float32), x0 * F
+    shares = tl.zeros((EACH, LANES), tl.float32)
     every = lefts + y0 * FINE + tl.arange(0, ROWS * FINE)
-    if tl.min(tl.load(every + sub_rows)) >= (x0 + TILE) * F:
-        count += F * F
+    if tl.min(tl.load(every + sub_rows)) >= tile_left + TILE * F:
+        shares += F
     else:
         for k in tl.static_range(F):
-            count += left_of(tl.load(lefts + y * FINE + sub_rows + k), x_fine, F)
-    if tl.max(tl.load(every)) > x0 * F:
+            shares += share_left_of(tl.load(lefts + y * FINE + sub_rows + k) - tile_left, x, F)
+    if tl.max(tl.load(every)) > tile_left:
         for k in tl.static_range(F):
-            count -= left_of(tl.load(lefts + y * FINE + k), x_fine, F)
-    return count
+            shares -= share_left_of(tl.load(lefts + y * FINE + k) - tile_left, x, F)
+    return number_of(shares, F)
 
 
 @triton.jit
-def two_pieces(near_lefts, far_lefts, sub_rows, y, x_fine, F: tl.constexpr, FINE: tl.constexpr):
+def two_pieces(near_lefts, far_lefts, sub_rows, y, x0, F: tl.constexpr, FINE: tl.constexpr):
     """(EACH, LANES), twice: the sub-pixels of the nearer of two convex pieces, and what is seen of the other."""
-    front, behind = tl.zeros((EACH, LANES), tl.int32), tl.zeros((EACH, LANES), tl.int32)
+    x, tile_left = x_in_tile().to(tl.float32), x0 * F
+    front, behind = tl.zeros((EACH, LANES), tl.float32), tl.zeros((EACH, LANES), tl.float32)
     for k in range(F):
-        left_0, right_0 = tl.load(far_lefts + y * FINE + k), tl.load(far_lefts + y * FINE + sub_rows + k)
-        left_1, right_1 = tl.load(near_lefts + y * FINE + k), tl.load(near_lefts + y * FINE + sub_rows + k)
-        front += covered_count(left_1, right_1, x_fine, F)
-        behind += covered_count(left_0, right_0, x_fine, F)
-        behind -= covered_count(tl.maximum(left_0, left_1), tl.minimum(right_0, right_1), x_fine, F)
-    return front, behind
+        left_0 = tl.load(far_lefts + y * FINE + k) - tile_left
+        right_0 = tl.load(far_lefts + y * FINE + sub_rows + k) - tile_left
+        left_1 = tl.load(near_lefts + y * FINE + k) - tile_left
+        right_1 = tl.load(near_lefts + y * FINE + sub_rows + k) - tile_left
+        front += covered_share(left_1, right_1, x, F)
+        behind += covered_share(left_0, right_0, x, F)
+        behind -= covered_share(tl.maximum(left_0, left_1), tl.minimum(right_0, right_1), x, F)
+    return number_of(front, F), number_of(behind, F)
+
+
+@triton.jit
+def pieces_near(outlines, sizes, frame, x0, y0):
+    """How many pieces are near a tile, each that is not convex counted three times, and the last two of them."""
+    close, far, nearest = 0, 0, 0
+    for first in range(0, sizes.pieces, LANES):
+        piece = first + tl.arange(0, LANES)
+        there = piece < sizes.pieces
+        box = outlines.boxes + (frame * sizes.pieces + piece) * 4
+        across = (tl.load(box, mask=there, other=0) < x0 + TILE) & (tl.load(box + 1, mask=there, other=0) > x0)
+        down = (tl.load(box + 2, mask=there, other=0) < y0 + ROWS) & (tl.load(box + 3, mask=there, other=0) > y0)
+        some = there & across & down
+        weight = tl.where(tl.load(outlines.convex + piece, mask=some, other=1) != 0, 1, 3)
+        close += tl.sum(tl.where(some, weight, 0))
+        last = tl.max(tl.where(some, piece, -1))
+        before = tl.max(tl.where(some & (piece < last), piece, -1))
+        far = tl.where(before >= 0, before, tl.where(last >= 0, nearest, far))
+        nearest = tl.where(last >= 0, last, nearest)
+    return close, far, nearest
 
 
 @triton.jit
 def activation(outlines, sizes, recording, frame, y, x0, y0, x_fine, F: tl.constexpr, FINE: tl.constexpr):
     """(EACH, LANES): the visible sub-pixels of each pixel of a tile, times their intensity."""
-    close, far, nearest = 0, 0, 0  # how many pieces are near the tile, and the last two of them
-    for piece in range(sizes.pieces):
-        if near(outlines.boxes + (frame * sizes.pieces + piece) * 4, x0, y0):
-            close += 1 + 2 * (tl.load(outlines.convex + piece) == 0).to(tl.int32)
-            far, nearest = nearest, piece
+    close, far, nearest = pieces_near(outlines, sizes, frame, x0, y0)
     total = tl.zeros((EACH, LANES), tl.int32)
     bright = tl.load(outlines.intensity + recording * sizes.pieces + nearest)
     lefts = outlines.crossings + (frame * sizes.pieces + nearest) * 2 * sizes.sub_rows
     if close == 1:
-        total = one_piece(lefts, sizes.sub_rows, y, x0, y0, x_fine, F, FINE) * bright
+        total = one_piece(lefts, sizes.sub_rows, y, x0, y0, F, FINE) * bright
     elif close == 2:
         far_lefts = outlines.crossings + (frame * sizes.pieces + far) * 2 * sizes.sub_rows
-        front, behind = two_pieces(lefts, far_lefts, sizes.sub_rows, y, x_fine, F, FINE)
+        front, behind = two_pieces(lefts, far_lefts, sizes.sub_rows, y, x0, F, FINE)
         total = front * bright + behind * tl.load(outlines.intensity + recording * sizes.pieces + far)
     elif close > 2:
         for k in range(F):
@@ -411,9 +535,18 @@ def activation(outlines, sizes, recording, frame, y, x0, y0, x_fine, F: tl.const
 
 
 @triton.jit
-def marked(marks, i, words_per_tile):
-    """Whether frame i of a tile is marked."""
-    return (tl.load(marks + tl.minimum(i // 32, words_per_tile - 1)) >> (i % 32)) & 1
+def next_marked(marks, i, words_per_tile):
+    """The first marked frame of a tile from frame i on; 32 · `words_per_tile` if there is none."""
+    k = i // 32
+    word = tl.load(marks + tl.minimum(k, words_per_tile - 1)).to(tl.uint32, bitcast=True) >> (i % 32)
+    at = i
+    if (word == 0) | (k >= words_per_tile):
+        word = word * 0
+        while (word == 0) & (k < words_per_tile - 1):
+            k += 1
+            word = tl.load(marks + k).to(tl.uint32, bitcast=True)
+        at = k * 32
+    return tl.where(word == 0, 32 * words_per_tile, at + ones((word & (0 - word)) - 1))
 
 
 @triton.jit
@@ -440,13 +573,22 @@ def without_missing(visible, seed, step, index, tables, y, x, x0, width):
 
 
 @triton.jit
+def x_in_tile():
+    """(EACH, LANES): where each pixel lies in its row of a tile.
+
+    Neighbouring pixels are of neighbouring lanes: so the compiler does not move them between lanes to write them.
+    """
+    step = TILE // EACH
+    return (tl.arange(0, LANES) % step)[None, :] + (tl.arange(0, EACH) * step)[:, None]
+
+
+@triton.jit
 def tile_at(sizes):
     """Where a program's tile is; of its pixels y (LANES,) and x (EACH, LANES), their numbers, and which exist."""
     across = (sizes.width + TILE - 1) // TILE
     x0, y0 = tl.program_id(0) % across * TILE, tl.program_id(0) // across * ROWS
-    lane = tl.arange(0, LANES)
-    y = y0 + lane // (TILE // EACH)
-    x = x0 + (lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]
+    y = y0 + tl.arange(0, LANES) // (TILE // EACH)
+    x = x0 + x_in_tile()
     inside = (y < sizes.height)[None, :] & (x < sizes.width)
     return x0, y0, y, x, y[None, :] * sizes.width + x, inside
 
@@ -463,8 +605,12 @@ def put_in_list(packed, kept, out, room, filled):
 
 @triton.jit
 def put_in_frames(tick, p, kept, out, moments, area, pixel, COUNTED: tl.constexpr):
-    """Write events into a recording's frames of steps: 1, or COUNTED one more than there is, up to 255."""
-    step = tick // moments.step_us
+    """Write events into a recording's frames of steps: 1, or COUNTED one more than there is, up to 255.
+
+    Microseconds are below 2^53, so that the quotient of two numbers of them rounds down to the whole number below it;
+    on a GPU this takes a fraction of the time that a division of integers takes.
+    """
+    step = tl.floor(tick.to(tl.float64) / moments.step_us).to(tl.int64)
     kept = kept & (step < moments.recorded)
     at = out + (step * 2 + p) * area + pixel
     value = tl.full(tick.shape, 1, tl.uint8)
@@ -476,8 +622,7 @@ def put_in_frames(tick, p, kept, out, moments, area, pixel, COUNTED: tl.constexp
 @triton.jit
 def put_in_words(fired, on, row, across, rows_left):
     """Write which pixels of a tile fire as bits, a word for each row of it; `row` is where the first one lies."""
-    lane = tl.arange(0, LANES)
-    shift = 2 * ((lane % (TILE // EACH) * EACH)[None, :] + tl.arange(0, EACH)[:, None]) + on.to(tl.int32)
+    shift = 2 * x_in_tile() + on.to(tl.int32)
     bits = tl.where(fired, tl.full(shift.shape, 1, tl.int32) << shift, 0)  # all different: their sum has them all
     word = tl.sum(tl.reshape(tl.sum(bits, axis=0), (ROWS, TILE // EACH)), axis=1)
     y = tl.arange(0, ROWS)
@@ -488,7 +633,7 @@ def put_in_words(fired, on, row, across, rows_left):
 def between(
     out, room, filled, carried, marks, outlines, sizes, moments, model, source,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
-    LISTED: tl.constexpr, COUNTED: tl.constexpr,
+    CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr,
 ):  # fmt: skip
     """Exact timing: one tile of one recording passes its thresholds between frames 0, 1, ….
 
@@ -497,6 +642,9 @@ def between(
     """
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
+    first = next_marked(marks, tl.program_id(0) * 0 + 1, sizes.words_per_tile)  # a tensor: what loops carry is one
+    if (first >= sizes.frames) & (CARRY == 0):
+        return
     seed, index, us_per_unit = tl.load(source.seed), tl.load(source.indices + recording), tl.load(moments.us_per_unit)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
     area = sizes.height * sizes.width
@@ -507,7 +655,7 @@ def between(
     if moments.fresh:
         if model.largest > 0:
             v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
-        if STATIONARY:  # a tile that nothing moves in does not look at the picture later
+        if STATIONARY & CARRY:  # a tile that nothing moves in does not look at the picture later
             seen = activation(outlines, sizes, recording, recording * sizes.frames, y, x0, y0, x * F, F, FINE)
             v = after_shapes(seen, seed, pixel, index, model, recording)
     else:
@@ -516,49 +664,48 @@ def between(
             fired = tl.load(carried.fired + at, mask=inside, other=0)
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
-    length = tl.load(moments.lengths + recording)
-    i = moments.fresh * 0
-    while i < length:
-        if ((i > 0) | (begun == 0)) & (marked(marks, i + (1 - begun), sizes.words_per_tile) != 0):
-            frame = recording * sizes.frames + i
-            visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
-            if HAS_SHAPE:
-                step = tl.load(moments.steps + frame)
-                visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
-            if begun == 0:
-                if STATIONARY & (moments.fresh != 0):
-                    v = after_shapes(visible, seed, pixel, index, model, recording)
-            else:
-                begin = tl.load(moments.own + frame - 1)
-                duration = tl.load(moments.own + frame) - begin
-                change = visible - shown
-                number, left = passages(v, change, model.threshold)
-                number = tl.where(inside, number, 0)
-                along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
-                p = (change > 0).to(tl.int64)
-                most = tl.max(number)
-                nth = 0
-                while nth < most:
-                    missing = (nth + 1) * model.threshold - along
-                    tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
-                    kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
-                    if HAS_EVENT:
-                        kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
-                    if LISTED:
-                        packed = ((tick * area + pixel) * 2 + p) * 2
-                        put_in_list(packed, kept, out + recording * room, room, filled + recording)
-                    else:
-                        planes = out + recording * moments.recorded * 2 * area
-                        put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
-                    nth += 1
-                v = left
-                fired += number
-            shown = visible
-            begun = 1
-        i += 1
-    tl.store(carried.next_state + at, v, mask=inside)
-    if HAS_EVENT:
-        tl.store(carried.next_fired + at, fired, mask=inside)
+    i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
+    while i < sizes.frames:
+        frame = recording * sizes.frames + i
+        visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
+        if HAS_SHAPE:
+            step = tl.load(moments.steps + frame)
+            visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
+        if begun == 0:
+            if STATIONARY & (moments.fresh != 0):
+                v = after_shapes(visible, seed, pixel, index, model, recording)
+        else:
+            begin = tl.load(moments.own + frame - 1)
+            duration = tl.load(moments.own + frame) - begin
+            change = visible - shown
+            number, left = passages(v, change, model.threshold)
+            number = tl.where(inside, number, 0)
+            along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
+            p = (change > 0).to(tl.int64)
+            most = tl.max(number)
+            nth = 0
+            while nth < most:
+                missing = (nth + 1) * model.threshold - along
+                tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
+                kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
+                if HAS_EVENT:
+                    kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
+                if LISTED:
+                    packed = ((tick * area + pixel) * 2 + p) * 2
+                    put_in_list(packed, kept, out + recording * room, room, filled + recording)
+                else:
+                    planes = out + recording * moments.recorded * 2 * area
+                    put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
+                nth += 1
+            v = left
+            fired += number
+        shown = visible
+        begun = 1
+        i = next_marked(marks, i + 1, sizes.words_per_tile)
+    if CARRY:
+        tl.store(carried.next_state + at, v, mask=inside)
+        if HAS_EVENT:
+            tl.store(carried.next_fired + at, fired, mask=inside)
 
 
 @triton.jit
@@ -573,10 +720,8 @@ def signal(
     """
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
-    any_mark = 0
-    for k in range(sizes.words_per_tile):
-        any_mark |= tl.load(marks + k)
-    if (any_mark == 0) & (part.fresh != 0) & (CARRY == 0):
+    first = next_marked(marks, tl.program_id(0) * 0 + 1, sizes.words_per_tile)  # a tensor: what loops carry is one
+    if (first >= sizes.frames) & (part.fresh != 0) & (CARRY == 0):
         return
     seed, index = tl.load(source.seed), tl.load(source.indices + recording)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
@@ -595,39 +740,40 @@ def signal(
         pending = beyond(v, model.threshold, inside)
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
-    i = part.fresh * 0
+    i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
+    if pending != 0:
+        i = part.fresh * 0
     while i < sizes.frames:
-        wanted = marked(marks, i + (1 - begun), sizes.words_per_tile)  # at first, the frame before the first marked one
-        if (i > 0) | (begun == 0):
-            if (wanted != 0) | (pending != 0):
-                step = part.start + i
-                frame = recording * sizes.frames + i
-                visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
-                if HAS_SHAPE:
-                    visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
-                if begun == 0:
-                    if STATIONARY & (part.fresh != 0):
-                        v = after_shapes(visible, seed, pixel, index, model, recording)
+        step = part.start + i
+        frame = recording * sizes.frames + i
+        visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
+        if HAS_SHAPE:
+            visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
+        if begun == 0:
+            if STATIONARY & (part.fresh != 0):
+                v = after_shapes(visible, seed, pixel, index, model, recording)
+        else:
+            _, off, on, v = integrate_and_fire(v, visible - shown, model.threshold, TO_ZERO)
+            if not TO_ZERO:
+                pending = beyond(v, model.threshold, inside)
+            fired = (off | on) & inside
+            if step >= 0:
+                if HAS_EVENT:
+                    word = words(seed, pixel, step, index, EVENT)[0]
+                    fired = fired & (dropped(word, model.drop_below) == 0)
+                recorded = recording * part.recorded + (i - (sizes.frames - part.recorded))
+                if BITS:
+                    across = (sizes.width + TILE - 1) // TILE
+                    row = out + (recorded * sizes.height + y0) * across + x0 // TILE
+                    put_in_words(fired, on, row, across, sizes.height - y0)
                 else:
-                    _, off, on, v = integrate_and_fire(v, visible - shown, model.threshold, TO_ZERO)
-                    if not TO_ZERO:
-                        pending = beyond(v, model.threshold, inside)
-                    fired = (off | on) & inside
-                    if step >= 0:
-                        if HAS_EVENT:
-                            word = words(seed, pixel, step, index, EVENT)[0]
-                            fired = fired & (dropped(word, model.drop_below) == 0)
-                        recorded = recording * part.recorded + (i - (sizes.frames - part.recorded))
-                        if BITS:
-                            across = (sizes.width + TILE - 1) // TILE
-                            row = out + (recorded * sizes.height + y0) * across + x0 // TILE
-                            put_in_words(fired, on, row, across, sizes.height - y0)
-                        else:
-                            plane = recorded * 2 + on.to(tl.int64)
-                            tl.store(out + plane * sizes.height * sizes.width + pixel, 1, mask=fired)
-                shown = visible
-                begun = 1
+                    area = sizes.height * sizes.width
+                    tl.store(out + recorded * 2 * area + (on.to(tl.int32) * area + pixel), 1, mask=fired)
+        shown = visible
+        begun = 1
         i += 1
+        if pending == 0:
+            i = next_marked(marks, i, sizes.words_per_tile)
     if CARRY:
         tl.store(carried, v, mask=inside)
 

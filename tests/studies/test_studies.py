@@ -254,11 +254,11 @@ def test_a_study_continues_where_it_was(computed: Path, tmp_path: Path) -> None:
     """A finished run is not trained again; one that is missing is, to the same numbers."""
     out = tmp_path / "covariance"
     subprocess.run(["cp", "-r", str(computed / "covariance"), str(out)], check=True)
-    for file in ("results.json", "runs/one-channel-0.json"):
+    for file in ("results.json", "runs/one-channel-at-rest-0.json"):
         (out / file).unlink()
     said: list[str] = []
     results = covariance.compute(out, Order(covariance.SIZES["smoke"], say=said.append))
-    assert said == ["[1/1] one channel, seed 0: testing"]  # weights were there, errors were not
+    assert said == ["[1/1] one channel at rest, seed 0: testing"]  # weights were there, errors were not
     assert results.runs == read_results(computed / "covariance").runs
 
 
@@ -367,13 +367,13 @@ def test_a_report_of_a_study_that_is_not_finished(tmp_path: Path, monkeypatch: p
 def test_a_study_whose_time_is_over_keeps_what_is_finished(computed: Path, tmp_path: Path) -> None:
     out = tmp_path / "covariance"
     subprocess.run(["cp", "-r", str(computed / "covariance"), str(out)], check=True)
-    (out / "runs" / "one-channel-0.json").unlink()
+    (out / "runs" / "one-channel-at-rest-0.json").unlink()
     (out / "results.json").unlink()
     with pytest.raises(OutOfTimeError, match=r"before 1 network; the same command continues, and --from .* draws"):
         compute_study("covariance", out, size="smoke", minutes=0)
     results = read_results(out)
     assert results.missing == 1
-    assert covariance.BASELINE not in results.models
+    assert covariance.BANKS[0].alone not in results.models
     compute_study("covariance", out, size="smoke")
     assert read_results(out).missing == 0
 
