@@ -158,7 +158,7 @@ print(kernel.compilations, "numba" in sys.modules)
 
 @pytest.mark.usefixtures("kernel")
 def test_the_first_process_compiles_once_and_the_next_does_not_load_the_compiler(home: Path, tmp_path: Path) -> None:
-    """Importing compiles nothing; threads that begin together compile once; who waits at a terminal is told what for."""
+    """Importing compiles nothing; threads compile once; who waits at a terminal is told what for."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(tmp_path)])}
     for result, told in (("1 True", True), ("0 False", False)):
         printed, said = run_at_a_terminal([sys.executable, "-c", USE], env=environment)
