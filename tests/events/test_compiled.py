@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.processes import run_at_a_terminal
 
 import gerd
 from gerd.events import compiled, cpu, definition, known
@@ -158,6 +159,32 @@ def test_code_that_came_with_the_package_is_taken(
     ship(home, f"{sys.platform}-fast")
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     assert not was_kept(fresh(tmp_path))
+
+
+USE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+import gerd.events.cpu, tiny_kernel
+from gerd.events.compiled import Kernel
+kernel = Kernel(tiny_kernel.fill, tiny_kernel)
+assert "numba" not in sys.modules
+with ThreadPoolExecutor(4) as pool:
+    made = list(pool.map(lambda _: kernel(np.zeros((3, 2)), (2.5, True, 7)), range(4)))
+assert made == [(6, 7)] * 4
+print(kernel.compilations, "numba" in sys.modules)
+"""
+
+
+@pytest.mark.usefixtures("kernel")
+def test_the_first_process_compiles_once_and_the_next_does_not_load_the_compiler(home: Path, tmp_path: Path) -> None:
+    """Importing compiles nothing; threads compile once; who waits at a terminal is told what for."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(tmp_path)])}
+    for result, told in (("1 True", True), ("0 False", False)):
+        printed, said = run_at_a_terminal([sys.executable, "-c", USE], env=environment)
+        assert printed.strip() == result
+        assert said.startswith("compiling the kernels, once") == told
+        assert len(files(home)) == 1
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "folder", "pipe"])
