@@ -153,14 +153,14 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
 
 def _zeros(shape: tuple[int, ...], kind: torch.dtype, device: str) -> Tensor:
     """Like `torch.zeros`. On a GPU it is limited by the memory and not by the programs that run, as few will do."""
-    from gerd.events import cuda_kernels
+    from gerd.events import cuda_output
 
     if not device.startswith("cuda"):
         return torch.zeros(shape, dtype=kind, device=device)
     size = math.prod(shape)
     words = torch.empty(-(-size * kind.itemsize // 16) * 4, dtype=torch.int32, device=device)
     programs = torch.cuda.get_device_properties(device).multi_processor_count
-    cuda_kernels.clear[(programs,)](words, len(words), AT_ONCE=4096, num_warps=8)
+    cuda_output.clear[(programs,)](words, len(words), AT_ONCE=4096, num_warps=8)
     return words.view(kind)[:size].view(shape)
 
 
@@ -202,12 +202,12 @@ def _listed(
     words: Tensor, scenes: Scenes, steps: range
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
     """Keys and background flags of all events in order of recordings and keys, and where each recording begins."""
-    from gerd.events import cuda_kernels
+    from gerd.events import cuda_output
 
     signal, noise = words
     frames, number = signal.shape[0] * signal.shape[1], signal[0, 0].numel()
     counts = torch.empty(frames, dtype=torch.int32, device=words.device)
-    cuda_kernels.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
+    cuda_output.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
     begins = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
     before = begins.cpu().numpy()
     keys, background = (_host(int(before[-1]), kind, words.device) for kind in (torch.int64, torch.bool))
@@ -216,7 +216,7 @@ def _listed(
         end = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
         part = slice(before[first], before[end])
         of_device = [torch.empty_like(host[part], device=words.device) for host in (keys, background)]
-        cuda_kernels.gather[(end - first,)](
+        cuda_output.gather[(end - first,)](
             *of_device, begins, first, signal, noise, number, len(steps), steps.start, scenes.width, scenes.height,
             AT_ONCE=WORDS_AT_ONCE, num_warps=4,
         )  # fmt: skip
@@ -331,7 +331,7 @@ def _fine(f: int) -> int:
 
 def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, Any, Tensor]:
     """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
-    from gerd.events import cuda_kernels
+    from gerd.events import cuda_kernels, cuda_outlines
 
     height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
     frames, shape = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
@@ -352,14 +352,14 @@ def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, An
     boxes = torch.empty((len(scenes), frames, pieces, 4), dtype=torch.int32, device=device)
     outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first_entry, ellipse, simple, intensity)
     sizes = cuda_kernels.Sizes(frames, pieces, entries, width, height, sub_rows, words)
-    placing = cuda_kernels.Placing(T, len(scenes.shapes), ends, int(len(ends) > 1), actors, offsets)
-    cuda_kernels.place[(frames, len(scenes))](
+    placing = cuda_outlines.Placing(T, len(scenes.shapes), ends, int(len(ends) > 1), actors, offsets)
+    cuda_outlines.place[(frames, len(scenes))](
         outlines, sizes, placing, F=f, AT_ONCE=32, num_warps=1, enable_fp_fusion=False
     )
-    cuda_kernels.spans[(frames, len(scenes))](
+    cuda_outlines.spans[(frames, len(scenes))](
         outlines, sizes, F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False
     )
-    cuda_kernels.mark[(frames - 1, len(scenes))](
+    cuda_outlines.mark[(frames - 1, len(scenes))](
         marks, outlines._replace(convex=marked), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
     )
     return outlines, sizes, marks
@@ -377,14 +377,14 @@ class _Background:
         self._list(min(blocks, int(expected + 10 * expected**0.5) + 1024))
 
     def _list(self, room: int) -> None:
-        from gerd.events import cuda_kernels
+        from gerd.events import cuda_output
 
         steps, first, width, height = self._size
         self._listed = torch.empty((room, 3), dtype=torch.int64, device=self._device)
         self._filled = torch.zeros(1, dtype=torch.int64, device=self._device)
         self._needed = _host(1, torch.int64, self._filled.device)
         lanes = height * -(-width // (noise.GROUP * noise.BLOCK))
-        cuda_kernels.count[(self._recordings * steps, -(-lanes // AT_ONCE))](
+        cuda_output.count[(self._recordings * steps, -(-lanes // AT_ONCE))](
             self._listed, room, self._filled, self._source, steps, first, width, lanes, AT_ONCE=AT_ONCE, num_warps=1
         )
         self._needed.copy_(self._filled, non_blocking=True)
@@ -399,13 +399,13 @@ class _Background:
 
     def scatter(self, out: Tensor, into: Tensor, bits: bool = False, counted: bool = False) -> None:
         """Write into `into` where noise fires and the signal `out` does not, or add 1 to counts."""
-        from gerd.events import cuda_kernels
+        from gerd.events import cuda_output
 
         if self._known is not None:
             self._known.synchronize()  # with the listing, and not with what came after it
         if int(self._needed) > len(self._listed):
             self._list(int(self._needed))
-        cuda_kernels.scatter[(-(-len(self._listed) // AT_ONCE),)](
+        cuda_output.scatter[(-(-len(self._listed) // AT_ONCE),)](
             out, into, self._listed, self._filled, self._source, *self._size,
             AT_ONCE=AT_ONCE, BITS=bits, COUNTED=counted, num_warps=AT_ONCE // 32,
         )  # fmt: skip
