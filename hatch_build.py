@@ -2,7 +2,8 @@
 
 For each kind of processor in `PROCESSORS` of `gerd/events/compiled.py` that this machine can stand for, a process of
 its own makes recordings with an empty cache, in which numba leaves the code; its events must be the known ones. The
-files go into `gerd/events/machine`. Where this fails, the package is built without them, and compiles at first use.
+files go into `gerd/events/machine`. An editable package is used where it is built, and gets the best kind only. Where
+this fails, the package is built without them, and compiles at first use.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIST = "import gerd.events.compiled as c; print(*c.processors())"
+KERNELS = ("compiled", "cpu_kernels", "exact_kernels", "coverage_kernels", "placing_kernels")  # what decides the code
 USE_ALL = """
 import gerd
 from gerd.events import cpu, known
@@ -30,24 +33,25 @@ recording.images(), recording.masks(), recording.flow(), recording.event_flow
 
 
 class MachineCode(BuildHookInterface[Any]):
-    def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         events = Path(self.root) / "gerd" / "events"
         folder, stamp = events / "machine", events / "machine" / "sources"
-        names = ("compiled", "cpu_kernels", "coverage_kernels", "placing_kernels")
-        sources = b"".join((events / f"{name}.py").read_bytes() for name in names)
-        digest = hashlib.sha256(sources).hexdigest()
+        sources = b"".join((events / f"{name}.py").read_bytes() for name in KERNELS)
         build_data["artifacts"].append("/gerd/events/machine/*")
-        if stamp.exists() and stamp.read_text() == digest:
-            return
-        shutil.rmtree(folder, ignore_errors=True)
         with tempfile.TemporaryDirectory() as made:
             try:
-                for processor in self._python(LIST).split():
-                    self._fill(Path(made), processor)
+                processors = self._python(LIST).split()[: 1 if version == "editable" else None]
+                kept = [hashlib.sha256(sources).hexdigest(), *processors]
+                if stamp.exists() and set(kept) <= set(stamp.read_text().split()):
+                    return
+                with ThreadPoolExecutor() as pool:  # each waits for a process of its own
+                    list(pool.map(lambda processor: self._fill(Path(made), processor), processors))
             except (OSError, subprocess.CalledProcessError) as error:
+                shutil.rmtree(folder, ignore_errors=True)
                 self.app.display_warning(f"without machine code, kernels compile at first use: {error}")
                 return
-            (Path(made) / stamp.name).write_text(digest)
+            (Path(made) / stamp.name).write_text(" ".join(kept))
+            shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(made, folder)
 
     def _fill(self, folder: Path, processor: str) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gerd.events import rasterise
 from gerd.events.compiled import packed
-from gerd.events.cpu import crossings_room, kernels, slots_of
+from gerd.events.cpu import LANES, crossings_room, kernels, slots_of
 from gerd.scene.scenes import Scenes
 
 Array = NDArray[np.float64]
@@ -132,27 +132,26 @@ class _Room:
         return room
 
     def __init__(self, scenes: Scenes):
-        borders = rasterise.borders(scenes.at_rest(), np.zeros(1))
-        self._actor, self._first = borders.actor, borders.first.tolist()
-        self.pieces, self.entries = len(borders.actor), self._first[-1]
+        first, is_ellipse, convex, self._actor = rasterise.numbered(scenes)
+        self.pieces, self.entries = len(self._actor), int(first[-1])
         self._intensity = np.empty(self.pieces, np.int32)
         self._units: dict[bytes, Array] = {}
         self._actors = len(scenes.shapes)
         self._size = (self._actors, scenes.height, scenes.width)
-        self.layout = packed((borders.first, borders.is_ellipse, borders.actor, pieces(scenes)[1]))
-        f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(borders)
+        self.layout = packed((first, is_ellipse, self._actor, pieces(scenes)[1]))
+        f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(first, convex)
         self._scene = packed(
             (
                 (width, height, f),
-                (borders.first, borders.is_ellipse, borders.convex, slots, self._intensity),
-                borders.actor,
-                np.searchsorted(borders.actor, np.arange(self._actors + 1)),
+                (first, is_ellipse, convex, slots, self._intensity),
+                self._actor,
+                np.searchsorted(self._actor, np.arange(self._actors + 1)),
                 np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
                 np.arange(width) + 0.5,
             )
         )
         compiled = kernels("coverage_kernels")
-        rows, parts = height + compiled.ROWS, 2 << compiled.MOST_SPLIT
+        rows, parts = height + LANES, 2 << compiled.MOST_SPLIT
         spans = (
             np.empty((rows, width + 2), np.int32),
             np.empty(rows, np.int64),
@@ -171,17 +170,13 @@ class _Room:
                 np.empty((2, f), np.int32),
             )
         )
-        self._crossings = [packed(crossings_room(slots, f, rows)) for _ in range(2)]
+        self._crossings = [packed(crossings_room(slots, f, height)) for _ in range(2)]
 
     def unit(self, scenes: Scenes) -> Array:
-        """(entries, 2, 2): the ends of each side in the unit frame; of an ellipse, whether it is there."""
+        """(entries, 4): the ends of each side in the unit frame, as `rasterise.unit_ends`."""
         drawn = scenes.chosen.tobytes()
         if drawn not in self._units:
-            unit = np.zeros((self.entries, 2, 2))
-            outlines = [rasterise.outline(scenes, piece) for piece in rasterise.layout(scenes)]
-            for entry, outline in zip(self._first, outlines, strict=False):
-                unit[entry : entry + len(outline)] = outline if outline.ndim == 3 else outline[:, None, None]
-            self._units = {drawn: unit}
+            self._units = {drawn: rasterise.unit_ends(scenes)[0]}
         return self._units[drawn]
 
     def parts(self, counted: bool = False) -> tuple[Any, ...]:

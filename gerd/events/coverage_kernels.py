@@ -11,7 +11,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from gerd.events.compiled import compiled, inlined
+from gerd.events.compiled import apart, compiled, inlined
 from gerd.events.cpu_kernels import (
     MOST_SPLIT,
     NEAR,
@@ -32,11 +32,11 @@ from gerd.events.cpu_kernels import (
     split,
     unhidden,
     unsigned_range,
+    vector_range,
 )
 
 BACKGROUND = np.int32(-1)
 BLOCK = np.uint64(8)  # pixels of a row that are written together
-ROWS = 32  # loops over rows go on to a multiple of this, where that does no harm: they have no remainder then
 ALONE, CUT, WALKED, TOGETHER = range(4)  # what is seen of a piece: see `find_seen`
 
 # What stays as it is: the actor of each piece; the first piece of each actor, and the end; the pixel of each column;
@@ -260,19 +260,14 @@ def meets_span(begin, end, number, outer):
     return meets
 
 
-@inlined
-def whole_blocks(low, high):
-    """Some rows, and as many more as make a multiple of ROWS."""
-    return unsigned_range(low, low + (high - low + ROWS - 1) // ROWS * ROWS)
-
-
-@compiled
+@apart
 def add_lengths(begins, ends, low, high, length):
     """How many columns there are between crossings, in all sub-rows of each row; and the largest of these numbers."""
-    for y in whole_blocks(low, high):
-        length[y] = 0
+    for i in vector_range(low, high):
+        length[np.uint64(low) + i] = 0
     for s in range(len(begins)):
-        for y in whole_blocks(low, high):
+        for i in vector_range(low, high):
+            y = np.uint64(low) + i
             length[y] += ends[s, y] - begins[s, y]
     longest = NOTHING
     for y in unsigned_range(low, high):
@@ -280,36 +275,37 @@ def add_lengths(begins, ends, low, high, length):
     return longest
 
 
-@compiled
+@apart
 def find_pixels(cols, low, high, pixel_of, first, end):
     """The pixels of each row that a side touches: the first, and the one behind the last."""
-    for y in whole_blocks(low, high):
-        first[y] = cols[0, y]
-    for y in whole_blocks(low, high):
-        end[y] = cols[0, y]
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        first[y] = end[y] = cols[0, y]
     for s in range(1, len(cols)):
-        for y in whole_blocks(low, high):
-            first[y] = min(first[y], cols[s, y])
-            end[y] = max(end[y], cols[s, y])
+        for i in vector_range(low, high):
+            y = np.uint64(low) + i
+            first[y], end[y] = min(first[y], cols[s, y]), max(end[y], cols[s, y])
     for y in unsigned_range(low, high):
         first[y], end[y] = pixel_of[np.uint64(first[y])], pixel_of[np.uint64(max(end[y], 1) - 1)] + 1
 
 
-@compiled
+@apart
 def move_on(cols, low, high, most, widest, edge, total, pixel):
     """Move each row's pixel on, by up to `widest`, over those of which a side has more than `most` on its left."""
     f = np.int32(len(cols))
-    for y in whole_blocks(low, high):
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
         edge[y] = pixel[y] * f
     for _ in range(widest):
-        for y in whole_blocks(low, high):
-            total[y] = 0
+        for i in vector_range(low, high):
+            total[np.uint64(low) + i] = 0
         for s in range(f):
-            for y in whole_blocks(low, high):
+            for i in vector_range(low, high):
+                y = np.uint64(low) + i
                 total[y] += min(max(cols[s, y] - edge[y], NOTHING), f)
-        for y in whole_blocks(low, high):
+        for i in vector_range(low, high):
+            y = np.uint64(low) + i
             pixel[y] += np.int32(total[y] > most)
-        for y in whole_blocks(low, high):
             edge[y] += f
 
 

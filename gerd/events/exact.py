@@ -39,8 +39,14 @@ class Instants:
     """
 
     own: NDArray[np.float64]  # (recordings, instants)
-    steps: NDArray[np.int64]  # the step that holds each
-    us_per_unit: float  # of own time
+    rate: float  # of own time: units in a step
+    us_per_unit: float
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """The step that holds each."""
+        time = self.own / self.rate
+        return np.ceil(time - ROUNDING * np.abs(time)).astype(np.int64)
 
 
 class Camera(Protocol):
@@ -128,19 +134,14 @@ def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
 
 def instants(parts: NDArray[np.int64], first: int, rate: float, scenes: Scenes) -> Instants:
     """The instants of units from `first` on, each cut into so many parts (recordings, units)."""
-    rows, units = parts.shape
-    own = np.full((rows, int(parts.sum(axis=1).max()) + 1), np.float64(first + units))
+    counts = parts.sum(axis=1, keepdims=True)
+    own = np.zeros((len(parts), int(counts.max()) + 1))
     own[:, 0] = first
-    each = parts.ravel()
-    begins = np.cumsum(each) - each
-    number = np.arange(int(each.sum())) - np.repeat(begins, each) + 1  # within its unit
-    place = np.arange(len(number)) - np.repeat(begins[::units], parts.sum(axis=1)) + 1  # within its recording
-    row, unit = np.divmod(np.repeat(np.arange(rows * units), each), units)
-    own[row, place] = first + unit + number / np.repeat(each, each)
+    own[:, 1:][np.arange(counts.max()) < counts] = np.repeat(1 / parts.ravel(), parts.ravel())
+    np.cumsum(own, axis=1, out=own)  # of powers of two: exact
     if scenes.shape_noise > 0:
         own = _with_ends_of_steps(own, rate)
-    time = own / rate
-    return Instants(own, np.ceil(time - ROUNDING * np.abs(time)).astype(np.int64), scenes.step_us / rate)
+    return Instants(own, rate, scenes.step_us / rate)
 
 
 def _with_ends_of_steps(own: NDArray[np.float64], rate: float) -> NDArray[np.float64]:

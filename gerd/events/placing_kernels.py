@@ -50,8 +50,8 @@ def affine(x, y, scale_x, scale_y, sine, cosine, shear):
 def put_side(T, side, result):
     """TOP, BOTTOM, X_TOP and SLOPE of a side, of which the ends in the unit frame are given."""
     a, b, x, c, d, y = T
-    x0, y0 = (a * side[0, 0] + b * side[0, 1]) + x, (c * side[0, 0] + d * side[0, 1]) + y
-    x1, y1 = (a * side[1, 0] + b * side[1, 1]) + x, (c * side[1, 0] + d * side[1, 1]) + y
+    x0, y0 = (a * side[0] + b * side[1]) + x, (c * side[0] + d * side[1]) + y
+    x1, y1 = (a * side[2] + b * side[3]) + x, (c * side[2] + d * side[3]) + y
     upward = y0 > y1
     x_top, x_bottom = (x1, x0) if upward else (x0, x1)
     top, bottom = (y1, y0) if upward else (y0, y1)
@@ -94,7 +94,7 @@ def place(truth, present, pieces, unit, f, coefficients, motion, T):
 
     truth: (frames, actors, 3, 6), NaN for actors that are not `present`.
     pieces: `first`, `is_ellipse` and `actor`, and how far right and down of its actor each lies, in pixels.
-    unit: (entries, 2, 2): the ends of a side in the unit frame; of an ellipse, whether it is there.
+    unit: (entries, 4): the ends of a side in the unit frame; of an ellipse, whether it is there.
     motion: (frames, pieces, 8): L, velocity and centre.
     T: (6, actors, frames): the entries of T. Returns whether one of them is no number, or too large to compute with.
     """
@@ -115,7 +115,7 @@ def place(truth, present, pieces, unit, f, coefficients, motion, T):
             seen = (a * f, b * f, (x + right) * f, c * f, d * f, (y + down) * f)
             for entry in range(first[piece], first[piece + 1]):
                 if is_ellipse[piece]:
-                    put_ellipse(seen, unit[entry, 0, 0] > 0, coefficients[i, entry])
+                    put_ellipse(seen, unit[entry, 0] > 0, coefficients[i, entry])
                 else:
                     put_side(seen, unit[entry], coefficients[i, entry])
             put_motion(p, truth[i, actor, 1], sine, cosine, moves)

@@ -1,9 +1,9 @@
 """Outlines in the frame: T in, the coefficients from which a backend finds where each sub-row crosses an outline.
 
 This is the only floating point behind the picture, and its last bit decides which sub-pixel a crossing falls on. So
-it is done once, here, in plain float64 arithmetic, one operation at a time: numpy's, or PyTorch's on the device that
-needs the result, with the same bits. A backend adds one multiplication and one addition (and for the circle a square
-root) per crossing, without contraction, and rounds to integers.
+it is plain float64 arithmetic, one operation at a time, which has the same bits wherever it is done: here, or on a GPU
+by the kernel `place`. A backend adds one multiplication and one addition (and for the circle a square root) per
+crossing, without contraction, and rounds to integers.
 
 Coordinates are in sub-pixels: pixel coordinates times `upsampling`. Sub-row r is sampled at y = r + 0.5, and the
 sub-pixel in column c at x = c + 0.5 is inside when an odd number of crossings lies at or left of it. A crossing at x
@@ -12,7 +12,6 @@ therefore *is* the integer column ceil(x - 0.5), clipped to [0, width · upsampl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +42,7 @@ class Borders:
         ellipse    x = (CENTRE_X + TILT · (y - CENTRE_Y)) ∓ WIDTH · sqrt(REACH - (y - CENTRE_Y)²)
     """
 
-    coefficients: Any  # (recordings, steps, entries, 5) float64: a numpy array, or a tensor on a device
+    coefficients: Array  # (recordings, steps, entries, 5)
     first: NDArray[np.int32]  # (pieces + 1,)
     is_ellipse: NDArray[np.bool_]  # (pieces,)
     convex: NDArray[np.bool_]  # (pieces,): no row meets the piece in more than one span
@@ -74,41 +73,66 @@ def layout(scenes: Scenes) -> list[Piece]:
     ]
 
 
-def borders(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> Borders:
-    """The outlines of `scenes` at the given steps, or at times (recordings, times) of each recording.
-
-    With `device`, their coefficients are a PyTorch tensor there.
-    """
-    count = times.shape[-1]
-    xp: Any = np
-    if device is not None:
-        import torch as xp
-    with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused
-        entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)  # (…, actors, times)
-    check(scenes, entries, times, xp)
+def borders(scenes: Scenes, times: NDArray[Any]) -> Borders:
+    """The outlines of `scenes` at the given steps, or at times (recordings, times) of each recording."""
+    entries = placed(scenes, times)
     parts, f, pieces = [], scenes.upsampling, layout(scenes)
-    outlines = {(piece.actor, piece.is_ellipse): outline(scenes, piece, xp, device) for piece in pieces}
+    outlines = {(piece.actor, piece.is_ellipse): _outline(scenes, piece) for piece in pieces}
     for piece in pieces:
         a, b, x, c, d, y = (entry[:, piece.actor, :, None] for entry in entries)
         right, down = piece.right * scenes.width, piece.down * scenes.height
-        placed = (a * f, b * f, (x + right) * f, c * f, d * f, (y + down) * f)
-        part = (_ellipse if piece.is_ellipse else _sides)(xp, placed, outlines[piece.actor, piece.is_ellipse])
-        parts.append(xp.broadcast_to(part, (len(scenes), count, *part.shape[2:])))
-    nothing = xp.zeros((len(scenes), count, 0, 5), dtype=xp.float64)
-    coefficients = xp.concatenate(parts, 2) if parts else nothing
+        T = (a * f, b * f, (x + right) * f, c * f, d * f, (y + down) * f)
+        part = (_ellipse if piece.is_ellipse else _sides)(T, outlines[piece.actor, piece.is_ellipse])
+        parts.append(np.broadcast_to(part, (len(scenes), times.shape[-1], *part.shape[2:])))
+    nothing = np.zeros((len(scenes), times.shape[-1], 0, 5))
+    coefficients = np.concatenate(parts, 2) if parts else nothing
+    return Borders(np.ascontiguousarray(coefficients), *numbered(scenes))  # of one layout: kernels are compiled for it
+
+
+def placed(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> tuple[Any, ...]:
+    """The entries of T, each (recordings, actors, times), or with 1 where they are alike; an error if one is too large.
+
+    With `device` they are PyTorch tensors there.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused
+        entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)
+    check(scenes, entries, times)
+    return entries
+
+
+def numbered(scenes: Scenes) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int32]]:
+    """Of each piece: which entry is its first, whether it is an ellipse, whether it is convex, and its actor."""
+    pieces = layout(scenes)
     convex = [piece.is_ellipse or all(outline.is_convex for outline in scenes.shapes[piece.actor]) for piece in pieces]
-    return Borders(
-        np.ascontiguousarray(coefficients) if xp is np else coefficients,  # of one layout: kernels are compiled for it
-        np.cumsum([0, *(part.shape[2] for part in parts)]).astype(np.int32),
+    return (
+        np.cumsum([0, *(_entries(scenes, piece) for piece in pieces)]).astype(np.int32),
         np.array([piece.is_ellipse for piece in pieces], np.bool_),
         np.array(convex, np.bool_),
         np.array([piece.actor for piece in pieces], np.int32),
     )
 
 
+def unit_ends(scenes: Scenes) -> Array:
+    """(recordings or 1, entries, 4): x and y of both ends of each side in the unit frame.
+
+    Of an ellipse the first of them is 1 if it is there, or else 0.
+    """
+    parts = []
+    for piece in layout(scenes):
+        outline = _outline(scenes, piece)
+        of_piece = np.pad(outline[..., None], ((0, 0),) * outline.ndim + ((0, 3),)) if piece.is_ellipse else outline
+        parts.append(of_piece.reshape(-1, _entries(scenes, piece), 4).astype(np.float64))
+    rows = max((len(part) for part in parts), default=1)
+    return np.concatenate([np.zeros((rows, 0, 4)), *(np.broadcast_to(p, (rows, *p.shape[1:])) for p in parts)], axis=1)
+
+
 def entry_count(scenes: Scenes) -> int:
     """How many entries the outlines of a scene have."""
-    return sum(1 if piece.is_ellipse else _most_sides(scenes, piece.actor) for piece in layout(scenes))
+    return sum(_entries(scenes, piece) for piece in layout(scenes))
+
+
+def _entries(scenes: Scenes, piece: Piece) -> int:
+    return 1 if piece.is_ellipse else _most_sides(scenes, piece.actor)
 
 
 def values_of_picture(scenes: Scenes) -> int:
@@ -121,7 +145,7 @@ def _most_sides(scenes: Scenes, actor: int) -> int:
     return max(len(outline.segments) for outline in scenes.shapes[actor] if not outline.is_circle)
 
 
-def outline(scenes: Scenes, piece: Piece, xp: Any = np, device: str | None = None) -> Any:
+def _outline(scenes: Scenes, piece: Piece) -> NDArray[Any]:
     """What a piece is in the unit frame: its sides (sides, 2, 2); of an ellipse, whether it is there (1,).
 
     Where that differs between recordings, the axes (recordings, 1) come first. A shape with fewer sides than another
@@ -130,29 +154,27 @@ def outline(scenes: Scenes, piece: Piece, xp: Any = np, device: str | None = Non
     shapes, chosen = scenes.shapes[piece.actor], scenes.chosen[:, piece.actor]
     of_shapes: NDArray[Any]  # the last is for an actor that is absent
     if piece.is_ellipse:
-        of_shapes = np.array([*([shape.is_circle] for shape in shapes), [False]])
+        of_shapes = np.array([*([outline.is_circle] for outline in shapes), [False]])
     else:
         of_shapes = np.zeros((len(shapes) + 1, _most_sides(scenes, piece.actor), 2, 2))
-        for sides, shape in zip(of_shapes, shapes, strict=False):
-            if not shape.is_circle:
-                sides[:] = shape.segments[0, 0]
-                sides[: len(shape.segments)] = shape.segments
+        for sides, outline in zip(of_shapes, shapes, strict=False):
+            if not outline.is_circle:
+                sides[:] = outline.segments[0, 0]
+                sides[: len(outline.segments)] = outline.segments
     alike = len(np.unique(chosen)) == 1
-    result = of_shapes[chosen[0]] if alike else of_shapes[chosen][:, None]
-    return result if xp is np else xp.from_numpy(result).to(device)
+    return of_shapes[chosen[0]] if alike else of_shapes[chosen][:, None]
 
 
-def check(scenes: Scenes, entries: Sequence[Any], times: NDArray[Any], xp: Any = np) -> None:
-    """An error if a scene cannot be drawn, from the entries of T that `affine` gives, each (recordings, actors, …)."""
-    _check_numbers(xp, entries, scenes, times)
+def check(scenes: Scenes, entries: tuple[Any, ...], times: NDArray[Any]) -> None:
+    """An error if a scene cannot be drawn, from the entries of T as of `placed`."""
+    _check_numbers(entries, scenes, times)
     for actor in np.flatnonzero(scenes.wraps).tolist():
         _check_fits(scenes, actor, tuple(entries[i][:, actor] for i in (0, 1, 3, 4)), times)
 
 
 def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDArray[Any]) -> None:
     """A shape on a torus is drawn once in each of nine frames: an error if it is larger than one."""
-    entries = [np.asarray(entry if isinstance(entry, np.ndarray) else entry.cpu()) for entry in linear]
-    maps = np.stack(np.broadcast_arrays(*entries), -1)  # some of them may be the same at all times
+    maps = np.stack(np.broadcast_arrays(*map(_on_host, linear)), -1)  # some of them may be the same at all times
     maps = maps.reshape(*maps.shape[:2], 2, 2)  # (rows, steps, 2, 2)
     frame = np.array([scenes.width, scenes.height])
     if (2 * scenes.reach[:, actor, None, None] * np.sqrt((maps * maps).sum(axis=-1)) <= frame).all():
@@ -173,13 +195,19 @@ def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDAr
             )
 
 
-def _check_numbers(xp: Any, entries: Sequence[Any], scenes: Scenes, times: NDArray[Any]) -> None:
+def _on_host(entry: Any) -> Array:
+    return entry if isinstance(entry, np.ndarray) else entry.cpu().numpy()
+
+
+def _check_numbers(entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any]) -> None:
     """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
     shape = (len(scenes), len(scenes.shapes), times.shape[-1])
-    if 0 in shape or float(xp.stack([xp.abs(entry).max() for entry in entries]).max()) <= LARGEST:
+    if 0 in shape or float(sum(abs(entry).max() for entry in entries)) <= LARGEST:
         return
-    T = np.stack([np.broadcast_to(entry if xp is np else entry.cpu().numpy(), shape) for entry in entries])
+    T = np.stack([np.broadcast_to(_on_host(entry), shape) for entry in entries])
     wrong = ~(np.abs(T) <= LARGEST)
+    if not wrong.any():
+        return
     step, row, actor, entry = np.argwhere(np.moveaxis(wrong, (3, 1, 2, 0), (0, 1, 2, 3)))[0]  # the earliest
     time = np.broadcast_to(times, shape[::2])[row, step]
     raise GerdError(
@@ -188,7 +216,7 @@ def _check_numbers(xp: Any, entries: Sequence[Any], scenes: Scenes, times: NDArr
     )
 
 
-def _sides(xp: Any, T: tuple[Any, ...], sides: Any) -> Any:
+def _sides(T: tuple[Array, ...], sides: Array) -> Array:
     """(recordings, steps, sides, 5) from the entries of T, each (recordings, steps, 1), and sides (…, sides, 2, 2)."""
     a, b, x, c, d, y = T
     (x0, y0), (x1, y1) = (
@@ -196,30 +224,27 @@ def _sides(xp: Any, T: tuple[Any, ...], sides: Any) -> Any:
         for end in range(2)
     )
     upward = y0 > y1
-    top, bottom = xp.minimum(y0, y1), xp.maximum(y0, y1)
-    x_top, x_bottom = xp.where(upward, x1, x0), xp.where(upward, x0, x1)
+    top, bottom = np.minimum(y0, y1), np.maximum(y0, y1)
+    x_top, x_bottom = np.where(upward, x1, x0), np.where(upward, x0, x1)
     rise = bottom - top
-    slope = xp.where(rise > 0, (x_bottom - x_top) / xp.where(rise > 0, rise, 1.0), 0.0)
-    return _stacked(xp, (top, bottom, x_top, slope, xp.zeros_like(top)))
+    slope = np.where(rise > 0, (x_bottom - x_top) / np.where(rise > 0, rise, 1.0), 0.0)
+    return _stacked((top, bottom, x_top, slope, np.zeros_like(top)))
 
 
-def _ellipse(xp: Any, T: tuple[Any, ...], is_there: Any) -> Any:
+def _ellipse(T: tuple[Array, ...], is_there: NDArray[Any]) -> Array:
     """(recordings, steps, 1, 5): the circle under T, if it is there.
 
     With A = M·Mᵀ, its points satisfy qᵀ·A⁻¹·q = RADIUS².
     """
     a, b, x, c, d, y = T
     spread = c * c + d * d
-    safe = xp.where(spread > 0, spread, 1.0)
-    tilt, width = (a * c + b * d) / safe, xp.abs(a * d - b * c) / safe
-    return _stacked(xp, (y, xp.where(is_there, RADIUS * RADIUS * spread, 0.0), x, tilt, width))
+    safe = np.where(spread > 0, spread, 1.0)
+    tilt, width = (a * c + b * d) / safe, np.abs(a * d - b * c) / safe
+    return _stacked((y, np.where(is_there, RADIUS * RADIUS * spread, 0.0), x, tilt, width))
 
 
-def _stacked(xp: Any, parts: tuple[Any, ...]) -> Any:
-    shape = np.broadcast_shapes(*(tuple(part.shape) for part in parts))
-    if xp is not np:
-        return xp.stack([xp.broadcast_to(part, shape) for part in parts], -1)
-    result = np.empty((*shape, len(parts)))
+def _stacked(parts: tuple[Array, ...]) -> Array:
+    result = np.empty((*np.broadcast_shapes(*(part.shape for part in parts)), len(parts)))
     for i, part in enumerate(parts):  # half of the time that `stack` takes
         result[..., i] = part
     return result

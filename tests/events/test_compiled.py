@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.processes import run_at_a_terminal
 
 import gerd
 from gerd.events import compiled, cpu, definition, known
 from gerd.events.compiled import Kernel, packed
 
 SOURCE = """
-from gerd.events.compiled import compiled, inlined
+from gerd.events.compiled import apart, compiled, inlined
 
 @inlined
 def twice(x):
@@ -36,6 +37,16 @@ def nothing(array):
 @compiled
 def helped(array):
     array.reshape(array.size)[0] = 7
+
+@apart
+def add_one(sums, array):
+    for i in range(len(array)):
+        sums[i] += array[i]
+
+@compiled
+def add_any(sums, array):
+    for i in range(len(array)):
+        sums[i] += array[i]
 """
 GIVEN = (2.5, True, np.uint64(2**63))
 
@@ -112,6 +123,16 @@ def test_code_that_needs_the_compiler_when_it_runs_is_refused(tmp_path: Path, ho
     assert not home.exists()
 
 
+def test_code_for_arrays_that_are_apart_has_no_test_of_that(tmp_path: Path, home: Path) -> None:  # noqa: ARG001
+    sums, array = np.zeros(5, np.int32), np.arange(5, dtype=np.int32)
+    kernels = {name: fresh(tmp_path, name) for name in ("add_one", "add_any")}
+    for kernel in kernels.values():
+        assert kernel(sums, array) == ()
+    assert sums.tolist() == [0, 2, 4, 6, 8]
+    size, size_of_any = (len(compiled.machine_code(k._function, (sums, array))) for k in kernels.values())
+    assert size < size_of_any
+
+
 def test_code_is_kept_and_found_again(kernel: Kernel, home: Path, tmp_path: Path) -> None:
     assert not kernel.is_kept()
     assert not was_kept(kernel)
@@ -138,6 +159,32 @@ def test_code_that_came_with_the_package_is_taken(
     ship(home, f"{sys.platform}-fast")
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     assert not was_kept(fresh(tmp_path))
+
+
+USE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+import gerd.events.cpu, tiny_kernel
+from gerd.events.compiled import Kernel
+kernel = Kernel(tiny_kernel.fill, tiny_kernel)
+assert "numba" not in sys.modules
+with ThreadPoolExecutor(4) as pool:
+    made = list(pool.map(lambda _: kernel(np.zeros((3, 2)), (2.5, True, 7)), range(4)))
+assert made == [(6, 7)] * 4
+print(kernel.compilations, "numba" in sys.modules)
+"""
+
+
+@pytest.mark.usefixtures("kernel")
+def test_the_first_process_compiles_once_and_the_next_does_not_load_the_compiler(home: Path, tmp_path: Path) -> None:
+    """Importing compiles nothing; threads compile once; who waits at a terminal is told what for."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(tmp_path)])}
+    for result, told in (("1 True", True), ("0 False", False)):
+        printed, said = run_at_a_terminal([sys.executable, "-c", USE], env=environment)
+        assert printed.strip() == result
+        assert said.startswith("compiling the kernels, once") == told
+        assert len(files(home)) == 1
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "folder", "pipe"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,24 +14,65 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from support.processes import DEADLINE
+from support.processes import DEADLINE, run_at_a_terminal
 from support.scenes import SHAPES, actor, config
 
 import gerd
 from gerd.config.config import Config
-from gerd.events import cpu
+from gerd.events import cpu, known
+from gerd.events.compiled import Kernel, packed
 
 ROOT = Path(__file__).parents[2]
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
 
+class Walled(np.ndarray[Any, Any]):
+    """An array as kernels have it, of which every place that is read or written must be inside, and none negative."""
+
+    def __getitem__(self, place: Any) -> Any:
+        item = super().__getitem__(self._inside(place))
+        return np.int64(item) if isinstance(item, np.signedinteger) else item  # as compiled code computes
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        super().__setitem__(self._inside(place), value)
+
+    def _inside(self, place: Any) -> Any:
+        for number, size in zip(place if isinstance(place, tuple) else (place,), self.shape, strict=False):
+            if not isinstance(number, slice) and not 0 <= number < size:
+                raise IndexError(f"{place} of an array {self.shape}")
+        return place
+
+
+@pytest.fixture(scope="module")
+def kernels() -> None:
+    """Loaded: the events that are checked at first use would take a minute in Python."""
+    for timing in known.DIGESTS:
+        cpu.run(known.scenes(timing))
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """The kernels are run as what they are written in, which is slow, and looks at every access to an array."""
+
+    def walled(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return value.view(Walled)
+        return tuple(map(walled, value)) if isinstance(value, tuple) else value
+
+    def call(kernel: Kernel, *values: Any) -> Any:
+        return kernel._function(*walled(packed(values).plain)) or ()
+
+    with patch.object(Kernel, "__call__", call), np.errstate(over="ignore"):  # words are multiplied modulo 2^64
+        yield
+
+
 @st.composite
-def gridded(draw: Any) -> Config:
+def gridded(draw: Any, finest: int = 32) -> Config:
     """Outlines and moves on the lines and centres of sub-pixels, where a rounding or a tie decides; many overlap."""
     width, height = draw(st.sampled_from([(1, 1), (1, 9), (13, 14), (64, 3), (65, 5), (31, 12)]))
-    f = draw(st.sampled_from([1, 2, 3, 8, 32]))
+    f = draw(st.sampled_from([f for f in (1, 2, 3, 8, 32) if f <= finest]))
     side = min(width, height)
 
     def halves(low: float, high: float) -> Any:
@@ -70,6 +113,29 @@ def gridded(draw: Any) -> Config:
     )
 
 
+# A square fills the frame in one step, and every pixel has noise: there is room for both, and for no more.
+FULL = config(
+    actor("square", at=[-40.0, 7.0], velocity=[30.0, 0.0], size=60.0),
+    width=13,
+    height=14,
+    steps=4,
+    upsampling=2,
+    noise={"background": 1.0},
+)
+HIDDEN = config(actor(velocity=[1.0, 0.0], size=60.0), width=13, height=14, upsampling=1, noise={"shape": 1.0})
+IN_TIME = config(
+    actor("circle", at=[5.3, 4.4], velocity=[0.4, 0.2], size=5.0, intensity=0.5),
+    actor(SHAPES["hole"], at=[14.2, 4.1], velocity=[-0.5, 0.1], size=6.0, turn=20.0, border="wrap"),
+    width=18,
+    height=9,
+    upsampling=2,
+    steps=3,
+    timing="exact",
+    integrator={"threshold": 0.1, "warmup": 1},
+    noise={"background": 0.01, "shape": 0.1, "event": 0.2},
+)
+
+
 @needs_numba
 @settings(max_examples=60)
 @given(gridded(), st.sampled_from([None, 1, 2]), st.sampled_from([0, 9, 2**17]))
@@ -85,13 +151,31 @@ def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int |
 
 
 @needs_numba
+@settings(max_examples=8, phases=[Phase.explicit, Phase.generate])  # a smaller example is not looked for: it is slow
+@given(gridded(finest=2), st.sampled_from([0, 9]))
+@example(IN_TIME, 0)
+@example(FULL, 0)
+@example(HIDDEN, 0)
+@pytest.mark.usefixtures("kernels")
+def test_kernels_reach_beyond_no_array(any_config: Config, room: int) -> None:
+    """Compiled code does not look where it reads and writes; run in Python, which does, it gives the same."""
+
+    def results() -> list[Any]:
+        with patch.object(cpu, "ROOM", room):
+            made = gerd.simulate(any_config, 7, backend="cpu")
+        return [made.keys, made.background, made.images(), made.masks(), made.flow(), made.event_flow, made.actor]
+
+    with in_python():
+        checked = results()
+    for one, other in zip(results(), checked, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@needs_numba
 def test_as_many_events_as_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A square fills the frame in one step, and every pixel has noise: there is room for both, and for no more."""
     monkeypatch.setattr(cpu, "ROOM", 0)
-    filling = actor("square", at=[-40.0, 7.0], velocity=[30.0, 0.0], size=60.0)
-    full = config(filling, width=13, height=14, steps=12, upsampling=2, noise={"background": 1.0})
-    made = gerd.simulate(full, backend="cpu")
-    assert np.array_equal(made.keys, gerd.simulate(full, backend="torch").keys)
+    made = gerd.simulate(FULL, backend="cpu")
+    assert np.array_equal(made.keys, gerd.simulate(FULL, backend="torch").keys)
     assert np.bincount(made.keys // (2 * 13 * 14)).max() > 13 * 14  # in one step, more than noise alone
 
 
@@ -151,27 +235,10 @@ sys.exit(code)
 """
 
 
-def run_at_a_terminal(command: list[str], **options: Any) -> tuple[str, str]:
-    """What a program prints, and what it says to whoever waits at the terminal."""
-    terminal, end = os.openpty()
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, text=True, timeout=10 * DEADLINE, **options)
-        os.write(end, b"\n")
-        said = os.read(terminal, 4000).decode().strip()
-    finally:
-        os.close(terminal)
-        os.close(end)
-    assert done.returncode == 0, done.stdout[-3000:] + said
-    return done.stdout, said
-
-
 @needs_numba
-def test_kernels_are_compiled_once_and_reach_beyond_no_array(tmp_path: Path) -> None:
-    """Importing compiles nothing; machine code is kept in one place, for the next process, also if threads begin.
-
-    Whoever waits at a terminal is told what for. And with every access checked, which compiled code does not do by
-    itself, the scenes that fill the arrays to the last place are the definition's, too.
-    """
+@pytest.mark.long
+def test_kernels_are_compiled_once_and_their_code_reaches_beyond_no_array(tmp_path: Path) -> None:
+    """As they are compiled, with every access checked; the scenes fill the arrays to the last place."""
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "0", "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
     printed, said = run_at_a_terminal([sys.executable, "-c", FIRST_USE], env=environment)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tomllib
 import zipfile
 from email import message_from_bytes
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +27,7 @@ STUB = ast.parse((ROOT / "gerd" / "__init__.pyi").read_text("utf-8"))
 NAMES = {alias.asname for node in STUB.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 USES = """
 import gerd
+
 
 config: gerd.Config = gerd.load("config.yaml")
 recording: gerd.Recording = gerd.simulate(config, 3)
@@ -82,6 +86,46 @@ def built(out: Path, **settings: str) -> Path:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Without the machine code of the kernels, which takes a minute to compile."""
     return built(tmp_path_factory.mktemp("wheel"), HATCH_BUILD_NO_HOOKS="true")
+
+
+def test_machine_code_is_made_for_every_processor_or_for_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wheel gets all kinds, an editable package the best, and what is there already is not made again."""
+    monkeypatch.syspath_prepend(ROOT)
+    hook = import_module("hatch_build").MachineCode
+    asked: list[str] = []
+
+    def compiler(_: Any, program: str, **settings: str) -> str:
+        """Knows two kinds of processors, and makes a file for whichever it is asked for."""
+        if not settings:
+            return "linux-best linux-plain"
+        asked.append(settings["NUMBA_CPU_NAME"])
+        (Path(settings["XDG_CACHE_HOME"]) / "gerd").mkdir()
+        (Path(settings["XDG_CACHE_HOME"]) / "gerd" / "kernel-types-compiler").write_text(program)
+        return ""
+
+    monkeypatch.setattr(hook, "_python", compiler)
+    events = tmp_path / "gerd" / "events"
+    shutil.copytree(ROOT / "gerd" / "events", events, ignore=shutil.ignore_patterns("machine"))
+    data: dict[str, Any] = {"artifacts": []}
+    for version, made in (
+        ("editable", ["best"]),
+        ("editable", []),
+        ("standard", ["best", "plain"]),
+        ("standard", []),
+        ("editable", []),
+    ):
+        asked.clear()
+        hook(str(tmp_path), {}, None, None, "", "wheel").initialize(version, data)
+        assert sorted(asked) == made
+    names = {file.name for file in (events / "machine").iterdir()}
+    assert names == {"kernel-types-linux-best", "kernel-types-linux-plain", "sources"}
+    assert set(data["artifacts"]) == {"/gerd/events/machine/*"}
+    (events / "cpu_kernels.py").write_text("# another kernel\n")
+    hook(str(tmp_path), {}, None, None, "", "wheel").initialize("editable", data)
+    assert asked == ["best"]
+    assert not (events / "machine" / "kernel-types-linux-plain").exists()  # it is of the old kernel
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:

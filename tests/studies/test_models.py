@@ -196,6 +196,18 @@ def test_a_moving_trace_of_what_moves_with_it_stays_sharp(velocity: tuple[float,
         assert int((trace[step] > 0).sum()) == 1
 
 
+def test_a_moving_channel_sees_neither_polarity_nor_how_many_events_there_are() -> None:
+    """Both depend on the velocity in the sensor's frame, and a boost changes them. Where the events are it does see."""
+    network, steps = VelocityChannels([(0.5, 0)], layers=TINY), torch.tensor([2, 4])
+    x = noise(1, 5, 8, 8, 2).abs() + 0.1
+    seen = network.traces(x, [0], steps)
+    for same in (x.flip(-1), 7 * x):
+        torch.testing.assert_close(network.traces(same, [0], steps), seen, rtol=1e-4, atol=0)
+    assert not torch.allclose(network.traces(x.flip(2), [0], steps), seen, rtol=0.01)
+    nothing = network.traces(torch.zeros_like(x), [0], steps)
+    torch.testing.assert_close(nothing, torch.zeros_like(nothing))
+
+
 def test_a_channel_adds_what_whole_pixels_leave_out_and_half_a_step() -> None:
     network = VelocityChannels([(0.3, -1.25)], layers=TINY)
     steps = torch.tensor([0, 1, 2, 7])

@@ -254,11 +254,11 @@ def test_a_study_continues_where_it_was(computed: Path, tmp_path: Path) -> None:
     """A finished run is not trained again; one that is missing is, to the same numbers."""
     out = tmp_path / "covariance"
     subprocess.run(["cp", "-r", str(computed / "covariance"), str(out)], check=True)
-    for file in ("results.json", "runs/one-channel-0.json"):
+    for file in ("results.json", "runs/one-channel-at-rest-0.json"):
         (out / file).unlink()
     said: list[str] = []
     results = covariance.compute(out, Order(covariance.SIZES["smoke"], say=said.append))
-    assert said == ["[1/1] one channel, seed 0: testing"]  # weights were there, errors were not
+    assert said == ["[1/1] one channel at rest, seed 0: testing"]  # weights were there, errors were not
     assert results.runs == read_results(computed / "covariance").runs
 
 
@@ -321,11 +321,12 @@ def test_conclusions_follow_from_the_numbers() -> None:
     assert "surely better than each of the single time constants at 8 of 8 unseen scales in own time" in flat
     assert "the paper's network has d > 0.8 in every seed at 0 of 8 unseen scales in own time" in flat
     assert "middle time constants of 4.0 to 4.5 steps; they began at 5" in flat
-    better = " ".join(findings.conclusions(invented(2.0, paper=4.0)))
+    better = " ".join(findings.conclusions(only(invented(2.0, paper=4.0), trials.QUICK)))
     assert "the paper's network has d > 0.8 in every seed at 8 of 8 unseen scales in own time" in better
-    steep = " ".join(findings.conclusions(invented(2.0, growth=1.0)))
+    steep = " ".join(findings.conclusions(only(invented(2.0, growth=1.0), trials.QUICK)))
     assert "(within 1.5: not invariant in 2 of 2 seeds)" in steep
-    worse = " ".join(findings.conclusions(invented(7.0)))
+    with_singles = (trials.QUICK[0], *(trials.named(single, trials.KEPT[0]) for single in trials.SINGLES))
+    worse = " ".join(findings.conclusions(only(invented(7.0), with_singles)))
     assert "surely better than each of the single time constants at 0 of 8 unseen scales" in worse
     few = " ".join(findings.conclusions(only(invented(2.0), trials.SIZES["quick"].models, seeds=1)))
     assert "surely better than μ = 5 alone at 8 of 8" in few  # not said of time constants that were not trained
@@ -352,6 +353,7 @@ def test_bars_hold_where_the_numbers_are_so() -> None:
 def test_a_report_of_a_study_that_is_not_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks of the same seed are compared; what is missing is said."""
     monkeypatch.setattr(timescale.report.__globals__["pictures"], "animation", lambda *_: "")  # of one network
+    monkeypatch.setattr(drawing, "save_figure", lambda _, file, kind: file.write_bytes(kind.encode()))
     results = only(invented(2.0), trials.QUICK)
     runs = tuple(run for run in results.runs if (run.model, run.seed) != ("paper at 25%", 1))
     results = replace(results, runs=runs, missing=1)
@@ -365,13 +367,13 @@ def test_a_report_of_a_study_that_is_not_finished(tmp_path: Path, monkeypatch: p
 def test_a_study_whose_time_is_over_keeps_what_is_finished(computed: Path, tmp_path: Path) -> None:
     out = tmp_path / "covariance"
     subprocess.run(["cp", "-r", str(computed / "covariance"), str(out)], check=True)
-    (out / "runs" / "one-channel-0.json").unlink()
+    (out / "runs" / "one-channel-at-rest-0.json").unlink()
     (out / "results.json").unlink()
     with pytest.raises(OutOfTimeError, match=r"before 1 network; the same command continues, and --from .* draws"):
         compute_study("covariance", out, size="smoke", minutes=0)
     results = read_results(out)
     assert results.missing == 1
-    assert covariance.BASELINE not in results.models
+    assert covariance.BANKS[0].alone not in results.models
     compute_study("covariance", out, size="smoke")
     assert read_results(out).missing == 0
 
@@ -595,9 +597,7 @@ def nothing():
         "def scalar():\n"
         "    return lambda frames: frames.sum()\n"
     )
-    result = CliRunner().invoke(app, ["study", "--smoke", "--model", "constant:build", "--out", "constant"])
-    assert result.exit_code == 0, result.output
-    said = symmetry.conclusions(read_results(Path("constant")))
+    said = symmetry.conclusions(compute_study("symmetry", "constant", size="smoke", model="constant:build"))
     assert "is not surely below that of always saying the mean place" in said[0]
     published = Path(__file__).parents[2] / "docs" / "studies" / "symmetry" / "report.md"
     assert "is not surely below" not in published.read_text("utf-8")

@@ -39,6 +39,20 @@ def start(folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[str
     )
 
 
+def run_at_a_terminal(command: list[str], **options: Any) -> tuple[str, str]:
+    """What a program prints, and what it says to whoever waits at the terminal."""
+    terminal, end = os.openpty()
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, text=True, timeout=10 * DEADLINE, **options)
+        os.write(end, b"\n")
+        said = os.read(terminal, 4000).decode().strip()
+    finally:
+        os.close(terminal)
+        os.close(end)
+    assert done.returncode == 0, done.stdout[-3000:] + said
+    return done.stdout, said
+
+
 def stop(process: subprocess.Popen[str]) -> None:
     """End a command that `start` began, and what it has started, whatever state it is in."""
     if process.poll() is None:

@@ -23,6 +23,8 @@ from gerd.studies.models.channels import (
 from gerd.studies.models.integrators import TIME_BANK, checked, integration_matrices, over_time
 
 SAMPLES = 2  # along each axis of a pixel, of a frame that is seen scaled or turned
+EVENTS_SEEN = 400.0  # to which the views of velocities are scaled
+NO_EVENT, FLOOR = 1e-3, 1e-4  # keep the scaling finite, and the slope of the root
 MOST_SCALE = 4.0  # beyond which so few samples would leave pixels out
 
 
@@ -98,6 +100,10 @@ class VelocityChannels(TraceChannels):
     Each channel keeps a trace that moves by its velocity in each step; without an own motion in that frame an edge
     leaves no smear. A trace moves by whole pixels, at most half of one away from its velocity; what is left of that is
     added to the channel's place, and half a step of motion: by so much the events of a step are old at its end.
+
+    How many events an edge makes, and of which polarity, depends on its velocity in the sensor's frame, which a boost
+    changes. So both polarities count alike, a view is scaled to a number of events that is always the same, and its
+    square root is taken, after which edges of different speed differ less.
     """
 
     def __init__(self, velocities: Sequence[tuple[float, float]], mu: float = 5.0, **options: Unpack[ChannelOptions]):
@@ -110,8 +116,11 @@ class VelocityChannels(TraceChannels):
         return len(self.velocities)
 
     def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
-        along = [moving_trace(x, self.mu, self.velocities[channel])[:, steps] for channel in channels]
-        return torch.stack([_summed_over(trace, self.layers.pools[0]) for trace in along], dim=1)
+        both = x.sum(-1, keepdim=True).expand_as(x)
+        along = [moving_trace(both, self.mu, self.velocities[channel])[:, steps] for channel in channels]
+        counts = torch.stack([_summed_over(trace, self.layers.pools[0]) for trace in along], dim=1).float()
+        total = counts.sum(dim=(-3, -2, -1), keepdim=True)
+        return (counts * (EVENTS_SEEN / (total + NO_EVENT)) + FLOOR).sqrt() - FLOOR**0.5
 
     def in_frame(self, places: Tensor, channels: Sequence[int], steps: Tensor, size: tuple[int, int]) -> Tensor:  # noqa: ARG002
         velocities = torch.tensor([self.velocities[channel] for channel in channels], dtype=torch.float64)[:, None]
