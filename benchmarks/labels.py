@@ -147,7 +147,7 @@ def line(name: str, of_scenes: list[dict[str, Cost]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=16)
+    parser.add_argument("--items", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--dense", action="store_true")
     parser.add_argument("--json", type=Path)

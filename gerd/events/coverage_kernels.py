@@ -380,9 +380,7 @@ def put_velocities(actor, y, begin, end, scene, scratch, frame, motion, flow):
 @inlined
 def put_velocity(moves, y, begin, end, middle, flow):
     """The velocity of a piece there."""
-    down = float(np.int32(y)) + 0.5 - moves[7]
-    fill_flow(moves[0], moves[6], moves[1] * down, moves[4], begin, end, middle, flow[0, y])
-    fill_flow(moves[2], moves[6], moves[3] * down, moves[5], begin, end, middle, flow[1, y])
+    fill_flow(moves, float(np.int32(y)) + 0.5 - moves[7], begin, end, middle, flow[0, y], flow[1, y])
 
 
 @inlined
@@ -414,11 +412,14 @@ def most_seen(actor, y, x, scene, labels, frame):
     return found
 
 
-@compiled
-def fill_flow(slope, centre, part, speed, begin, end, middle, row):
-    """One component of L · (q - c) + velocity at the centres of the pixels begin … end - 1 of a row."""
+@apart
+def fill_flow(moves, down, begin, end, middle, vx, vy):
+    """L · (q - c) + velocity at the centres of the pixels begin … end - 1 of a row, `down` pixels below c."""
+    part_x, part_y = moves[1] * down, moves[3] * down
     for x in unsigned_range(begin, end):
-        row[x] = (slope * (middle[x] - centre) + part) + speed
+        along = middle[x] - moves[6]
+        vx[x] = (moves[0] * along + part_x) + moves[4]
+        vy[x] = (moves[2] * along + part_y) + moves[5]
 
 
 @compiled
