@@ -99,7 +99,7 @@ def wider_configs(draw: Any) -> Config:
 
 
 @needs_numba
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.one_of(small_configs(), wider_configs()), st.integers(0, 2**32 - 1), st.sampled_from([None, 1, 3]))
 def test_cpu_is_the_definition(any_config: Config, index: int, chunk: int | None) -> None:
     truth = gerd.simulate(any_config, index, backend="torch")

@@ -49,7 +49,7 @@ def test_every_config_is_compared() -> None:
     assert {name for name, _ in COMPARED} == {path.stem for path in CONFIGS.glob("*.yaml")}
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(small_configs(), st.integers(0, 2**32 - 1))
 def test_any_scene(small: Config, index: int) -> None:
     recording = gerd.simulate(small, index, backend="torch")

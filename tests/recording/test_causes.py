@@ -41,7 +41,7 @@ def test_causes_are_those_of_brute_force(made: Config) -> None:
     assert_explained(gerd.simulate(made, backend="torch", timing="step"))
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.lists(moving_actors(16, 12), min_size=1, max_size=3), st.sampled_from([0.6, 1.0, 2.5]))
 def test_causes_in_exact_timing(actors: list[dict[str, Any]], rate: float) -> None:
     """The edges that pass a pixel between the two instants of the event, looked up one sub-pixel after another."""
@@ -86,7 +86,7 @@ def gained(scene: Any, before: Any, after: Any, y: int, x: int) -> dict[int, int
     return result
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(moving_actors(16, 12), min_size=1, max_size=3), st.sampled_from([0.05, 0.3]))
 def test_causes_of_many_events(actors: list[dict[str, Any]], threshold: float) -> None:
     """A window has those of the whole, whatever happened before it; echoes of earlier steps included."""

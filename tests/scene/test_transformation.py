@@ -258,7 +258,7 @@ def events_of(quiet: dict[str, Any], *parts: dict[str, Any], sign: float = 1.0) 
     return set(map(tuple, gerd.simulate(chosen, backend="torch").coordinates.tolist()))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(quiet_configs(), st.integers(-9, 9), st.integers(-9, 9))
 def test_symmetries_of_the_grid_act_exactly_on_events(quiet: dict[str, Any], right: int, down: int) -> None:
     events, last = events_of(quiet), SIDE - 1

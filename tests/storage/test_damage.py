@@ -434,7 +434,7 @@ def look(text: str) -> str:
     return outcome
 
 
-@few_and_many(300, 10_000)
+@few_and_many(150, 10_000)
 def test_mutations_of_configs(examples: int) -> None:
     outcomes: dict[str, int] = {}
 

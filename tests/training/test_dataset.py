@@ -615,7 +615,7 @@ def test_notebooks_show_a_dataset(family: Path) -> None:
 def test_random_windows(busy: Path) -> None:
     data = gerd.Dataset(busy, lambda r: r.first, "index", steps=20, stride=1).where(lambda r: r.index >= 10)
     sampler = data.random_windows(seed=4)
-    epochs = [list(sampler) for _ in range(200)]
+    epochs = [list(sampler) for _ in range(100)]
     assert {len(epoch) for epoch in epochs} == {len(sampler)} == {60}
     drawn = [[data[i] for i in epoch] for epoch in epochs]
     assert all(sorted(index for _, index in epoch) == list(range(10, 70)) for epoch in drawn)
