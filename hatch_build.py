@@ -21,6 +21,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIST = "import gerd.events.compiled as c; print(*c.processors())"
+KERNELS = ("compiled", "cpu_kernels", "exact_kernels", "coverage_kernels")  # what decides the code
 USE_ALL = """
 import gerd
 from gerd.events import cpu, known
@@ -35,9 +36,7 @@ class MachineCode(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         events = Path(self.root) / "gerd" / "events"
         folder, stamp = events / "machine", events / "machine" / "sources"
-        sources = b"".join(
-            (events / f"{name}.py").read_bytes() for name in ("compiled", "cpu_kernels", "coverage_kernels")
-        )
+        sources = b"".join((events / f"{name}.py").read_bytes() for name in KERNELS)
         build_data["artifacts"].append("/gerd/events/machine/*")
         with tempfile.TemporaryDirectory() as made:
             try:

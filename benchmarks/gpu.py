@@ -22,7 +22,8 @@ import torch
 
 import gerd
 
-KERNELS = ("spans", "mark", "signal", "count", "scatter")
+IN_A_ROW = 6  # batches
+KERNELS = ("clear", "place", "spans", "mark", "signal", "count", "scatter")
 TEXT = """
 sensor: {width: 300, height: 300}
 steps: 128
@@ -72,6 +73,15 @@ def device_seconds(work: Callable[[], object], repeats: int = 5) -> dict[str, fl
     return {**{f"kernel {name}": taken for name, taken in times.items()}, "all kernels": busy}
 
 
+def in_a_row(config: gerd.Config, batch: int) -> None:
+    """Several batches, each begun while the device still works on the one before."""
+    from gerd.events import backends
+    from gerd.scene.draw import draw
+
+    for first in range(0, IN_A_ROW * batch, batch):
+        backends.frames(draw(config, range(first, first + batch)), "cuda")
+
+
 def to_disk(folder: Path, count: int) -> None:
     """Print how fast recordings come from the config to shards."""
     config, taken, size = gerd.parse(TEXT), [], 0
@@ -111,6 +121,7 @@ def main() -> None:
         "memset of the same frames": memset,
         **{name: taken / batch for name, taken in device_seconds(lambda: backends.frames(scenes, "cuda")).items()},
         "config to frames on the device": seconds(lambda: backends.frames(draw(config, range(batch)), "cuda")) / batch,
+        "the same, batch after batch": seconds(lambda: in_a_row(config, batch), 3) / (IN_A_ROW * batch),
         "config to events on the host": seconds(
             lambda: list(backends.run(draw(config, range(batch)), device="cuda")), 3
         )

@@ -70,6 +70,12 @@ def inlined(function: Any) -> Any:
     return function
 
 
+def apart(function: Any) -> Any:
+    """The same as `compiled` for one whose arrays do not overlap, so that its loops need no test of that."""
+    function.options, function.is_apart = OPTIONS, True
+    return function
+
+
 class Packed(NamedTuple):
     """Arguments of a kernel."""
 
@@ -273,9 +279,17 @@ def _numba_names(module: str) -> dict[str, Any]:
             continue
         if value.__module__ == module:
             names[name] = numba.njit(**value.options)(FunctionType(value.__code__, names))
+            if hasattr(value, "is_apart"):
+                names[name]._compiler._customize_flags = _with_noalias
         else:
             names[name] = _numba_names(value.__module__)[value.__name__]
     return names
+
+
+def _with_noalias(flags: Any) -> Any:
+    """Numba's flags with one that its decorator does not take."""
+    flags.noalias = True
+    return flags
 
 
 def _entry_text(result: Any) -> str:

@@ -24,6 +24,7 @@ from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
+LANES = 8  # rows that a kernel may look at beyond the last
 CHUNK = 1024  # steps whose outlines are worked out together
 ROOM = 2**17  # events that are handed over together, at least
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
@@ -100,25 +101,30 @@ class _State:
         self._pixels = kernels.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
         self._carried = packed(self._pixels)
         changes = kernels.Changes(
-            _blank(height, width),
-            np.zeros((height, -(-width // kernels.WORD_BITS)), np.uint64),
+            _blank(height, width + kernels.NEAR),
+            np.zeros((height, width // kernels.WORD_BITS + 2), np.uint64),
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
+            np.zeros(width + 2, np.int32),
+            np.empty(area + 1, np.uint64),
+            np.empty(area + 1, np.int64),
         )
-        listed = noise.GROUP * AT_ONCE
+        listed = noise.GROUP * AT_ONCE + 1
         draws = kernels.Draws(
             np.empty((4, AT_ONCE), np.uint64),
             np.empty(AT_ONCE, np.uint64),
+            np.empty(AT_ONCE + 1, np.uint64),
             np.empty((4, listed), np.uint64),
-            *(np.empty(listed, np.int64) for _ in range(4)),
+            np.empty(listed, np.uint64),
+            np.empty(listed, np.int64),
             np.empty(area, np.int64),
         )
         scratch = kernels.Scratch(
             np.empty(len(sizes), np.int64),
-            np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
-            np.empty((2 << kernels.MOST_SPLIT, f, height), np.int32),
+            np.empty((2 << kernels.MOST_SPLIT, f, height + LANES), np.int32),
+            np.empty((2 << kernels.MOST_SPLIT, f, height + LANES), np.int32),
             *(kernels.Crossings(*crossings_room(kernels.LAYER_SLOTS, f, height)) for _ in range(2)),
             np.empty((3, 2 * slots[-1] + 2), np.int32),
-            kernels.Sums(*(np.empty(height, np.int32) for _ in range(4))),
+            kernels.Sums(*(np.empty(height + LANES, np.int32) for _ in range(6))),
         )
         self._room = kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
         self._rooms = [packed(group) for group in (changes, draws, scratch, self._room)]
@@ -160,7 +166,7 @@ class _State:
         parts, begin, done = [], 0, 0
         while done < len(own):  # again where there are more events than the room holds
             begin, resumed = max(done - 1, 0), done > 0
-            done, swaps, made = self._kernels.simulate_instants(
+            done, swaps, made = kernels("exact_kernels").simulate_instants(
                 coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
                 *self._frames, self._carried, *self._rooms,
             )  # fmt: skip
@@ -175,7 +181,7 @@ class _State:
         parts, step, (_, draws, _, room) = [], steps.start, self._rooms
         given = (self._scenes.step_us, self._sensor, self._noise, self._source, draws, room)
         while step < steps.stop:
-            step, made = self._kernels.simulate_noise(step, steps.stop, *given)
+            step, made = kernels("exact_kernels").simulate_noise(step, steps.stop, *given)
             parts.append(self._room.keys[:made].copy())
         return np.concatenate(parts)
 
@@ -214,7 +220,7 @@ def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> tuple[NDArr
     pieces = len(slots) - 1
     rows = (np.zeros(pieces, np.int64) for _ in range(4))
     columns = (np.zeros(pieces, np.int32) for _ in range(2))
-    return np.empty((slots[-1], f, height), np.int32), *rows, *columns
+    return np.empty((slots[-1], f, height + LANES), np.int32), *rows, *columns
 
 
 def _blank(height: int, width: int) -> NDArray[np.int32]:
@@ -233,8 +239,8 @@ def kernels(name: str = "cpu_kernels") -> Any:
 
 def are_kept(exact: bool) -> bool:
     """Whether there is machine code for this timing; then it is soon loaded."""
-    module = _module("cpu_kernels")
-    return bool((module.simulate_instants if exact else module.simulate_steps).is_kept())
+    kernel = _module("exact_kernels").simulate_instants if exact else _module("cpu_kernels").simulate_steps
+    return bool(kernel.is_kept())
 
 
 @cache
@@ -273,6 +279,7 @@ def _check_constants() -> None:
         "KEY_STEP_B": philox.KEY_STEPS[1],
         **{name: getattr(philox, name) for name in ("ROUNDS", "INITIAL", "SHAPE", "EVENT", "BACKGROUND", "TIME")},
         **{name: getattr(noise, name) for name in ("BLOCK", "GROUP", "ROUND")},
+        "LANES": LANES,
     }
     for name, value in repeated.items():
         if int(getattr(cpu_kernels, name)) != value:

@@ -4,7 +4,8 @@ The rules come first, `words` to `passage_us`, as in `definition.py`. The rest i
 every sub-row, compares them with those of the step before, and adds up the difference in the pixels between old and
 new crossings. No other pixel is looked at, except those that still hold more than a threshold from an earlier step.
 That changes no bit: counts are integers, whose sum does not depend on its order, and an integrator whose count stays
-as it is, within the threshold, does not fire. Exact timing walks likewise from instant to instant.
+as it is, within the threshold, does not fire. Exact timing walks likewise from instant to instant, in
+`exact_kernels.py`.
 
 Compiled by `compiled.py`, which looks at this file only: what an edit of another could change comes in as an argument,
 or is checked in `cpu.py`.
@@ -18,7 +19,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from gerd.events.compiled import compiled, inlined
+from gerd.events.compiled import apart, compiled, inlined
 
 LOW = np.uint64(0xFFFFFFFF)
 SHIFT = np.uint64(32)
@@ -30,6 +31,7 @@ BLOCK, GROUP, ROUND = 32, 4, 256
 END = np.int64(2**63 - 1)  # beyond every column and every key
 ABSENT = np.int32(2**30)  # in place of a crossing that is not there
 NEAR = 4  # pixels
+LANES = 8  # rows that vector instructions take together; arrays of rows have room for as many more
 MOST_SPLIT = 3  # spans of nearer pieces that cut a piece into two parts each; behind more of them it is walked through
 LAYERS, LAYER_SLOTS = np.arange(MOST_SPLIT), 2 * np.arange(MOST_SPLIT + 1)  # those spans, as if they were pieces
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
@@ -38,6 +40,7 @@ PENDING, HIDDEN, BEGUN = 0, 1, 2  # places in `Pixels.numbers`
 
 ZERO = np.int64(0)
 NOTHING, NONE, ONE, ALL = np.int32(0), np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+TWO, THREE = np.uint64(2), np.uint64(3)
 WORD_BITS, WORD_SHIFT, WORD_MASK = 64, np.uint64(6), np.uint64(63)  # pixels in a word of `touched`
 DE_BRUIJN, WINDOW = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)  # each window of the upper 6 bits is another number
 BIT_NUMBERS = np.zeros(64, np.int64)
@@ -52,7 +55,6 @@ Pieces = namedtuple(
 # largest: of an initial state that is uniform, else 0. The last three are for a stationary one: how many actors there
 # are, and how many of them are darker than the background.
 Model = namedtuple("Model", "threshold to_zero initial largest stationary actors dark")
-Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks from `end` on are not recorded
 Noise = namedtuple("Noise", "shape has_shape drop_below background has_background")  # tables and a bound: `noise.py`
 Source = namedtuple("Source", "seed index")  # of random words
 Scene = namedtuple("Scene", "sensor pieces model noise source")  # what stays as it is over a recording
@@ -62,15 +64,18 @@ Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left rig
 # counts, and the first pixels of blocks of v that have their initial state. `numbers` is how long the lists are. In
 # exact timing with event noise, `fired` counts the events of each pixel.
 Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts begun fired")
-# Since the step before: by how much (height, width), bits for the pixels (height, words), and the pixel of each column.
-Changes = namedtuple("Changes", "change touched pixel_of")
-Sums = namedtuple("Sums", "here next least most")  # room for one number in each pixel row
+# Since the step before: by how much (height, width + NEAR), bits for the pixels (height, words, one more than need be),
+# and the pixel of each column. Room for one row (width + 2), which holds 0; see `add_moves`.
+# Room for the pixels that changed, as y · 2³² + x, and for the keys, within a step, of those that fire.
+Changes = namedtuple("Changes", "change touched pixel_of rises listed fired")
+Sums = namedtuple("Sums", "least most first second third whole")  # room for one number in each pixel row; see `move`
 # Room for comparing two frames: pieces, crossings of what is seen of a piece in both, of what hides it, crossings in a
 # sub-row, and one number in each pixel row.
 Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums")
-# Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; of the blocks where
-# something is picked, words (4, blocks), number, word for the count, first pixel and size; keys of the picked pixels.
-Draws = namedtuple("Draws", "counting largest choosing block word pixel size picked")
+# Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; the groups where
+# something is picked; of the blocks where it is, words (4, blocks), y · 2³² + place in the row, word for the count;
+# keys of the picked pixels. The lists of groups and blocks have room for one more, which is put down in vain.
+Draws = namedtuple("Draws", "counting largest group choosing block word picked")
 Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
 Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end
 
@@ -179,6 +184,20 @@ def touch(touched, y, x):
 
 
 @inlined
+def touch_range(touched, y, left, right):
+    """Touch the pixels left … right of a row."""
+    first, last = left // WORD_BITS, right // WORD_BITS
+    from_left, up_to_right = ALL << (np.uint64(left) & WORD_MASK), ALL >> (WORD_MASK - (np.uint64(right) & WORD_MASK))
+    if first == last:
+        touched[y, first] |= from_left & up_to_right
+    else:
+        touched[y, first] |= from_left
+        for word in range(first + 1, last):
+            touched[y, word] = ALL
+        touched[y, last] |= up_to_right
+
+
+@inlined
 def bit_number(bit):
     """Which bit of a word with one bit set it is."""
     return BIT_NUMBERS[(bit * DE_BRUIJN) >> WINDOW]
@@ -194,6 +213,12 @@ def row_at(y, most):
 def unsigned_range(low, high):
     """range(low, high) of numbers that are not negative: as unsigned ones, arrays take them without a test."""
     return range(np.uint64(low), np.uint64(max(low, high)))
+
+
+@inlined
+def vector_range(low, high):
+    """range(high - low), and on to a multiple of LANES: so there is no rest that vector instructions would leave."""
+    return range(NONE, np.uint64((high - low + LANES - 1) // LANES * LANES))
 
 
 @inlined
@@ -523,70 +548,149 @@ def split(nearer, cols, frame, slot, low, high, visible):
 def move(before, after, low, high, weight, changes, sums):
     """Add up what the moves of one crossing change in the rows low … high - 1, all of which it crosses.
 
-    In each pixel row, the share of a pixel that lies left of a crossing is added up over the sub-rows, before and
-    after. Where the crossings are spread over more than NEAR pixels, each move is added by itself.
+    In each pixel row, how much farther right the crossings were is added up over the sub-rows: as far as the end of the
+    first pixel between old and new crossings, of the second, of the third, and as a whole. Where they are spread over
+    more than NEAR pixels, each move is added by itself.
     """
-    f, least, most = np.int32(len(before)), sums.least, sums.most
-    widest = find_reach(before, after, low, high, changes.pixel_of, least, most)
-    for k in range(0, min(widest + 1, NEAR), 2):
-        for y in unsigned_range(low, high):
-            sums.here[y] = 0
-            sums.next[y] = 0
-        for s in range(f):
-            for y in unsigned_range(low, high):
-                edge = (least[y] + np.int32(k)) * f
-                was, now = before[s, y] - edge, after[s, y] - edge
-                sums.here[y] += min(max(was, NOTHING), f) - min(max(now, NOTHING), f)
-                sums.next[y] += min(max(was - f, NOTHING), f) - min(max(now - f, NOTHING), f)
-        for y in unsigned_range(low, high):
-            if most[y] - least[y] < NEAR:
-                x = np.uint64(least[y] + k)
-                if sums.here[y] != 0:
-                    changes.change[y, x] += weight * sums.here[y]
-                    touch(changes.touched, y, x)
-                if sums.next[y] != 0:
-                    changes.change[y, x + ONE] += weight * sums.next[y]
-                    touch(changes.touched, y, x + ONE)
-    if widest >= NEAR:
-        for y in range(low, high):
-            if most[y] - least[y] >= NEAR:
-                add_moves(before, after, before, after, y, weight, changes)
+    if low >= high:
+        return
+    f, least, most, moved = len(before), sums.least, sums.most, (sums.first, sums.second, sums.third, sums.whole)
+    clear(low, high, least, most, *moved)
+    for s in range(0, f, 2):
+        other = min(s + 1, f - 1)
+        reach(before[s], before[other], after[s], after[other], low, high, least, most)
+    find_pixels(low, high, 1.0 / f, least, most)
+    for s in range(0, f - 3, 4):
+        add_four(
+            before[s], before[s + 1], before[s + 2], before[s + 3],
+            after[s], after[s + 1], after[s + 2], after[s + 3], low, high, np.int32(f), least, *moved,
+        )  # fmt: skip
+    for s in range(f // 4 * 4, f):
+        add_one(before[s], after[s], low, high, np.int32(f), least, *moved)
+    find_amounts(low, high, weight, least, most, *moved)
+    put_amounts(before, after, low, high, weight, sums, changes)
+
+
+@apart
+def clear(low, high, least, most, first, second, third, whole):
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        least[y], most[y] = ABSENT, 0
+        first[y], second[y], third[y], whole[y] = 0, 0, 0, 0
+
+
+@apart
+def reach(b0, b1, a0, a1, low, high, least, most):
+    """Put the least and the most of some crossings into `least` and `most`, if they are not less or more already."""
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        least[y] = min(least[y], min(min(b0[y], b1[y]), min(a0[y], a1[y])))
+        most[y] = max(most[y], max(max(b0[y], b1[y]), max(a0[y], a1[y])))
+
+
+@apart
+def find_pixels(low, high, pixels_per_column, least, most):
+    """The first pixel and the last between such crossings, in place of the columns. Halves keep rounding errors off."""
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        least[y] = np.int32((least[y] + 0.5) * pixels_per_column)
+        most[y] = np.int32((max(most[y], np.int32(1)) - 0.5) * pixels_per_column)
 
 
 @inlined
-def find_reach(before, after, low, high, pixel_of, least, most):
-    """Put the first and the last pixel between old and new crossings of each row into `least` and `most`.
+def farther(was, now, end):
+    """How much farther right a crossing was, as far as `end`."""
+    return min(was, end) - min(now, end)
 
-    Returns the largest distance of the two.
-    """
+
+@apart
+def add_one(before, after, low, high, f, least, first, second, third, whole):
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        was, now, end = before[y], after[y], (least[y] + np.int32(1)) * f
+        first[y] += farther(was, now, end)
+        second[y] += farther(was, now, end + f)
+        third[y] += farther(was, now, end + f + f)
+        whole[y] += was - now
+
+
+@apart
+def add_four(b0, b1, b2, b3, a0, a1, a2, a3, low, high, f, least, first, second, third, whole):
+    """`add_one` of four sub-rows at a time."""
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        end = (least[y] + np.int32(1)) * f
+        w0, w1, w2, w3, n0, n1, n2, n3 = b0[y], b1[y], b2[y], b3[y], a0[y], a1[y], a2[y], a3[y]
+        first[y] += farther(w0, n0, end) + farther(w1, n1, end) + farther(w2, n2, end) + farther(w3, n3, end)
+        end += f
+        second[y] += farther(w0, n0, end) + farther(w1, n1, end) + farther(w2, n2, end) + farther(w3, n3, end)
+        end += f
+        third[y] += farther(w0, n0, end) + farther(w1, n1, end) + farther(w2, n2, end) + farther(w3, n3, end)
+        whole[y] += (w0 - n0) + (w1 - n1) + (w2 - n2) + (w3 - n3)
+
+
+@apart
+def find_amounts(low, high, weight, least, most, first, second, third, whole):
+    """What NEAR pixels change by, in place of the sums; in place of `most`, bits for those that do, -1 if more do."""
+    for i in vector_range(low, high):
+        y = np.uint64(low) + i
+        a, b, c, d = first[y], second[y] - first[y], third[y] - second[y], whole[y] - third[y]
+        first[y], second[y], third[y], whole[y] = weight * a, weight * b, weight * c, weight * d
+        bits = np.int32(a != 0) | np.int32(b != 0) << 1 | np.int32(c != 0) << 2 | np.int32(d != 0) << 3
+        most[y] = bits if most[y] - least[y] < NEAR else -1
+
+
+@compiled
+def put_amounts(before, after, low, high, weight, sums, changes):
+    """Add these amounts up in `changes`."""
     for y in unsigned_range(low, high):
-        least[y] = ABSENT
-    for y in unsigned_range(low, high):
-        most[y] = 0
-    for s in range(len(before)):
-        for y in unsigned_range(low, high):
-            least[y] = min(least[y], min(before[s, y], after[s, y]))
-            most[y] = max(most[y], max(before[s, y], after[s, y]))
-    widest = np.int32(0)
-    for y in unsigned_range(low, high):
-        least[y] = pixel_of[least[y]]
-        most[y] = pixel_of[max(most[y], 1) - 1]
-        widest = max(widest, most[y] - least[y])
-    return widest
+        if sums.most[y] < 0:
+            add_moves(before, after, before, after, np.int64(y), weight, changes)
+            continue
+        change, touched = changes.change[y], changes.touched[y]
+        x, bits = np.uint64(sums.least[y]), np.uint64(sums.most[y])
+        change[x] += sums.first[y]
+        change[x + ONE] += sums.second[y]
+        change[x + TWO] += sums.third[y]
+        change[x + THREE] += sums.whole[y]
+        touched[x >> WORD_SHIFT] |= bits << (x & WORD_MASK)
+        touched[(x >> WORD_SHIFT) + ONE] |= (bits >> ONE) >> (WORD_MASK - (x & WORD_MASK))
 
 
 @compiled
 def add_moves(first_before, first_after, before, after, y, weight, changes):
-    """Add up the moves of one crossing in one pixel row. One that comes or goes does so at its piece's left end."""
-    f = len(before)
-    for s in range(f):
+    """Add up the moves of one crossing in one pixel row. One that comes or goes does so at its piece's left end.
+
+    From its column on, a crossing adds to all sub-pixels of its sub-row. By how much that rises from one pixel to the
+    next is added up first, in `changes.rises`.
+    """
+    f, pixel_of, rises, least, most = np.int32(len(before)), changes.pixel_of, changes.rises, ABSENT, NOTHING
+    for s in range(len(before)):
         was, now = before[s, y], after[s, y]
         if first_before[s, y] == ABSENT:
             was = first_after[s, y]
         elif first_after[s, y] == ABSENT:
             now = first_before[s, y]
         if was != now:
-            add_move(y, was, now, weight, f, changes)
+            old, new = pixel_of[was], pixel_of[now]
+            rises[np.uint64(old)] += was - (old + 1) * f
+            rises[np.uint64(old) + ONE] += old * f - was
+            rises[np.uint64(new)] += (new + 1) * f - now
+            rises[np.uint64(new) + ONE] += now - new * f
+            least, most = min(least, min(was, now)), max(most, max(was, now))
+    if least < most:
+        add_rises(y, np.int64(pixel_of[least]), np.int64(pixel_of[most]), weight, changes)
+        touch_range(changes.touched, y, np.int64(pixel_of[least]), np.int64(pixel_of[most - 1]))
+
+
+@inlined
+def add_rises(y, left, right, weight, changes):
+    """Put what rises in the pixels left … right + 1 of a row into `changes`, and forget it."""
+    total, rises, change = NOTHING, changes.rises, changes.change[y]
+    for x in unsigned_range(left, right + 2):
+        total += rises[x]
+        rises[x] = 0
+        change[x] += weight * total
 
 
 @inlined
@@ -602,15 +706,7 @@ def add_move(y, was, now, weight, f, changes):
         for x in range(left + 1, right):
             change[y, x] += amount * f
         change[y, right] += amount * (stop - right * f)
-    first, last = left // WORD_BITS, right // WORD_BITS
-    from_left, up_to_right = ALL << (np.uint64(left) & WORD_MASK), ALL >> (WORD_MASK - (np.uint64(right) & WORD_MASK))
-    if first == last:
-        touched[y, first] |= from_left & up_to_right
-    else:
-        touched[y, first] |= from_left
-        for word in range(first + 1, last):
-            touched[y, word] = ALL
-        touched[y, last] |= up_to_right
+    touch_range(touched, y, left, right)
 
 
 @compiled
@@ -680,21 +776,23 @@ def scattered(source, step, purpose, table, sensor, first, last, draws):
     The rows have groups of four blocks; first … last - 1 are taken. The blocks in which something is picked are listed
     first, so that their words, too, are drawn in one loop.
     """
-    most, number = len(draws.largest), 0
+    most, number, blocks = len(draws.largest), 0, (sensor.width + BLOCK - 1) // BLOCK
     for begin in range(first, last, most):
         groups = min(most, last - begin)
         draw_counts(source, begin, step, purpose, groups, draws)
         hits = list_blocks(begin, groups, table, sensor.width, draws)
-        draw_choices(source, step, purpose, hits, draws)
+        draw_choices(source, step, purpose, hits, blocks, draws)
         for i in range(hits):
-            size, polarities = draws.size[i], draws.choosing[0, i]
+            y, block = np.int64(draws.block[i] >> SHIFT), np.int64(draws.block[i] & LOW)
+            size, polarities = min(sensor.width - block * BLOCK, BLOCK), draws.choosing[0, i]
             count = how_many(draws.word[i], table[0 if size == BLOCK else 1])
-            chosen = choose(source, draws.block[i], step, purpose, size, count, draws.choosing[:, i])
+            chosen = choose(source, y * blocks + block, step, purpose, size, count, draws.choosing[:, i])
+            first_pixel = y * sensor.width + block * BLOCK
             while chosen:
                 bit = chosen & (~chosen + ONE)
                 chosen ^= bit
                 p = 1 if polarities & bit else 0
-                draws.picked[number] = key(step, draws.pixel[i] + bit_number(bit), p, sensor)
+                draws.picked[number] = key(step, first_pixel + bit_number(bit), p, sensor)
                 number += 1
     return number
 
@@ -710,29 +808,33 @@ def draw_counts(source, begin, step, purpose, number, draws):
 
 @compiled
 def list_blocks(begin, groups, table, width, draws):
-    """List the blocks of some groups in which something is picked; how many they are."""
-    hits, blocks = ZERO, (width + BLOCK - 1) // BLOCK
-    groups_of_row, rare = (blocks + GROUP - 1) // GROUP, np.uint64(min(table[0, 0], table[1, 0]))
-    for i in range(groups):
-        if draws.largest[i] < rare:
-            continue
-        y = np.int64(np.uint32(begin + i) // np.uint32(groups_of_row))
-        first = GROUP * (begin + i - y * groups_of_row)
-        for block in range(first, min(first + GROUP, blocks)):
-            word, size = np.int64(draws.counting[block - first, i]), min(width - block * BLOCK, BLOCK)
-            if word >= table[0 if size == BLOCK else 1, 0]:
-                draws.block[hits], draws.word[hits] = y * blocks + block, word
-                draws.pixel[hits], draws.size[hits] = y * width + block * BLOCK, size
-                hits += 1
+    """List the blocks of some groups in which something is picked; how many they are.
+
+    Few are, and where is hard to foresee. So each is put down, and the next one in its place if it is none of them.
+    """
+    hits, found, blocks = ZERO, ZERO, (width + BLOCK - 1) // BLOCK
+    groups_of_row, rare = np.uint64((blocks + GROUP - 1) // GROUP), np.uint64(min(table[0, 0], table[1, 0]))
+    for i in unsigned_range(ZERO, groups):
+        draws.group[found] = i
+        found += np.int64(draws.largest[i] >= rare)
+    for n in unsigned_range(ZERO, found):
+        i = draws.group[n]
+        y = np.uint64(np.uint32(np.uint64(begin) + i) // np.uint32(groups_of_row))
+        first = np.int64(np.uint64(begin) + i - y * groups_of_row) * GROUP
+        for block in range(first, first + GROUP):
+            word, is_whole = draws.counting[block - first, i], (block + 1) * BLOCK <= width
+            draws.block[hits], draws.word[hits] = (y << SHIFT) + np.uint64(block), np.int64(word)
+            hits += np.int64((np.int64(word) >= table[0 if is_whole else 1, 0]) & (block < blocks))
     return hits
 
 
 @compiled
-def draw_choices(source, step, purpose, number, draws):
+def draw_choices(source, step, purpose, number, blocks, draws):
     """Philox for the listed blocks, likewise."""
-    drawn, block = draws.choosing, draws.block
+    drawn, listed = draws.choosing, draws.block
     for i in unsigned_range(ZERO, number):
-        a, b, c, d = words(source.seed, block[i], step, source.index, purpose + ROUND)
+        block = (listed[i] >> SHIFT) * np.uint64(blocks) + (listed[i] & LOW)
+        a, b, c, d = words(source.seed, block, step, source.index, purpose + ROUND)
         drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = a, b, c, d
 
 
@@ -890,62 +992,88 @@ def forget(pixels):
     pixels.numbers[PENDING] = pixels.numbers[HIDDEN] = pixels.numbers[BEGUN] = 0
 
 
-@inlined
-def fire_pixel(step, y, x, scene, pixels, change):
-    """Let one integrator fire: 1 ON, 0 OFF, -1 if it does not or if its event is not recorded."""
-    model, source, pixel, v = scene.model, scene.source, y * scene.sensor.width + x, pixels.v
-    if v[y, x] == 0:
-        begin_block(y, x, model, source, pixels)
-    state = np.int64(v[y, x]) - BIAS
-    _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), model.threshold, model.to_zero)
-    change[y, x] = 0
-    v[y, x] = left + BIAS
-    if not (off | on):
-        return -1
-    if left < -model.threshold or left > model.threshold:
-        pixels.pending[pixels.numbers[PENDING]] = pixel
-        pixels.numbers[PENDING] += 1
-    bound = scene.noise.drop_below
-    if step < 0 or (bound > 0 and dropped(words(source.seed, pixel, step, source.index, EVENT)[0], bound)):
-        return -1
-    return 1 if on else 0
-
-
-@inlined
-def put_noise(picked, i, number, limit, room, made):
-    """Put the background events with keys below `limit` into the room; how many of them and of all events are there."""
-    while i < number and picked[i] < limit:
-        room.keys[made], room.background[made] = picked[i], True
-        made += 1
-        i += 1
-    return i, made
+@compiled
+def fire(step, area, scene, pixels, changes, picked, number, room, made):
+    """Let the touched pixels of an area fire; events and background noise go into the room. The events so far."""
+    touched = list_touched(area, changes)
+    firing = integrate(touched, scene, pixels, changes)
+    if step < 0:
+        return made
+    if scene.noise.drop_below > 0:
+        firing = keep(step, firing, scene, changes.fired)
+    return merge(key(step, 0, 0, scene.sensor), changes.fired[:firing], picked[:number], room, made)
 
 
 @compiled
-def fire(step, area, scene, pixels, changes, picked, number, room, made):
-    """Let the touched pixels of an area fire, in the order of keys, with background events between; the events so far.
+def list_touched(area, changes):
+    """Put the touched pixels of an area into `changes.listed`, and touch none any more; how many they were."""
+    number, touched, listed = ZERO, changes.touched, changes.listed
+    for y in unsigned_range(area.top, area.bottom):
+        for word in unsigned_range(area.left, area.right):
+            rest, first = touched[y, word], (y << SHIFT) + (word << WORD_SHIFT)
+            touched[y, word] = NONE
+            while rest:
+                listed[number] = first + np.uint64(bit_number(rest & (~rest + ONE)))
+                rest &= rest - ONE
+                number += 1
+    return number
+
+
+@compiled
+def integrate(number, scene, pixels, changes):
+    """Let the integrators of the listed pixels fire: how many do. Their keys in a step go into `changes.fired`.
+
+    Whether one fires is hard to foresee, so nothing is skipped where it does not.
+    """
+    model, v, change, listed, fired = scene.model, pixels.v, changes.change, changes.listed, changes.fired
+    firing = ZERO
+    for n in unsigned_range(ZERO, number):
+        y, x = listed[n] >> SHIFT, listed[n] & LOW
+        pixel = np.int64(y) * scene.sensor.width + np.int64(x)
+        if v[y, x] == 0:
+            begin_block(np.int64(y), np.int64(x), model, scene.source, pixels)
+        state = np.int64(v[y, x]) - BIAS
+        _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), model.threshold, model.to_zero)
+        change[y, x], v[y, x] = 0, left + BIAS
+        if (left < -model.threshold) | (left > model.threshold):
+            pixels.pending[pixels.numbers[PENDING]] = pixel
+            pixels.numbers[PENDING] += 1
+        fired[firing] = 2 * pixel + np.int64(on)
+        firing += np.int64(off | on)
+    return firing
+
+
+@compiled
+def keep(step, number, scene, fired):
+    """Event noise: keep what it does not drop of the events of a step; how many are left."""
+    source, left = scene.source, ZERO
+    for n in unsigned_range(ZERO, number):
+        word = words(source.seed, fired[n] // 2, step, source.index, EVENT)[0]
+        fired[left] = fired[n]
+        left += np.int64(not dropped(word, scene.noise.drop_below))
+    return left
+
+
+@compiled
+def merge(first_key, fired, picked, room, made):
+    """Put the events of a step, and its background noise, into the room in the order of keys; the events so far.
 
     An event of the signal takes the place of one of background noise with the same key.
     """
-    i = 0
-    for y in range(area.top, area.bottom):
-        for word in range(area.left, area.right):
-            rest = changes.touched[y, word]
-            changes.touched[y, word] = NONE
-            while rest:
-                bit = rest & (~rest + ONE)
-                rest ^= bit
-                x = word * WORD_BITS + bit_number(bit)
-                p = fire_pixel(step, y, x, scene, pixels, changes.change)
-                if p < 0:
-                    continue
-                event = key(step, y * scene.sensor.width + x, p, scene.sensor)
-                i, made = put_noise(picked, i, number, event, room, made)
-                if i < number and picked[i] == event:
-                    i += 1
-                room.keys[made], room.background[made] = event, False
-                made += 1
-    return put_noise(picked, i, number, END, room, made)[1]
+    i, j, keys, background = ZERO, ZERO, room.keys, room.background
+    while i < len(fired) and j < len(picked):
+        event, noise = first_key + fired[i], picked[j]
+        keys[made], background[made] = min(event, noise), noise < event
+        i += np.int64(event <= noise)
+        j += np.int64(noise <= event)
+        made += 1
+    for n in range(i, len(fired)):
+        keys[made], background[made] = first_key + fired[n], False
+        made += 1
+    for n in range(j, len(picked)):
+        keys[made], background[made] = picked[n], True
+        made += 1
+    return made
 
 
 @compiled
@@ -954,84 +1082,6 @@ def begin_recording(area, scene, pixels, changes):
     if scene.model.stationary:
         begin_covered(area, scene, pixels, changes)
     discard(area, changes)
-
-
-@inlined
-def fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made):
-    """Put what one integrator fires between two instants into the room; how many events are there."""
-    model, source, pixel, bound = scene.model, scene.source, y * scene.sensor.width + x, scene.noise.drop_below
-    change = np.int64(changes.change[y, x])
-    state = np.int64(pixels.v[y, x]) - BIAS
-    along, p = (-state, 0) if change < 0 else (state, 1)
-    for nth in range(number):
-        missing = (nth + 1) * model.threshold - along
-        tick = passage_us(begin, length, missing, abs(change), clock.us_per_unit) + (clock.step_us - 1)
-        if tick < clock.step_us or tick >= clock.end:
-            continue
-        if bound > 0 and dropped(words(source.seed, pixel, pixels.fired[y, x] + nth, source.index, EVENT)[0], bound):
-            continue
-        room.keys[made] = key(tick, pixel, p, scene.sensor) * 2
-        made += 1
-    if bound > 0:
-        pixels.fired[y, x] += number
-    return made
-
-
-@compiled
-def fire_between(begin, length, clock, area, scene, pixels, changes, room, made):
-    """Let the touched pixels of an area pass their thresholds between two instants, while there is room.
-
-    The events so far, and whether all pixels are done; those that are not stay touched.
-    """
-    model = scene.model
-    for y in range(area.top, area.bottom):
-        for word in range(area.left, area.right):
-            while changes.touched[y, word]:
-                rest = changes.touched[y, word]
-                bit = rest & (~rest + ONE)
-                x = word * WORD_BITS + bit_number(bit)
-                if pixels.v[y, x] == 0:
-                    begin_block(y, x, model, scene.source, pixels)
-                state, change = np.int64(pixels.v[y, x]) - BIAS, np.int64(changes.change[y, x])
-                number, left = passages(state, change, model.threshold)
-                if number > 0:
-                    if made + number > len(room.keys):
-                        return made, False
-                    made = fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made)
-                changes.touched[y, word] = rest ^ bit
-                changes.change[y, x] = 0
-                pixels.v[y, x] = np.int32(left + BIAS)
-    return made, True
-
-
-@inlined
-def run_instants(
-    coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
-):  # fmt: skip
-    """Run one recording in exact timing over the frames at `own`, as long as there is room for the events.
-
-    How many of them were done, how many times old and new crossings were exchanged, how many events there are. With
-    `fresh`, frame 0 is the first of all. `begun` says that frame 1 was begun before, and has pixels left that are to
-    fire.
-    """
-    made, swaps = ZERO, 0
-    everywhere = Area(ZERO, scene.sensor.height, ZERO, np.int64(changes.touched.shape[1]))
-    if fresh:
-        forget(pixels)
-    for i in range(0 if fresh else 1, len(own)):
-        area = everywhere
-        if not (begun and i == 1):
-            find_crossings(scene.pieces, coefficients[i], scene.sensor, new)
-            area = find_changes(steps[i], i == 0, scene, old, new, pixels, changes, draws, scratch)
-            old, new, swaps = new, old, swaps + 1
-        if i == 0:
-            begin_recording(area, scene, pixels, changes)
-            continue
-        length = own[i] - own[i - 1]
-        made, done = fire_between(own[i - 1], length, clock, area, scene, pixels, changes, room, made)
-        if not done:
-            return i, swaps, made
-    return len(own), swaps, made
 
 
 @inlined
@@ -1067,39 +1117,6 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
 
 
 @compiled
-def simulate_noise(step, stop, step_us, sensor, noise, source, draws, room):
-    """Background noise of exact timing from `step` up to `stop`, while there is room: the next step, the events."""
-    sensor, noise, source, draws, room = Sensor(*sensor), Noise(*noise), Source(*source), Draws(*draws), Room(*room)
-    area, made = sensor.height * sensor.width, 0
-    groups = sensor.height * ((sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK))
-    while step < stop and made + area <= len(room.keys):
-        for i in range(scattered(source, step, BACKGROUND, noise.background, sensor, ZERO, groups, draws)):
-            pixel, p = draws.picked[i] // 2 - step * area, draws.picked[i] % 2
-            word = words(source.seed, pixel, step, source.index, TIME)[0]
-            tick = step * step_us + np.int64((word * np.uint64(step_us)) >> SHIFT)
-            room.keys[made] = key(tick, pixel, p, sensor) * 2 + 1
-            made += 1
-        step += 1
-    return step, made
-
-
-@compiled
-def simulate_instants(
-    coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
-):  # fmt: skip
-    """`run_instants` of plain tuples."""
-    sensor, pieces, model, noise, source = scene
-    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
-    return run_instants(
-        coefficients, own, steps, Clock(*clock), fresh, begun,
-        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
-        Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
-        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
-        Room(*room),
-    )  # fmt: skip
-
-
-@compiled
 def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """`run_steps` of plain tuples, as `compiled.py` hands them over."""
     sensor, pieces, model, noise, source = scene
@@ -1113,4 +1130,4 @@ def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes,
     )  # fmt: skip
 
 
-ENTRIES = (simulate_steps, simulate_instants, simulate_noise)  # what can be called from Python
+ENTRIES = (simulate_steps,)  # what can be called from Python

@@ -8,6 +8,7 @@ exact timing events are listed as they happen, and sorted on the host, or counte
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -26,6 +27,9 @@ TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
 BANDS = 8  # bands of tiles that one step of `mark` looks at
 WORDS_AT_ONCE = 512  # words of a frame that one program looks at
 AT_ONCE = 128  # sub-rows, or blocks of noise, that one program looks at
+CLEARING = int(
+    __import__("os").environ.get("CLEARING", 1)
+)  # programs for each multiprocessor that fill memory with zeros
 REGISTERS = 64  # of a program for a tile: with more of them, fewer programs run at once
 PIECE = 2**24  # events that are listed on the device before they come to the host
 
@@ -115,22 +119,23 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
     height, width, f = scenes.height, scenes.width, scenes.upsampling
     whole = chunk >= max(scenes.steps, scenes.warmup)
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
-    shape_source, background_source, model = _randomness(scenes, device)
+    beside = _Beside(device)
+    with beside:
+        shape_source, background_source, model = _randomness(scenes, device)
     for piece in chunks(-scenes.warmup, scenes.steps, chunk):
         begin, recorded = piece.start, piece[max(0, -piece.start) :]
         if bits:
             shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
         else:
             shape = (len(scenes), len(recorded), 2, height, width)
-        shown = np.arange(begin - 1, piece.stop)
-        scenes = scenes.resumed(shown)
-        T = _placed(scenes, shown, device)
-        beside = _Beside(device)
-        out = torch.zeros(shape, dtype=torch.int32 if bits else torch.uint8, device=device)
-        with beside:  # memory is filled while noise and outlines are worked out
+        out = _zeros(shape, torch.int32 if bits else torch.uint8, device)
+        with beside:  # noise and outlines are worked out while memory is filled, or earlier work goes on
             noisy = scenes.background > 0 and len(recorded) > 0
             background = _Background(scenes, device, recorded, background_source) if noisy else None
-            outlines, sizes, marks = _outlines(scenes, T)
+            shown = np.arange(begin - 1, piece.stop)
+            scenes = scenes.resumed(shown)
+            outlines, sizes, marks = _outlines(scenes, shown, device)
+        beside.lend(marks, *outlines, *model, *shape_source)
         cuda_kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
             cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
@@ -139,34 +144,53 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
+            beside.lend(*background.tensors)
             signal, into = (out[0], out[1]) if bits else (out, out)
             background.scatter(signal, into, bits=bits)
         if len(recorded):
             yield recorded, out
 
 
-class _Beside:
-    """On a GPU, another stream of higher priority, for what need not wait for the current one's next work.
+def _zeros(shape: tuple[int, ...], kind: torch.dtype, device: str) -> Tensor:
+    """Like `torch.zeros`. On a GPU it is limited by the memory and not by the programs that run, as few will do."""
+    from gerd.events import cuda_output
 
-    It begins after the current one's work so far, and the current one goes on after it. Memory that is freed on it is
-    given out on it only, after that: so nothing is written over while it is still read.
+    if not device.startswith("cuda"):
+        return torch.zeros(shape, dtype=kind, device=device)
+    size = math.prod(shape)
+    words = torch.empty(-(-size * kind.itemsize // 16) * 4, dtype=torch.int32, device=device)
+    programs = torch.cuda.get_device_properties(device).multi_processor_count
+    cuda_output.clear[(programs,)](words, len(words), AT_ONCE=4096, num_warps=8)
+    return words.view(kind)[:size].view(shape)
+
+
+class _Beside:
+    """On a GPU, another stream of higher priority, for what depends on no work of the current one.
+
+    The current one goes on after it. What is made on it and used by the current one has to be lent: memory that is
+    freed is given out again on its own stream at once, and would be written over while the other one still reads it.
     """
 
     def __init__(self, device: str):
         self._current = torch.cuda.current_stream(device) if device.startswith("cuda") else None
         if self._current is not None:
             self._other = _other_stream(device, self._current.cuda_stream)
-            self._other.wait_stream(self._current)
-            self._entered = torch.cuda.stream(self._other)
 
     def __enter__(self) -> None:
         if self._current is not None:
+            self._entered = torch.cuda.stream(self._other)
             self._entered.__enter__()
 
     def __exit__(self, *error: object) -> None:
         if self._current is not None:
             self._entered.__exit__(*error)
             self._current.wait_stream(self._other)
+
+    def lend(self, *parts: object) -> None:
+        """Keep the tensors among `parts` until the current stream has done the work that it has by then been given."""
+        for part in parts:
+            if self._current is not None and isinstance(part, Tensor):
+                part.record_stream(self._current)
 
 
 @cache
@@ -178,12 +202,12 @@ def _listed(
     words: Tensor, scenes: Scenes, steps: range
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
     """Keys and background flags of all events in order of recordings and keys, and where each recording begins."""
-    from gerd.events import cuda_kernels
+    from gerd.events import cuda_output
 
     signal, noise = words
     frames, number = signal.shape[0] * signal.shape[1], signal[0, 0].numel()
     counts = torch.empty(frames, dtype=torch.int32, device=words.device)
-    cuda_kernels.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
+    cuda_output.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
     begins = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
     before = begins.cpu().numpy()
     keys, background = (_host(int(before[-1]), kind, words.device) for kind in (torch.int64, torch.bool))
@@ -192,7 +216,7 @@ def _listed(
         end = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
         part = slice(before[first], before[end])
         of_device = [torch.empty_like(host[part], device=words.device) for host in (keys, background)]
-        cuda_kernels.gather[(end - first,)](
+        cuda_output.gather[(end - first,)](
             *of_device, begins, first, signal, noise, number, len(steps), steps.start, scenes.width, scenes.height,
             AT_ONCE=WORDS_AT_ONCE, num_warps=4,
         )  # fmt: skip
@@ -268,7 +292,7 @@ class _Camera:
         """Everything for a launch of the kernel but where events go."""
         from gerd.events import cuda_kernels
 
-        outlines, sizes, marks = _outlines(scenes, _placed(scenes, instants.own, self._device))
+        outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
         held_steps = instants.steps if scenes.shape_noise > 0 else np.empty(0, np.int64)
         tensors = (instants.own, held_steps, np.array([instants.us_per_unit]))
         own, steps, us_per_unit = (torch.from_numpy(part).to(self._device) for part in tensors)
@@ -305,18 +329,13 @@ def _fine(f: int) -> int:
     return 1 << (f - 1).bit_length()
 
 
-def _placed(scenes: Scenes, shown: NDArray[Any], device: str) -> Tensor:
-    """(6, recordings, actors, frames): the entries of T in some frames."""
-    shape = (len(scenes), len(scenes.shapes), shown.shape[-1])
-    return torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, device)])
-
-
-def _outlines(scenes: Scenes, T: Tensor) -> tuple[Any, Any, Tensor]:
+def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, Any, Tensor]:
     """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
-    from gerd.events import cuda_kernels
+    from gerd.events import cuda_kernels, cuda_outlines
 
     height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
-    frames, device = T.shape[-1], T.device
+    frames, shape = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
+    T = torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, device)])
     first, is_ellipse, convex, actor = rasterise.numbered(scenes)
     away = np.array([(piece.right * width, piece.down * height) for piece in rasterise.layout(scenes)], np.float64)
     marked_whole = convex & (scenes.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
@@ -333,14 +352,14 @@ def _outlines(scenes: Scenes, T: Tensor) -> tuple[Any, Any, Tensor]:
     boxes = torch.empty((len(scenes), frames, pieces, 4), dtype=torch.int32, device=device)
     outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first_entry, ellipse, simple, intensity)
     sizes = cuda_kernels.Sizes(frames, pieces, entries, width, height, sub_rows, words)
-    placing = cuda_kernels.Placing(T, len(scenes.shapes), ends, int(len(ends) > 1), actors, offsets)
-    cuda_kernels.place[(frames, len(scenes))](
+    placing = cuda_outlines.Placing(T, len(scenes.shapes), ends, int(len(ends) > 1), actors, offsets)
+    cuda_outlines.place[(frames, len(scenes))](
         outlines, sizes, placing, F=f, AT_ONCE=32, num_warps=1, enable_fp_fusion=False
     )
-    cuda_kernels.spans[(frames, len(scenes))](
+    cuda_outlines.spans[(frames, len(scenes))](
         outlines, sizes, F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False
     )
-    cuda_kernels.mark[(frames - 1, len(scenes))](
+    cuda_outlines.mark[(frames - 1, len(scenes))](
         marks, outlines._replace(convex=marked), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
     )
     return outlines, sizes, marks
@@ -358,23 +377,35 @@ class _Background:
         self._list(min(blocks, int(expected + 10 * expected**0.5) + 1024))
 
     def _list(self, room: int) -> None:
-        from gerd.events import cuda_kernels
+        from gerd.events import cuda_output
 
         steps, first, width, height = self._size
         self._listed = torch.empty((room, 3), dtype=torch.int64, device=self._device)
         self._filled = torch.zeros(1, dtype=torch.int64, device=self._device)
+        self._needed = _host(1, torch.int64, self._filled.device)
         lanes = height * -(-width // (noise.GROUP * noise.BLOCK))
-        cuda_kernels.count[(self._recordings * steps, -(-lanes // AT_ONCE))](
+        cuda_output.count[(self._recordings * steps, -(-lanes // AT_ONCE))](
             self._listed, room, self._filled, self._source, steps, first, width, lanes, AT_ONCE=AT_ONCE, num_warps=1
         )
+        self._needed.copy_(self._filled, non_blocking=True)
+        self._known = torch.cuda.Event() if self._filled.is_cuda else None
+        if self._known is not None:
+            self._known.record()
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What `scatter` needs."""
+        return self._listed, self._filled, *self._source
 
     def scatter(self, out: Tensor, into: Tensor, bits: bool = False, counted: bool = False) -> None:
         """Write into `into` where noise fires and the signal `out` does not, or add 1 to counts."""
-        from gerd.events import cuda_kernels
+        from gerd.events import cuda_output
 
-        if int(self._filled) > len(self._listed):
-            self._list(int(self._filled))
-        cuda_kernels.scatter[(-(-len(self._listed) // AT_ONCE),)](
+        if self._known is not None:
+            self._known.synchronize()  # with the listing, and not with what came after it
+        if int(self._needed) > len(self._listed):
+            self._list(int(self._needed))
+        cuda_output.scatter[(-(-len(self._listed) // AT_ONCE),)](
             out, into, self._listed, self._filled, self._source, *self._size,
             AT_ONCE=AT_ONCE, BITS=bits, COUNTED=counted, num_warps=AT_ONCE // 32,
         )  # fmt: skip

@@ -1,23 +1,16 @@
-"""The kernels of the `cuda` backend, in Triton.
+"""The kernels of the `cuda` backend that integrate and fire, in Triton, and the rules of all of its kernels.
 
 The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk:
 
-    place       the outlines in the frame, and a box about each piece
-    spans       where each sub-row enters and leaves each piece
-    mark        which tiles of the frame a moving outline can touch at each step, as bits
     signal      one program per recording and tile: integrators stay in registers while it visits the marked steps
     between     the same from instant to instant, in exact timing; events go into frames, or into a list
-    count       background noise: how many pixels of each block fire
-    scatter     and which
-    tally       how many events each frame has
-    gather      the events of frames as keys, in order
 
-Signal and background noise write only where something fires, into an output that is zero: frames of bytes, or, where
-events are wanted, of bits. A word of 32 bits has 16 pixels of a row, OFF before ON of each, so that its bits are in the
-order of the events; each tile has words of its own. What is skipped
-changes no bit: in a tile that no outline touches the counts stay as they are, and an integrator whose count stays as it
-is, within the threshold, does not fire. The only float64 is that of outlines and crossings; the
-launches forbid fused multiply-add, which would round once where the definition rounds twice.
+What comes before is in `cuda_outlines.py`, and what comes after in `cuda_output.py`. Signal and background noise write
+only where something fires, into an output that is zero: frames of bytes, or, where events are wanted, of bits. A word
+of 32 bits has 16 pixels of a row, OFF before ON of each, so that its bits are in the order of the events; each tile has
+words of its own. What is skipped changes no bit: in a tile that no outline touches the counts stay as they are, and an
+integrator whose count stays as it is, within the threshold, does not fire. The only float64 is that of outlines and
+crossings; the launches forbid fused multiply-add, which would round once where the definition rounds twice.
 """
 # mypy: ignore-errors
 
@@ -36,12 +29,8 @@ EVENT, BACKGROUND = tl.constexpr(4), tl.constexpr(5)
 BLOCK, GROUP, ROUND = tl.constexpr(32), tl.constexpr(4), tl.constexpr(256)  # of scattered noise, see `noise.py`
 TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
 LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has so many pixels of one row
-FARTHEST = tl.constexpr(2.0**30)  # pixel of a box
 
 # Arguments that go together. Tensors are passed as pointers; `Outlines` are `Borders` and what is made of them here.
-# T has six entries (6, recordings, actors, frames); ends, as `unit_ends`, are the same for all recordings or not;
-# offsets are pixels to the right and down.
-Placing = namedtuple("Placing", "T actors ends of_each actor offsets")
 Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
 Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
 Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that are recorded, whether it is the first
@@ -262,176 +251,6 @@ def near(box, x0, y0):
     """Whether a piece's box meets the tile at (x0, y0)."""
     across = (tl.load(box) < x0 + TILE) & (tl.load(box + 1) > x0)
     return across & (tl.load(box + 2) < y0 + ROWS) & (tl.load(box + 3) > y0)
-
-
-@triton.jit
-def placed_sides(a, b, x, c, d, y, ends, some):
-    """Coefficients of sides, as in `rasterise.py`, and the least and the largest x of each; `ends` are pointers."""
-    from_x, from_y = tl.load(ends, mask=some, other=0.0), tl.load(ends + 1, mask=some, other=0.0)
-    to_x, to_y = tl.load(ends + 2, mask=some, other=0.0), tl.load(ends + 3, mask=some, other=0.0)
-    x0, y0 = (a * from_x + b * from_y) + x, (c * from_x + d * from_y) + y
-    x1, y1 = (a * to_x + b * to_y) + x, (c * to_x + d * to_y) + y
-    upward = y0 > y1
-    top, bottom = tl.minimum(y0, y1), tl.maximum(y0, y1)
-    x_top, x_bottom = tl.where(upward, x1, x0), tl.where(upward, x0, x1)
-    rise = bottom - top
-    slope = tl.where(rise > 0, (x_bottom - x_top) / tl.where(rise > 0, rise, 1.0), 0.0)
-    return top, bottom, x_top, slope, tl.zeros_like(top), tl.minimum(x0, x1), tl.maximum(x0, x1), top, bottom
-
-
-@triton.jit
-def placed_ellipse(a, b, x, c, d, y, ends, some):
-    """Likewise of a circle of radius ½ under T, if it is there."""
-    there = tl.load(ends, mask=some, other=0.0) != 0
-    spread = c * c + d * d
-    safe = tl.where(spread > 0, spread, 1.0)
-    tilt, width = (a * c + b * d) / safe, tl.abs(a * d - b * c) / safe
-    reach = tl.where(there, 0.25 * spread, 0.0)
-    tall, wide = tl.sqrt(reach), tl.sqrt(reach * (tilt * tilt + width * width))
-    flat = reach * 0.0
-    return flat + y, reach, flat + x, flat + tilt, flat + width, x - wide, x + wide, y - tall, y + tall
-
-
-@triton.jit
-def whole_pixels(low, high, F: tl.constexpr):
-    """From a pixel below `low` to one above `high`, both in sub-pixels."""
-    low = tl.minimum(tl.maximum(tl.floor(low / F) - 1.0, -FARTHEST), FARTHEST)
-    high = tl.minimum(tl.maximum(tl.ceil(high / F) + 1.0, -FARTHEST), FARTHEST)
-    return low.to(tl.int32), high.to(tl.int32)
-
-
-@triton.jit
-def place(outlines, sizes, placing, F: tl.constexpr, AT_ONCE: tl.constexpr):
-    """The coefficients of all pieces in one frame, and a box about each in pixels: x from and to, y from and to."""
-    recording = tl.program_id(1).to(tl.int64)
-    frame = recording * sizes.frames + tl.program_id(0)
-    plane = tl.num_programs(1).to(tl.int64) * placing.actors * sizes.frames  # from one entry of T to the next
-    for piece in range(sizes.pieces):
-        at = placing.T + (recording * placing.actors + tl.load(placing.actor + piece)) * sizes.frames + tl.program_id(0)
-        right, down = tl.load(placing.offsets + piece * 2), tl.load(placing.offsets + piece * 2 + 1)
-        a, b, x = tl.load(at) * F, tl.load(at + plane) * F, (tl.load(at + 2 * plane) + right) * F
-        c, d, y = tl.load(at + 3 * plane) * F, tl.load(at + 4 * plane) * F, (tl.load(at + 5 * plane) + down) * F
-        begin, end = tl.load(outlines.first + piece), tl.load(outlines.first + piece + 1)
-        low_x, low_y = x, y  # every outline is about its own centre, or the box reaches to there
-        high_x, high_y = x, y
-        for start in range(begin, end, AT_ONCE):
-            entry = start + tl.arange(0, AT_ONCE)
-            some = entry < end
-            ends = placing.ends + (recording * placing.of_each * sizes.entries + entry) * 4
-            if tl.load(outlines.is_ellipse + piece) != 0:
-                one, two, three, four, five, left, right_end, top, bottom = placed_ellipse(a, b, x, c, d, y, ends, some)
-            else:
-                one, two, three, four, five, left, right_end, top, bottom = placed_sides(a, b, x, c, d, y, ends, some)
-            to = outlines.coefficients + (frame * sizes.entries + entry) * 5
-            tl.store(to, one, mask=some)
-            tl.store(to + 1, two, mask=some)
-            tl.store(to + 2, three, mask=some)
-            tl.store(to + 3, four, mask=some)
-            tl.store(to + 4, five, mask=some)
-            low_x = tl.minimum(low_x, tl.min(tl.where(some, left, x)))
-            high_x = tl.maximum(high_x, tl.max(tl.where(some, right_end, x)))
-            low_y = tl.minimum(low_y, tl.min(tl.where(some, top, y)))
-            high_y = tl.maximum(high_y, tl.max(tl.where(some, bottom, y)))
-        box = outlines.boxes + (frame * sizes.pieces + piece) * 4
-        left_pixel, right_pixel = whole_pixels(low_x, high_x, F)
-        top_pixel, bottom_pixel = whole_pixels(low_y, high_y, F)
-        tl.store(box, left_pixel)
-        tl.store(box + 1, right_pixel)
-        tl.store(box + 2, top_pixel)
-        tl.store(box + 3, bottom_pixel)
-
-
-@triton.jit
-def spans(outlines, sizes, F: tl.constexpr, FINE: tl.constexpr, AT_ONCE: tl.constexpr):
-    """The first and the last crossing of each piece in each sub-row near its box; -1 where none is.
-
-    Sub-rows are numbered y · FINE + k, with FINE the upsampling F rounded up to a power of two.
-    """
-    frame = tl.program_id(1).to(tl.int64) * sizes.frames + tl.program_id(0)
-    right = sizes.width * F
-    for piece in range(sizes.pieces):
-        box = outlines.boxes + (frame * sizes.pieces + piece) * 4
-        begin, end = tl.load(outlines.first + piece), tl.load(outlines.first + piece + 1)
-        is_ellipse = tl.load(outlines.is_ellipse + piece) != 0
-        top = tl.maximum(tl.load(box + 2), 0) // ROWS * (ROWS * FINE)
-        bottom = tl.minimum((tl.load(box + 3) + ROWS - 1) // ROWS * (ROWS * FINE), sizes.sub_rows)
-        lefts = outlines.crossings + (frame * sizes.pieces + piece) * 2 * sizes.sub_rows
-        for sub0 in range(top, bottom, AT_ONCE):
-            sub = sub0 + tl.arange(0, AT_ONCE)
-            real = (sub % FINE < F) & (sub // FINE < sizes.height)
-            centre = (sub // FINE * F + sub % FINE).to(tl.float64) + 0.5
-            leftmost = tl.zeros((AT_ONCE,), tl.int32) + right
-            rightmost = tl.zeros((AT_ONCE,), tl.int32) - 1
-            for entry in range(begin, end):
-                side = outlines.coefficients + (frame * sizes.entries + entry) * 5
-                one, two, crosses = columns(side, is_ellipse, centre, right)
-                crosses = crosses & real
-                leftmost = tl.where(crosses, tl.minimum(leftmost, one), leftmost)
-                rightmost = tl.where(crosses, tl.maximum(rightmost, two), rightmost)
-            tl.store(lefts + sub, tl.where(rightmost < 0, -1, leftmost), mask=sub < bottom)
-            tl.store(lefts + sizes.sub_rows + sub, rightmost, mask=sub < bottom)
-
-
-@triton.jit
-def set_bits(marks, band, leftmost, rightmost, some, across, words_per_tile, bit, word, F: tl.constexpr):
-    """Set `bit` for the tiles of `band` from the column `leftmost` to `rightmost`, both in sub-pixels."""
-    begin = leftmost // (TILE * F)
-    end = tl.minimum(rightmost // (TILE * F), across - 1)
-    wide = tl.max(tl.where(some, end - begin, -1))
-    k = 0
-    while k <= wide:
-        tile = (band * across + begin + k).to(tl.int64)
-        tl.atomic_or(marks + tile * words_per_tile + word, bit, mask=some & (begin + k <= end), sem="relaxed")
-        k += 1
-
-
-@triton.jit
-def mark(marks, outlines, sizes, BANDS: tl.constexpr, F: tl.constexpr, FINE: tl.constexpr):
-    """Mark the tiles in which the picture can differ between frame i - 1 and frame i of a recording, band by band."""
-    crossings, boxes, sub_rows, words_per_tile = (
-        outlines.crossings,
-        outlines.boxes,
-        sizes.sub_rows,
-        sizes.words_per_tile,
-    )
-    frames, pieces, width, height = sizes.frames, sizes.pieces, sizes.width, sizes.height
-    recording = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0) + 1
-    across = (width + TILE - 1) // TILE
-    marks += recording * across * ((height + ROWS - 1) // ROWS) * words_per_tile
-    bit = tl.full((BANDS,), 1, tl.int32) << (i % 32)
-    right = width * F
-    for piece in range(pieces):
-        before, now = (recording * frames + i - 1) * pieces + piece, (recording * frames + i) * pieces + piece
-        old_top, old_bottom = tl.load(boxes + before * 4 + 2) // ROWS, tl.load(boxes + before * 4 + 3)
-        new_top, new_bottom = tl.load(boxes + now * 4 + 2) // ROWS, tl.load(boxes + now * 4 + 3)
-        old_end, new_end = (old_bottom + ROWS - 1) // ROWS, (new_bottom + ROWS - 1) // ROWS
-        begin = tl.maximum(tl.minimum(old_top, new_top), 0)
-        end = tl.minimum(tl.maximum(old_end, new_end), (height + ROWS - 1) // ROWS)
-        simple = tl.load(outlines.convex + piece)
-        for band0 in range(begin, end, BANDS):
-            band = band0 + tl.arange(0, BANDS)
-            sub = band[:, None] * (ROWS * FINE) + tl.arange(0, ROWS * FINE)[None, :]
-            real = (sub % FINE < F) & (sub // FINE < height)
-            old_rows = real & (band >= old_top)[:, None] & (band < old_end)[:, None]
-            new_rows = real & (band >= new_top)[:, None] & (band < new_end)[:, None]
-            left_0 = tl.load(crossings + before * 2 * sub_rows + sub, mask=old_rows, other=0) + 0
-            right_0 = tl.load(crossings + (before * 2 + 1) * sub_rows + sub, mask=old_rows, other=-1)
-            left_1 = tl.load(crossings + now * 2 * sub_rows + sub, mask=new_rows, other=0) + 0
-            right_1 = tl.load(crossings + (now * 2 + 1) * sub_rows + sub, mask=new_rows, other=-1)
-            in_0, in_1 = right_0 >= 0, right_1 >= 0
-            # Over the sub-rows of a band: whether some or all of them meet the piece in both frames, and where.
-            some = tl.max((in_0 | in_1).to(tl.int32), axis=1) > 0
-            whole = tl.min(tl.where(real, (in_0 & in_1).to(tl.int32), 1), axis=1) * simple
-            low = tl.min(tl.minimum(tl.where(in_0, left_0, right), tl.where(in_1, left_1, right)), axis=1)
-            left_high = tl.max(tl.maximum(tl.where(in_0, left_0, 0), tl.where(in_1, left_1, 0)), axis=1)
-            right_low = tl.min(tl.minimum(tl.where(in_0, right_0, right), tl.where(in_1, right_1, right)), axis=1)
-            high = tl.max(tl.maximum(right_0, right_1), axis=1)
-            # Between the two sides of a convex piece nothing changes.
-            sides = whole > 0
-            reach = tl.where(sides, left_high, high)
-            set_bits(marks, band, low, reach, some, across, words_per_tile, bit, i // 32, F)
-            set_bits(marks, band, right_low, high, some & sides, across, words_per_tile, bit, i // 32, F)
 
 
 @triton.jit
@@ -776,135 +595,3 @@ def signal(
             i = next_marked(marks, i, sizes.words_per_tile)
     if CARRY:
         tl.store(carried, v, mask=inside)
-
-
-@triton.jit
-def has_noise(word, exists, block, blocks, tables):
-    """Whether background noise picks at least one pixel of a block."""
-    bound = tl.where(block == blocks - 1, tl.load(tables + BLOCK), tl.load(tables))
-    return exists & (block < blocks) & (word.to(tl.int64) >= bound)
-
-
-@triton.jit
-def count(listed, room, filled, source, steps, start, width, lanes, AT_ONCE: tl.constexpr):
-    """List the blocks in which background noise fires: recording · steps + step, y · blocks + block, and their word.
-
-    One lane for each group of four blocks of a row, at one step of one recording.
-    """
-    frame = tl.program_id(0).to(tl.int64)
-    recording, step = frame // steps, start + frame % steps
-    blocks = (width + BLOCK - 1) // BLOCK
-    groups = (blocks + GROUP - 1) // GROUP
-    element = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
-    y, group = element // groups, element % groups
-    four = words(tl.load(source.seed), element, step, tl.load(source.indices + recording), BACKGROUND)
-    hits = tl.zeros((AT_ONCE,), tl.int32)
-    for lane in tl.static_range(GROUP):
-        hits += has_noise(four[lane], element < lanes, group * GROUP + lane, blocks, source.tables).to(tl.int32)
-    total = tl.sum(hits)
-    if total > 0:
-        place = tl.atomic_add(filled, total.to(tl.int64)) + tl.cumsum(hits, axis=0) - hits
-        for lane in tl.static_range(GROUP):
-            block = group * GROUP + lane
-            some = has_noise(four[lane], element < lanes, block, blocks, source.tables)
-            kept = some & (place < room)
-            tl.store(listed + place * 3, frame, mask=kept)
-            tl.store(listed + place * 3 + 1, (y * blocks + block).to(tl.int64), mask=kept)
-            tl.store(listed + place * 3 + 2, four[lane].to(tl.int64), mask=kept)
-            place += some.to(tl.int64)
-
-
-@triton.jit
-def scatter(
-    out, noise, listed, filled, source, steps, start, width, height,
-    AT_ONCE: tl.constexpr, BITS: tl.constexpr, COUNTED: tl.constexpr,
-):  # fmt: skip
-    """Choose the pixels of the listed blocks, one lane for each block, and write those in which nothing fired.
-
-    COUNTED frames have one more event in each chosen pixel, up to 255. BITS: what fired is read from the words `out`,
-    and the noise is written into words of its own; otherwise both are the same bytes.
-    """
-    seed = tl.load(source.seed)
-    item = tl.program_id(0).to(tl.int64) * AT_ONCE + tl.arange(0, AT_ONCE)
-    some = item < tl.load(filled)
-    frame = tl.load(listed + item * 3, mask=some, other=0)
-    element = tl.load(listed + item * 3 + 1, mask=some, other=0).to(tl.int32)
-    word = tl.load(listed + item * 3 + 2, mask=some, other=0)
-    blocks = (width + BLOCK - 1) // BLOCK
-    y, block = element // blocks, element % blocks
-    size = tl.minimum(width - block * BLOCK, BLOCK)
-    table = source.tables + (block == blocks - 1).to(tl.int32) * BLOCK
-    number = tl.where(some, how_many(word.to(tl.uint32), table), 0)
-    index, step = tl.load(source.indices + frame // steps), (start + frame % steps).to(tl.int32)
-    chosen = tl.zeros((AT_ONCE,), tl.uint32)
-    four = words(seed, element, step, index, BACKGROUND + ROUND)
-    polarities = four[0]
-    most = tl.max(number)
-    i = 1
-    while i <= most:
-        if i % 4 == 0:
-            four = words(seed, element, step, index, BACKGROUND + ROUND * (1 + i // 4))
-        pixel, chosen = add_pick(any_of(four, i % 4), size, number, i, chosen)
-        p = ((polarities >> pixel.to(tl.uint32)) & 1).to(tl.int64)
-        x = block * BLOCK + pixel
-        if BITS:
-            at = (frame * height + y) * ((width + TILE - 1) // TILE) + x // TILE
-            bit = tl.full(x.shape, 1, tl.int32) << (x % TILE * 2 + p.to(tl.int32))
-            there = tl.load(out + at, mask=i <= number, other=0) & bit
-            tl.atomic_or(noise + at, bit, mask=(i <= number) & (there == 0), sem="relaxed")
-        else:
-            at = (frame * 2 + p) * height * width + y * width + x
-            there = tl.load(out + at, mask=i <= number, other=1)
-            if COUNTED:
-                tl.store(noise + at, tl.minimum(there.to(tl.int32) + 1, 255).to(tl.uint8), mask=i <= number)
-            else:
-                tl.store(noise + at, 1, mask=(i <= number) & (there == 0))
-        i += 1
-
-
-@triton.jit
-def words_at(words, first, number, AT_ONCE: tl.constexpr):
-    """Some of the words of a frame, from `first` on; 0 beyond their `number`."""
-    k = first + tl.arange(0, AT_ONCE)
-    return tl.load(words + k, mask=k < number, other=0).to(tl.uint32, bitcast=True)
-
-
-@triton.jit
-def tally(counts, out, noise, number, AT_ONCE: tl.constexpr):
-    """How many events a frame of `number` words has, signal and noise."""
-    frame = tl.program_id(0).to(tl.int64)
-    total = tl.zeros((AT_ONCE,), tl.int32)
-    for first in range(0, number, AT_ONCE):
-        signal_words = words_at(out + frame * number, first, number, AT_ONCE)
-        total += ones(signal_words | words_at(noise + frame * number, first, number, AT_ONCE))
-    tl.store(counts + frame, tl.sum(total))
-
-
-@triton.jit
-def gather(
-    keys, background, begins, first_frame, out, noise, number, steps, start, width, height, AT_ONCE: tl.constexpr
-):  # fmt: skip
-    """The events of a frame, in order, and whether they are noise; `begins` says how many come before it."""
-    frame = first_frame + tl.program_id(0).to(tl.int64)
-    place = tl.load(begins + frame) - tl.load(begins + first_frame)
-    top = (start + frame % steps) * height
-    across = (width + TILE - 1) // TILE
-    for first in range(0, number, AT_ONCE):
-        noise_words = words_at(noise + frame * number, first, number, AT_ONCE)
-        left = words_at(out + frame * number, first, number, AT_ONCE) | noise_words
-        count = ones(left)
-        total = tl.sum(count)
-        if total > 0:
-            at = place + tl.cumsum(count, axis=0) - count
-            k = first + tl.arange(0, AT_ONCE)
-            pixel = (top + k // across) * width + k % across * TILE
-            most = tl.max(count)
-            i = 0
-            while i < most:
-                bit = ones((left & (0 - left)) - 1)  # the number of the lowest one
-                tl.store(keys + at, pixel * 2 + bit, mask=i < count)
-                tl.store(background + at, (noise_words >> (bit & 31).to(tl.uint32)) & 1, mask=i < count)
-                left = left & (left - 1)
-                at += 1
-                i += 1
-            place += total

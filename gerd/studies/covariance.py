@@ -129,7 +129,7 @@ SIZES = {
         side=32, training=8, tests=6, epochs=2, batch=8, seeds=1, layers=TINY, first_step=FIRST_STEP, conclusive=False
     ),
 }
-TAKES = {"full": "5 minutes on an NVIDIA H200", "quick": "15 minutes on two CPU cores", "smoke": "a minute"}
+TAKES = {"full": "7 minutes on an NVIDIA H200", "quick": "20 minutes on two CPU cores", "smoke": "a minute"}
 
 
 def stimuli(side: int, seed: int = 0) -> Config:
@@ -271,6 +271,7 @@ LIMITS = """\
 - *Rotation.* Quarter turns are exact, as pixels map to pixels. Others are interpolated, the same for all channels,
   and the sensor counts on a grid that does not turn. The bank covers 90°, after which a square is the same.
 - Channels lie half a pixel per step, a quarter of an octave and 11.25° apart, and along one direction of boosts only.
+  Boosts of ±0.75 and ±2.25 lie midway between two channels, either of which is as near.
 """
 
 

@@ -169,6 +169,22 @@ def test_cuda_frames_are_the_frames() -> None:
         assert torch.equal(made[row].cpu(), gerd.simulate(CROWDED, index, backend="torch").frames())
 
 
+@pytest.mark.skipif(not GPU, reason="needs a GPU")
+def test_batches_do_not_wait_for_each_other_and_are_the_same() -> None:
+    """Outlines of the next batch are worked out on another stream while the one before is still being written."""
+    from gerd.events import cuda
+    from gerd.scene.draw import draw
+
+    made = gerd.load(ROOT / "configs" / "bouncing.yaml")
+    batches = [range(first, first + 40) for first in range(0, 400, 40)]
+    alone = []
+    for batch in batches:
+        alone.append(cuda.frames(draw(made, batch), CUDA).cpu())
+        torch.cuda.synchronize()
+    in_a_row = [cuda.frames(draw(made, batch), CUDA) for batch in batches]
+    assert all(torch.equal(frames.cpu(), known) for frames, known in zip(in_a_row, alone, strict=True))
+
+
 @needs_triton
 def test_cuda_keeps_to_a_budget() -> None:
     from gerd.events import cuda

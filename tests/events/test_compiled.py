@@ -17,7 +17,7 @@ from gerd.events import compiled, cpu, definition, known
 from gerd.events.compiled import Kernel, packed
 
 SOURCE = """
-from gerd.events.compiled import compiled, inlined
+from gerd.events.compiled import apart, compiled, inlined
 
 @inlined
 def twice(x):
@@ -37,6 +37,16 @@ def nothing(array):
 @compiled
 def helped(array):
     array.reshape(array.size)[0] = 7
+
+@apart
+def add_one(sums, array):
+    for i in range(len(array)):
+        sums[i] += array[i]
+
+@compiled
+def add_any(sums, array):
+    for i in range(len(array)):
+        sums[i] += array[i]
 """
 GIVEN = (2.5, True, np.uint64(2**63))
 
@@ -111,6 +121,16 @@ def test_code_that_needs_the_compiler_when_it_runs_is_refused(tmp_path: Path, ho
     with pytest.raises(TypeError, match="helped calls numba_attempt_nocopy_reshape; allowed: what it computes itself"):
         fresh(tmp_path, "helped")(np.zeros((2, 2)))
     assert not home.exists()
+
+
+def test_code_for_arrays_that_are_apart_has_no_test_of_that(tmp_path: Path, home: Path) -> None:  # noqa: ARG001
+    sums, array = np.zeros(5, np.int32), np.arange(5, dtype=np.int32)
+    kernels = {name: fresh(tmp_path, name) for name in ("add_one", "add_any")}
+    for kernel in kernels.values():
+        assert kernel(sums, array) == ()
+    assert sums.tolist() == [0, 2, 4, 6, 8]
+    size, size_of_any = (len(compiled.machine_code(k._function, (sums, array))) for k in kernels.values())
+    assert size < size_of_any
 
 
 def test_code_is_kept_and_found_again(kernel: Kernel, home: Path, tmp_path: Path) -> None:

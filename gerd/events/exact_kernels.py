@@ -1,0 +1,169 @@
+"""The compiled part of exact timing: one recording, instant by instant, at a cost that follows what changes.
+
+The rules and the walk from one picture to the next are those of `cpu_kernels.py`. Here a pixel fires as often as it
+passes its threshold between two instants, and each event has its own time. Compiled by `compiled.py`, together with the
+kernels that this file uses.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from gerd.events.compiled import compiled, inlined
+from gerd.events.cpu_kernels import (
+    BACKGROUND,
+    BIAS,
+    BLOCK,
+    EVENT,
+    GROUP,
+    ONE,
+    SHIFT,
+    TIME,
+    WORD_BITS,
+    ZERO,
+    Area,
+    Changes,
+    Crossings,
+    Draws,
+    Model,
+    Noise,
+    Pieces,
+    Pixels,
+    Room,
+    Scene,
+    Scratch,
+    Sensor,
+    Source,
+    Sums,
+    begin_block,
+    begin_recording,
+    bit_number,
+    dropped,
+    find_changes,
+    find_crossings,
+    forget,
+    key,
+    passage_us,
+    passages,
+    scattered,
+    words,
+)
+
+Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks from `end` on are not recorded
+
+
+@inlined
+def fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made):
+    """Put what one integrator fires between two instants into the room; how many events are there."""
+    model, source, pixel, bound = scene.model, scene.source, y * scene.sensor.width + x, scene.noise.drop_below
+    change = np.int64(changes.change[y, x])
+    state = np.int64(pixels.v[y, x]) - BIAS
+    along, p = (-state, 0) if change < 0 else (state, 1)
+    for nth in range(number):
+        missing = (nth + 1) * model.threshold - along
+        tick = passage_us(begin, length, missing, abs(change), clock.us_per_unit) + (clock.step_us - 1)
+        if tick < clock.step_us or tick >= clock.end:
+            continue
+        if bound > 0 and dropped(words(source.seed, pixel, pixels.fired[y, x] + nth, source.index, EVENT)[0], bound):
+            continue
+        room.keys[made] = key(tick, pixel, p, scene.sensor) * 2
+        made += 1
+    if bound > 0:
+        pixels.fired[y, x] += number
+    return made
+
+
+@compiled
+def fire_between(begin, length, clock, area, scene, pixels, changes, room, made):
+    """Let the touched pixels of an area pass their thresholds between two instants, while there is room.
+
+    The events so far, and whether all pixels are done; those that are not stay touched.
+    """
+    model = scene.model
+    for y in range(area.top, area.bottom):
+        for word in range(area.left, area.right):
+            while changes.touched[y, word]:
+                rest = changes.touched[y, word]
+                bit = rest & (~rest + ONE)
+                x = word * WORD_BITS + bit_number(bit)
+                if pixels.v[y, x] == 0:
+                    begin_block(y, x, model, scene.source, pixels)
+                state, change = np.int64(pixels.v[y, x]) - BIAS, np.int64(changes.change[y, x])
+                number, left = passages(state, change, model.threshold)
+                if number > 0:
+                    if made + number > len(room.keys):
+                        return made, False
+                    made = fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made)
+                changes.touched[y, word] = rest ^ bit
+                changes.change[y, x] = 0
+                pixels.v[y, x] = np.int32(left + BIAS)
+    return made, True
+
+
+@inlined
+def run_instants(
+    coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
+):  # fmt: skip
+    """Run one recording in exact timing over the frames at `own`, as long as there is room for the events.
+
+    How many of them were done, how many times old and new crossings were exchanged, how many events there are. With
+    `fresh`, frame 0 is the first of all. `begun` says that frame 1 was begun before, and has pixels left that are to
+    fire.
+    """
+    made, swaps = ZERO, 0
+    everywhere = Area(ZERO, scene.sensor.height, ZERO, np.int64(changes.touched.shape[1]))
+    if fresh:
+        forget(pixels)
+    for i in range(0 if fresh else 1, len(own)):
+        area = everywhere
+        if not (begun and i == 1):
+            find_crossings(scene.pieces, coefficients[i], scene.sensor, new)
+            area = find_changes(steps[i], i == 0, scene, old, new, pixels, changes, draws, scratch)
+            old, new, swaps = new, old, swaps + 1
+        if i == 0:
+            begin_recording(area, scene, pixels, changes)
+            continue
+        length = own[i] - own[i - 1]
+        made, done = fire_between(own[i - 1], length, clock, area, scene, pixels, changes, room, made)
+        if not done:
+            return i, swaps, made
+    return len(own), swaps, made
+
+
+@compiled
+def simulate_noise(step, stop, step_us, sensor, noise, source, draws, room):
+    """Background noise of exact timing from `step` up to `stop`, while there is room: the next step, the events."""
+    sensor, noise, source, draws, room = Sensor(*sensor), Noise(*noise), Source(*source), Draws(*draws), Room(*room)
+    area, made = sensor.height * sensor.width, 0
+    groups = sensor.height * ((sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK))
+    while step < stop and made + area <= len(room.keys):
+        for i in range(scattered(source, step, BACKGROUND, noise.background, sensor, ZERO, groups, draws)):
+            pixel, p = draws.picked[i] // 2 - step * area, draws.picked[i] % 2
+            word = words(source.seed, pixel, step, source.index, TIME)[0]
+            tick = step * step_us + np.int64((word * np.uint64(step_us)) >> SHIFT)
+            room.keys[made] = key(tick, pixel, p, sensor) * 2 + 1
+            made += 1
+        step += 1
+    return step, made
+
+
+@compiled
+def simulate_instants(
+    coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
+):  # fmt: skip
+    """`run_instants` of plain tuples."""
+    sensor, pieces, model, noise, source = scene
+    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
+    return run_instants(
+        coefficients, own, steps, Clock(*clock), fresh, begun,
+        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
+        Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
+        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
+        Room(*room),
+    )  # fmt: skip
+
+
+ENTRIES = (simulate_instants, simulate_noise)  # what can be called from Python
