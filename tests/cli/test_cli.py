@@ -78,13 +78,6 @@ def test_what_is_heavy_is_not_imported(statement: str, heavy: set[str]) -> None:
     assert not loaded & heavy
 
 
-def test_every_public_name_is_there() -> None:
-    for name in gerd.__all__:
-        assert getattr(gerd, name) is not None
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = gerd.nothing
-
-
 # Help
 
 

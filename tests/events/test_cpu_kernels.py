@@ -36,7 +36,7 @@ class Walled(np.ndarray[Any, Any]):
         return np.int64(item) if isinstance(item, np.signedinteger) else item  # as compiled code computes
 
     def __setitem__(self, place: Any, value: Any) -> None:
-        super().__setitem__(self._inside(place), value)
+        super().__setitem__(self._inside(place), np.asarray(value).astype(self.dtype))  # cut off, as compiled code does
 
     def _inside(self, place: Any) -> Any:
         for number, size in zip(place if isinstance(place, tuple) else (place,), self.shape, strict=False):

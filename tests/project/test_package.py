@@ -48,13 +48,6 @@ def test_every_public_name_is_served_and_listed() -> None:
         _ = gerd.nonsense  # type: ignore[attr-defined]
 
 
-def test_the_import_itself_costs_almost_nothing() -> None:
-    program = "import sys, gerd; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert {"numpy", "torch", "numba", "pydantic", "matplotlib", "yaml"}.isdisjoint(result.stdout.split())
-    assert "gerd" in result.stdout.split()
-
-
 def test_a_type_checker_knows_the_public_names(tmp_path: Path) -> None:
     """And the options of `Dataset` and `Stream`, which are those of one typed dict."""
     mistakes = {

@@ -185,6 +185,7 @@ def test_broken_documents_do_not_build(tmp_path: Path) -> None:
         assert re.search(rf"WARNING.*(\n.*)?{re.escape(message)}", done.stderr), done.stderr
 
 
+@pytest.mark.long
 def test_in_a_browser_nothing_is_asked_for_elsewhere(site: Path) -> None:
     """From the files, without a server."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

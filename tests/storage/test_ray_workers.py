@@ -252,6 +252,7 @@ def test_a_run_that_is_stopped_continues_to_the_same_bytes(
     stop_and_continue(process, how, held, never_held)
 
 
+@pytest.mark.long
 def test_a_node_is_killed_half_way(cluster: Any, held: Path, start: Any, never_held: dict[str, bytes]) -> None:
     process = start(*by_ray(cluster))
     workers_held(held, 2)

@@ -325,7 +325,7 @@ def test_conclusions_follow_from_the_numbers() -> None:
     assert "the paper's network has d > 0.8 in every seed at 8 of 8 unseen scales in own time" in better
     steep = " ".join(findings.conclusions(only(invented(2.0, growth=1.0), trials.QUICK)))
     assert "(within 1.5: not invariant in 2 of 2 seeds)" in steep
-    with_singles = (trials.QUICK[0], *(trials.named(single, trials.KEPT[0]) for single in trials.SINGLES))
+    with_singles = (*trials.QUICK, *(trials.named(single, trials.KEPT[0]) for single in trials.SINGLES))
     worse = " ".join(findings.conclusions(only(invented(7.0), with_singles)))
     assert "surely better than each of the single time constants at 0 of 8 unseen scales" in worse
     few = " ".join(findings.conclusions(only(invented(2.0), trials.SIZES["quick"].models, seeds=1)))
