@@ -8,9 +8,9 @@ costs is the time of an item with it, less that of the same item without a label
 
 All kinds of items take turns, round by round, so that whatever else the machine does meets all of them. Of each item
 the minimum over the rounds is taken, the nearest to what it costs when nothing disturbs it, and the median, which is
-what it cost here; both are averaged over the items. Beside them stands what it costs to set the label's own array to a value,
-in memory that the process has already: nothing that hands over such an array can be faster, and the ratio of the two
-does not depend on the machine as much as the milliseconds do. The bar is 2 ms for masks and for flow.
+what it cost here; both are averaged over the items. Beside them stands how many times that is of what it costs to set
+the label's own array to a value, in memory that the process has already: nothing that hands over such an array can be
+faster, and the ratio depends less on the machine than the milliseconds do. The bar is 2 ms for masks and for flow.
 
 With `--dense` masks and flow are also worked out by the dense definition, as they were before there were kernels for
 them: for each actor a picture of the whole frame, from all sub-rows.
