@@ -170,9 +170,8 @@ def main() -> None:
     for label in BARRED:
         least, median = (max(getattr(each[label], kind) for each in costs.values()) for kind in ("least", "median"))
         verdict = "under" if median < BAR else "only at its least under" if least < BAR else "NOT under"
-        print(
-            f"{label}: {least:.2f} ms at least, {median:.2f} ms in the median, of the slower scene: {verdict} {BAR:g} ms"
-        )
+        cost = f"{least:.2f} ms at least, {median:.2f} ms in the median, of the slower scene"
+        print(f"{label}: {cost}: {verdict} {BAR:g} ms")
     if chosen.json:
         table = {name: {label: asdict(cost) for label, cost in each.items()} for name, each in costs.items()}
         chosen.json.write_text(json.dumps(table, indent=1) + "\n")
