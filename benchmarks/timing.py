@@ -4,8 +4,8 @@
 
 Three shapes of 60 pixels move through 300×300 pixels for 128 steps, at the given speed; the ratio is what counts, and
 the bar is 4 times up to 1 pixel per step. On the CPU it is CPU time from the config to the recording: the two timings
-take turns, and of each the minimum is taken, which is what it costs when nothing disturbs it, and the median. On a GPU
-it is the median time from the config to frames on the device.
+take turns, and of each the minimum is taken, the nearest to what it costs undisturbed, and the median. On a GPU it is
+the median time from the config to frames on the device.
 """
 
 from __future__ import annotations

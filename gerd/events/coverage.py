@@ -7,6 +7,7 @@ which finds the same crossings as that of the events, and visits the boxes of th
 
 from __future__ import annotations
 
+import math
 from threading import local
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 KEPT = 4  # rooms of a thread
+FRESH = 2**25  # bytes: more come from the system as zeros, and cost nothing where they are not touched
 _THREAD = local()
 
 
@@ -88,10 +90,11 @@ def flow(scenes: Scenes, truth: Array, centres_before: Array | None = None) -> N
         motion_before = motion.copy()
         motion_before[..., 6:] = centres_before
     shape = (len(motion), 2, scenes.height, scenes.width)
-    result = np.empty(shape, np.float32) if edges else np.zeros(shape, np.float32)
+    blank = not edges and 4 * math.prod(shape) > FRESH
+    result = np.zeros(shape, np.float32) if blank else np.empty(shape, np.float32)
     best = np.empty(shape[2:] if edges else (0, 0), np.int32)
     room = _Room.of(scenes).parts(counted=edges)
-    kernels("coverage_kernels").flow_frames(coefficients, edges, motion_before, motion, best, *room, result)
+    kernels("coverage_kernels").flow_frames(coefficients, edges, blank, motion_before, motion, best, *room, result)
     return result
 
 

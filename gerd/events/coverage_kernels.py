@@ -523,18 +523,18 @@ def mask_frames(coefficients, edges, scene, scratch, before, now, masks):
 
 
 @compiled
-def flow_frames(coefficients, edges, motion_before, motion, best, scene, scratch, before, now, flow):
+def flow_frames(coefficients, edges, blank, motion_before, motion, best, scene, scratch, before, now, flow):
     """flow (frames, 2, height, width): the velocity of what is seen; with `edges` also of what was in the frame before.
 
-    `motion` (frames, pieces, 8) is that of each piece, `motion_before` that of the pieces of the frame before at the
-    time of the frame: on a torus a copy may change its number in between.
+    `blank` says that `flow` is filled already. `motion` (frames, pieces, 8) is that of each piece, `motion_before` that
+    of the pieces of the frame before at the time of the frame: on a torus a copy may change its number in between.
     """
     scene, scratch, before, now = named(scene, scratch, before, now)
     for i in range(len(coefficients)):
         look(coefficients[i], scene, now)
         at = i - 1 if edges else i
-        if edges and at >= 0:
-            fill(np.float32(np.nan), flow[at])
+        if at >= 0 and not blank:
+            fill(np.float32(np.nan if edges else 0.0), flow[at])
         if edges:
             put_counts(scene, scratch, now, now.counts)
         if edges and i > 0:
