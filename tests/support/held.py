@@ -48,7 +48,8 @@ def stop_and_continue(process: subprocess.Popen[str], how: str, folder: Path, ne
     else:
         (os.kill if how == "Ctrl-C" else os.killpg)(process.pid, signal.SIGINT)
         assert errors_of(process, 130) == [STOPPED]
-        assert not list((folder / "data").glob(".*.tmp"))
+        if workers:  # those of a cluster may end in the middle of a write: the next run tidies up after them
+            assert not list((folder / "data").glob(".*.tmp"))
     wait_for(lambda: not any(map(is_running, workers)), "the workers to end")
     assert not json.loads((folder / "data" / MANIFEST).read_text())["complete"]
     continues(folder, never_held)
