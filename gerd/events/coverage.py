@@ -37,9 +37,7 @@ class Placed(NamedTuple):
 
 def pieces(scenes: Scenes) -> tuple[Integers, Array]:
     """The actor of each piece of outline, and how far right and down of it the piece lies, in pixels (pieces, 2)."""
-    layout = rasterise.layout(scenes)
-    shifts = [(piece.right * scenes.width, piece.down * scenes.height) for piece in layout]
-    return np.array([piece.actor for piece in layout], np.int64), np.array(shifts, np.float64).reshape(-1, 2)
+    return np.array([piece.actor for piece in rasterise.layout(scenes)], np.int64), rasterise.offsets(scenes)
 
 
 def placed(scenes: Scenes, truth: Array) -> Placed:
@@ -141,7 +139,7 @@ class _Room:
         self._units: dict[bytes, Array] = {}
         self._actors = len(scenes.shapes)
         self._size = (self._actors, scenes.height, scenes.width)
-        self.layout = packed((first, is_ellipse, self._actor, pieces(scenes)[1]))
+        self.layout = packed((first, is_ellipse, self._actor, rasterise.offsets(scenes)))
         f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(first, convex)
         self._scene = packed(
             (

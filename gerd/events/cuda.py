@@ -337,11 +337,10 @@ def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, An
     frames, shape = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
     T = torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, device)])
     first, is_ellipse, convex, actor = rasterise.numbered(scenes)
-    away = np.array([(piece.right * width, piece.down * height) for piece in rasterise.layout(scenes)], np.float64)
     marked_whole = convex & (scenes.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
     numbers = (first, is_ellipse, convex, marked_whole, actor)
     first_entry, ellipse, simple, marked, actors = (torch.from_numpy(n.astype(np.int32)).to(device) for n in numbers)
-    tables = (rasterise.unit_ends(scenes), away, np.ascontiguousarray(scenes.intensity[:, actor]))
+    tables = (rasterise.unit_ends(scenes), rasterise.offsets(scenes), np.ascontiguousarray(scenes.intensity[:, actor]))
     ends, offsets, intensity = (torch.from_numpy(table).to(device) for table in tables)
     pieces, entries = len(actor), int(first[-1])
     words, tiles = -(-frames // 32), -(-width // TILE) * -(-height // ROWS)

@@ -112,6 +112,12 @@ def numbered(scenes: Scenes) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDAr
     )
 
 
+def offsets(scenes: Scenes) -> Array:
+    """(pieces, 2): how far right and down of its actor each piece lies, in pixels."""
+    pieces = [(piece.right * scenes.width, piece.down * scenes.height) for piece in layout(scenes)]
+    return np.array(pieces, np.float64).reshape(-1, 2)
+
+
 def unit_ends(scenes: Scenes) -> Array:
     """(recordings or 1, entries, 4): x and y of both ends of each side in the unit frame.
 

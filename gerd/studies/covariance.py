@@ -129,7 +129,11 @@ SIZES = {
         side=32, training=8, tests=6, epochs=2, batch=8, seeds=1, layers=TINY, first_step=FIRST_STEP, conclusive=False
     ),
 }
-TAKES = {"full": "7 minutes on an NVIDIA H200", "quick": "20 minutes on two CPU cores", "smoke": "a minute"}
+TAKES = {
+    "full": "7 minutes on an NVIDIA H200",
+    "quick": "about 20 minutes on two CPU cores, by an estimate",
+    "smoke": "a minute",
+}
 
 
 def stimuli(side: int, seed: int = 0) -> Config:
