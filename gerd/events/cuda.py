@@ -27,9 +27,6 @@ TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
 BANDS = 8  # bands of tiles that one step of `mark` looks at
 WORDS_AT_ONCE = 512  # words of a frame that one program looks at
 AT_ONCE = 128  # sub-rows, or blocks of noise, that one program looks at
-CLEARING = int(
-    __import__("os").environ.get("CLEARING", 1)
-)  # programs for each multiprocessor that fill memory with zeros
 REGISTERS = 64  # of a program for a tile: with more of them, fewer programs run at once
 PIECE = 2**24  # events that are listed on the device before they come to the host
 
