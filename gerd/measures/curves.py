@@ -162,6 +162,10 @@ class Covariance:
         """For each amount, the channel to which the model gives the largest share."""
         return self.weights.argmax(axis=0).tolist()
 
+    def of_matched(self, numbers: Array) -> Array:
+        """(amounts,): those of the matched channels, of (channels, amounts)."""
+        return numbers[self.matched, range(len(self.amounts))]
+
     def on_diagonal(self, which: Sequence[int], within: int = 0) -> int:
         """For how many amounts a channel lies at most `within` channels from the matched one."""
         return sum(abs(channel - wanted) <= within for channel, wanted in zip(which, self.matched, strict=True))

@@ -48,7 +48,7 @@ class Bank:
     alone: str  # the name of its baseline, which has the channel of the training only
     near: float  # channels that are not farther from the one of the training need not abstain
     period: float = 0.0  # after which the amounts begin anew
-    unit: str = ""
+    unit: str = ""  # with a blank before it
 
     @property
     def name(self) -> str:
@@ -72,23 +72,10 @@ class Bank:
         """The channel nearest to an amount; between two that are as near, the one nearer to the training."""
 
         def away(k: int) -> tuple[float, float]:
-            return round(self.distance(self.channels[k], amount), 9), self.distance(
-                self.channels[k], self.sweep.trained
-            )
+            channel = self.channels[k]
+            return round(self.distance(channel, amount), 9), self.distance(channel, self.sweep.trained)
 
         return min(range(len(self.channels)), key=away)
-
-
-def _moving(velocities: Sequence[float], layers: Layers, seed: int) -> Channels:
-    return VelocityChannels([(u, 0) for u in velocities], layers=layers, seed=seed)
-
-
-def _scaled(factors: Sequence[float], layers: Layers, seed: int) -> Channels:
-    return PoseChannels([(factor, 0) for factor in factors], layers=layers, seed=seed)
-
-
-def _turned(angles: Sequence[float], layers: Layers, seed: int) -> Channels:
-    return PoseChannels([(1, angle) for angle in angles], layers=layers, seed=seed)
 
 
 BOOSTS = (-3.0, -2.25, -1.5, -0.75, 0.0, 0.75, 1.5, 2.25, 3.0)  # pixels per step along x
@@ -98,26 +85,26 @@ BANKS = (
     Bank(
         Sweep("velocity", BOOSTS, partial(velocity, epoch=MIDDLE_STEP), 0.0),
         tuple(k / 2 for k in range(-8, 9)),
-        _moving,
+        lambda velocities, layers, seed: VelocityChannels([(u, 0) for u in velocities], layers=layers, seed=seed),
         alone="one channel at rest",
         near=0.6,
-        unit="px per step",
+        unit=" px per step",
     ),
     Bank(
         Sweep("scale", FACTORS, scale, 1.0),
         tuple(2.0 ** (k / 4) for k in range(-6, 7)),
-        _scaled,
+        lambda factors, layers, seed: PoseChannels([(factor, 0) for factor in factors], layers=layers, seed=seed),
         alone="one upright channel",
         near=0.3,
     ),
     Bank(
         Sweep("rotation", ANGLES, rotation, 0.0),
         tuple(11.25 * k for k in range(8)),
-        _turned,
+        lambda angles, layers, seed: PoseChannels([(1, angle) for angle in angles], layers=layers, seed=seed),
         alone="one upright channel",
         near=12.0,
         period=90.0,
-        unit="°",
+        unit=" °",
     ),
 )
 SIZES = {
@@ -192,10 +179,6 @@ def comparisons(results: Results, bank: Bank) -> list[Comparison]:
     return compared(theirs, results.curve(bank.name, bank.sweep, beside=bank.alone))
 
 
-def _unit(bank: Bank) -> str:
-    return f" {bank.unit}" if bank.unit else ""
-
-
 def conclusions(results: Results) -> list[str]:
     """What the numbers say."""
     lines = []
@@ -212,7 +195,7 @@ def conclusions(results: Results) -> list[str]:
         chosen, near = (sum(each.on_diagonal(each.selected, within) for each in matrices) for within in (0, 1))
         unseen = [each for each in comparisons(results, bank) if each.amount != bank.sweep.trained]
         lines.append(
-            f"{bank.sweep.name.capitalize()}, {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g}{_unit(bank)}: "
+            f"{bank.sweep.name.capitalize()}, {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g}{bank.unit}: "
             f"the median error varies by a factor of {ratio} (within {BOUND:g}: {counts} of "
             f"{counted(len(bank_seeds), 'seed')}), and by {baseline} with one channel; the bank is {surely(unseen)} "
             f"amounts that were not in the training. It gives the largest share to the nearest channel in {chosen} "
@@ -223,15 +206,15 @@ def conclusions(results: Results) -> list[str]:
 
 def report(results: Results, out: Path) -> str:
     """Figures and tables into `out`; the text of the report."""
-    rows, cells = [], []
+    rows, cells, tables = [], [], []
     for bank in finished(results):
+        group = bank.sweep.name
         for name in (bank.name, bank.alone):
             curves = each_seed(results.curve(name, bank.sweep))
-            rows += [{"group": bank.sweep.name, **row} for row in drawing.rows_of(results.of(name), curves, "amount")]
+            rows += [{"group": group, **row} for row in drawing.rows_of(results.of(name), curves, "amount")]
         for run in results.of(bank.name):
-            cells += [
-                {"group": bank.sweep.name, "seed": run.seed, **cell} for cell in drawing.cells_of(matrix_of(run, bank))
-            ]
+            cells += [{"group": group, "seed": run.seed, **cell} for cell in drawing.cells_of(matrix_of(run, bank))]
+        tables.append(drawing.versus(group, bank.name, bank.alone, comparisons(results, bank), bank.sweep.trained))
     drawing.write_csv(out, rows)
     drawing.write_csv(out, cells, "channels.csv")
     size, speeds = results.settings.size, " or ".join(f"±{speed:g}" for speed in OWN_SPEEDS)
@@ -246,7 +229,7 @@ def report(results: Results, out: Path) -> str:
         conclusions(results),
         "\n## Errors\n",
         _curves(results, out),
-        *(part for bank in finished(results) for part in _table(results, bank)),
+        *tables,
         f"{drawing.OVER_SEEDS} Differences and d are positive where the bank is better. "
         f"Chance: {drawing.chance(results).lower()}.\n",
         "## Which channel is right, and which is used\n",
@@ -284,12 +267,8 @@ def _curves(results: Results, out: Path) -> str:
     axes: Any = figure.subplots(1, len(banks), sharey=True, squeeze=False)
     for ax, bank in zip(axes[0], banks, strict=True):
         curves = {name: results.curve(name, bank.sweep) for name in (bank.name, bank.alone)}
-        drawing.draw_curves(ax, curves, xlabel=f"{bank.sweep.name}{_unit(bank)}")
+        drawing.draw_curves(ax, curves, xlabel=f"{bank.sweep.name}{bank.unit}")
     return drawing.save(figure, out, "covariance")
-
-
-def _table(results: Results, bank: Bank) -> list[str]:
-    return [drawing.versus(bank.sweep.name, bank.name, bank.alone, comparisons(results, bank), bank.sweep.trained)]
 
 
 def _matrix(results: Results, bank: Bank, out: Path) -> str:
@@ -297,6 +276,6 @@ def _matrix(results: Results, bank: Bank, out: Path) -> str:
     left, right = figure.subplots(1, 2)
     drawing.draw_covariance(left, right, matrix_of(results.of(bank.name)[0], bank), bank.sweep.name)
     left.set_yticks(range(len(bank.channels)), [f"{channel:.3g}" for channel in bank.channels])
-    left.set_ylabel(f"channel{_unit(bank)}")
+    left.set_ylabel(f"channel{bank.unit}")
     right.set_yticks([])
     return drawing.save(figure, out, bank.sweep.name)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import with_values
-from gerd.measures.curves import Curve
+from gerd.measures.curves import Array, Curve
 from gerd.measures.statistics import bootstrap
 from gerd.scene.transformation import Transformation, background, density, shape_noise
 from gerd.studies.lab import drawing
@@ -76,7 +76,9 @@ def compute(out: Path | str, order: Order) -> Results:
         model: Network(lambda seed: ScaleChannels([MU], layers=order.size.layers, seed=seed), place_loss, [config])
         for model, config in ((CLEAN, clean), (NOISY, noisy))
     }
-    return Experiment(StudyFolder(out, "noise", order, clean, levels=LEVELS), clean, SWEEPS).run(networks)
+    folder = StudyFolder(out, "noise", order, clean, levels=LEVELS)
+    experiment = Experiment(folder, clean, SWEEPS)
+    return folder.finish(experiment.chance(), experiment.runs(networks))
 
 
 def curve_of(results: Results, model: str, sweep: Sweep) -> Curve:
@@ -90,19 +92,17 @@ def comparisons(results: Results, sweep: Sweep) -> list[Comparison]:
 
 def doubled(curve: Curve) -> float | None:
     """The lowest level from which on the median error is surely, and in every seed, more than twice that at level 0."""
+
+    def growth(noisy: Array, clean: Array, rows: Any) -> Array:
+        return np.median(noisy[rows], axis=-1) / np.median(clean[rows], axis=-1)
+
     lowest = None
     for level, several in zip(curve.amounts[:0:-1], curve.errors[:0:-1], strict=True):
-        for pair in zip(several, curve.errors[0], strict=True):
-            if bootstrap(partial(_growth, np.stack(pair)), several.shape[1])[0] <= 2:
+        for noisy, clean in zip(several, curve.errors[0], strict=True):
+            if bootstrap(partial(growth, noisy, clean), len(noisy))[0] <= 2:
                 return lowest
         lowest = level
     return lowest
-
-
-def _growth(pair: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    noisy, clean = np.median(pair[:, rows], axis=-1)
-    growth: NDArray[np.float64] = noisy / clean
-    return growth
 
 
 def conclusions(results: Results) -> list[str]:

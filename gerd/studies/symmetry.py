@@ -24,7 +24,7 @@ import torch
 from gerd.config.config import Config
 from gerd.errors import GerdError, shorten
 from gerd.measures.curves import Curve, Number
-from gerd.measures.measure import Model, Options, chance_error, equivariance_error, truth_error
+from gerd.measures.measure import Model, chance_error, equivariance_error, truth_error
 from gerd.measures.statistics import bootstrap, summary
 from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration, velocity
 from gerd.studies.lab import drawing
@@ -100,9 +100,7 @@ def _comparable(steps: int, scale: float, first_step: int) -> bool:
 
 def _steps_needed(first_step: int) -> str:
     """How long recordings must be so that some time scale can be tested, and all."""
-    needed = [
-        next(steps for steps in count(first_step) if _comparable(steps, scale, first_step)) for scale in TIME_SCALES[1:]
-    ]
+    needed = [next(n for n in count(first_step) if _comparable(n, scale, first_step)) for scale in TIME_SCALES[1:]]
     return f"{min(needed)} steps would do for some time scales, {max(needed)} for all"
 
 
@@ -129,13 +127,6 @@ def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
     elif checkpoint is not None:
         raise GerdError(f"--checkpoint {checkpoint}: {name} is not a torch module, and has no weights")
     return network
-
-
-def _sources(model: str | None, checkpoint: Path | str | None) -> dict[str, Path]:
-    """The files that a user's network comes from, as far as they are known: with other content it is another one."""
-    module = getattr(sys.modules.get((model or "").partition(":")[0]), "__file__", None)
-    files = {"checkpoint_sha256": checkpoint, "model_sha256": module}
-    return {name: Path(file) for name, file in files.items() if file is not None}
 
 
 def _load_weights(network: torch.nn.Module, file: Path) -> None:
@@ -175,7 +166,10 @@ def compute(
         raise GerdError(f"steps: got {config.steps}: allowed with this study are more than {size.first_step}")
     network: Any = None if model is None else load_model(model, checkpoint, order.device)
     own = {"model": model or OWN, "checkpoint": None if checkpoint is None else str(checkpoint)}
-    own |= {name: sha256(file.read_bytes()).hexdigest() for name, file in _sources(model, checkpoint).items()}
+    module = getattr(sys.modules.get((model or "").partition(":")[0]), "__file__", None)
+    for name, file in (("checkpoint_sha256", checkpoint), ("model_sha256", module)):
+        if file is not None:  # with other content it is another network
+            own[name] = sha256(Path(file).read_bytes()).hexdigest()
     folder = StudyFolder(out, "symmetry", order, config, **own)
     losses, seconds = (), 0.0
     if network is None:
@@ -193,9 +187,8 @@ def compute(
 def _tested(network: Model, config: Config, kind: str, several: list[Transformation], order: Order) -> SweepResult:
     order.deadline.check()
     size = order.size
-    options = Options(
-        count=size.tests, first=size.training, first_step=size.first_step, device=order.device, batch=BATCH
-    )
+    recordings = {"count": size.tests, "first": size.training, "first_step": size.first_step}
+    options: Any = {**recordings, "device": order.device, "batch": BATCH}
     pairs = [equivariance_error(network, config, g, **options).values for g in several]
     tested = SweepResult(
         kind,
@@ -211,11 +204,9 @@ def _tested(network: Model, config: Config, kind: str, several: list[Transformat
 def gained(test: SweepResult) -> list[Number]:
     """At each amount, by how many pixels the error grows, in the median over pairs of recordings, and its interval."""
 
-    def growth(errors: tuple[float, ...]) -> Number:
-        more = np.array(errors) - np.array(test.errors[0])
-        return float(np.median(more)), bootstrap(lambda rows: np.median(more[rows], axis=-1), len(more))
-
-    return [growth(errors) for errors in test.errors]
+    more = np.array(test.errors) - np.array(test.errors[0])
+    intervals = [bootstrap(lambda rows, row=row: np.median(row[rows], axis=-1), len(row)) for row in more]
+    return list(zip(np.median(more, axis=1).tolist(), intervals, strict=True))
 
 
 def respected(test: SweepResult) -> list[bool]:

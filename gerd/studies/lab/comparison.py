@@ -26,12 +26,6 @@ class Comparison:
     effects: tuple[Effect, ...]  # for each seed, how much smaller our errors are
 
     @property
-    def d(self) -> tuple[float, float, float]:
-        """Cohen's d: mean, smallest and largest of the seeds."""
-        each = [effect.d for effect in self.effects]
-        return float(np.mean(each)), min(each), max(each)
-
-    @property
     def p(self) -> float | None:
         """The largest of the seeds; none where they do not agree on which network is better."""
         signs = {np.sign(effect.difference) for effect in self.effects}

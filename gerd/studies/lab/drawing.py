@@ -36,7 +36,7 @@ def over_seeds(numbers: Iterable[Number], digits: int = 2) -> str:
     """Numbers with their intervals, one of each seed: the mean, and the lowest and the highest end."""
     values, intervals = zip(*numbers, strict=True)
     low, high = min(interval[0] for interval in intervals), max(interval[1] for interval in intervals)
-    return f"{sum(values) / len(values):.{digits}f} ({between((low, high), digits)})"
+    return f"{sum(values) / len(values):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def px(summaries: Iterable[Summary], digits: int = 2) -> str:
@@ -92,13 +92,9 @@ def cells_of(matrix: Covariance) -> list[dict[str, float]]:
 def columns(name: str, number: Number, ends: str = "", digits: int = 4) -> dict[str, float]:
     """A number with its interval as columns of a table; `ends` is how the columns of the interval are called."""
     value, (low, high) = number
-    values = {name: value, (ends or name + "_{}").format("low"): low, (ends or name + "_{}").format("high"): high}
+    ends = ends or name + "_{}"
+    values = {name: value, ends.format("low"): low, ends.format("high"): high}
     return {column: round(each, digits) for column, each in values.items()}
-
-
-def between(interval: tuple[float, float], digits: int = 2) -> str:
-    low, high = interval
-    return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def assembled(results: Results, title: str, setting: str, conclusions: Sequence[str], *parts: str) -> str:
@@ -149,8 +145,7 @@ def row_of(errors: Summary) -> dict[str, float]:
         "mean_px": round(errors.mean, 4),
         "sd_px": round(errors.sd, 4),
         **columns("median_px", (errors.median, errors.quartiles), "quartile_{}_px"),
-        "median_interval_low_px": round(errors.interval[0], 4),
-        "median_interval_high_px": round(errors.interval[1], 4),
+        **columns("median_px", (errors.median, errors.interval), "median_interval_{}_px"),
     }
 
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 from gerd.config.config import Config
 from gerd.measures.measure import chance_error
 from gerd.measures.statistics import Summary
 from gerd.studies.lab.folder import StudyFolder
-from gerd.studies.lab.results import Results, Run, Sweep, SweepResult
+from gerd.studies.lab.results import Run, Sweep, SweepResult
 from gerd.studies.lab.training import (
     Data,
     Loss,
@@ -48,12 +49,8 @@ class Experiment:
         self.config, self.sweeps = config, sweeps
         self._data: dict[str, Data] = {}  # of the last config that was trained with
 
-    def run(self, networks: Mapping[str, Network]) -> Results:
-        """Train and test what is not yet in the folder."""
-        return self.folder.finish(self.chance(), self.runs(networks))
-
     def runs(self, networks: Mapping[str, Network]) -> list[Run]:
-        """All of them, in their order; without those for which there is no time.
+        """Train and test what is not yet in the folder: all runs in their order, but for those without time.
 
         What another process works on comes last, when that one may have finished.
         """
@@ -62,10 +59,12 @@ class Experiment:
         done: dict[tuple[str, int], Run] = {}
         for must in (False, True):
             for number, (model, seed) in enumerate(names, 1):
-                if must or self.folder.is_free(_file_name(model, seed)):
+                run = _file_name(model, seed)
+                if must or self.folder.is_free(run):
                     title = f"[{number}/{len(names)}] {model}, seed {seed}"
+                    make = partial(self._trained_and_tested, networks[model], model, seed, title)
                     with suppress(OutOfTimeError):
-                        done[model, seed] = self._kept(networks[model], model, seed, title)
+                        done[model, seed] = self.folder.kept(run, Run, make)
         self.folder.missing += len(names) - len(done)
         return [done[name] for name in names if name in done]
 
@@ -78,10 +77,6 @@ class Experiment:
         network = kind.build(seed)
         load_weights(network, self.folder.weights(_file_name(model, seed)), self.order.device)
         return network
-
-    def _kept(self, kind: Network, model: str, seed: int, title: str) -> Run:
-        make = partial(self._trained_and_tested, kind, model, seed, title)
-        return self.folder.kept(_file_name(model, seed), Run, make)
 
     def _trained_and_tested(self, kind: Network, model: str, seed: int, title: str) -> Run:
         self.order.deadline.check()
@@ -98,11 +93,10 @@ class Experiment:
         if key not in self._data:
             self._data.clear()
             borders = [self.size.training * k // len(stimuli) for k in range(len(stimuli) + 1)]
-            parts = [
-                recordings(config, first, end - first, self.order.device)
-                for config, first, end in zip(stimuli, borders, borders[1:], strict=False)
-            ]
-            self._data[key] = joined(parts)
+            parts = zip(stimuli, pairwise(borders), strict=True)
+            self._data[key] = joined(
+                [recordings(config, first, end - first, self.order.device) for config, (first, end) in parts]
+            )
         return self._data[key]
 
     def _tested(self, network: Channels, sweep: Sweep) -> SweepResult:
@@ -120,9 +114,11 @@ class Experiment:
 
     def test_data(self, sweep: Sweep, amount: float, count: int) -> tuple[Data, int]:
         """The first `count` recordings for the test at this amount, and the step from which on errors count."""
-        config = sweep.stimuli(self.config, amount) if sweep.stimuli else self.config
-        first_step = self.size.first_step
-        first_step = sweep.first_step(first_step, amount) if sweep.first_step else first_step
+        config, first_step = self.config, self.size.first_step
+        if sweep.stimuli:
+            config = sweep.stimuli(config, amount)
+        if sweep.first_step:
+            first_step = sweep.first_step(first_step, amount)
         g = sweep.transformation(amount)
         return recordings(config, self.size.training, count, self.order.device, g), first_step
 

@@ -1,14 +1,7 @@
-"""What a study finds, and how it stands in results.json: the fields of these classes, by their names.
+"""What a study finds, and how it stands in results.json: the fields of `Results`, by their names.
 
-    {"settings": {"study", "seed", "size": {…}, "config", "own": {…}},
-     "made": {"date", "command", "device", "seconds", "versions": {…}},
-     "chance": {"count", "mean", "sd", "median", "quartiles", "interval"},
-     "runs": [{"model", "seed", "losses", "seconds", "learnt",
-               "tests": [{"sweep", "amounts": […], "errors": [[…], …], …}, …]}, …],
-     "examples": [{"amount", "heat", "rows", "columns", "places", "truth", "shares"}, …]}
-
-Amounts are numbers, in the order in which they were tested; what was measured at them stands beside, in the same order.
-Errors are in pixels, seconds are those of the training. Examples are what one network says of one recording.
+Amounts are in the order in which they were tested, and so is what was measured at them. Errors are in pixels, seconds
+are those of the training.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,7 @@ def compute_study(
     study = _study(name)
     if size not in study.SIZES:
         raise GerdError(f"size {size!r}: allowed: {', '.join(study.SIZES)}")
-    changes: dict[str, Any] = {"epochs": epochs, "seeds": seeds}
-    changes = {key: number for key, number in changes.items() if number is not None}
+    changes: Any = {key: number for key, number in (("epochs", epochs), ("seeds", seeds)) if number is not None}
     for key, number in changes.items():
         check_whole(key, number, 1)
     if name == "symmetry" and seeds is not None:
@@ -70,7 +70,8 @@ def compute_study(
     check_device(device)
     own = {option: value for option, value in own.items() if value is not None}
     command = _command(name, size, {"device": device, "seed": seed, **changes, **own})
-    order = Order(replace(study.SIZES[size], **changes), device, seed, Deadline.after(minutes), _say, command)
+    say = partial(print, file=sys.stderr, flush=True)  # lines that a log can hold
+    order = Order(replace(study.SIZES[size], **changes), device, seed, Deadline.after(minutes), say, command)
     return study.compute(out, order, **own)
 
 
@@ -99,8 +100,9 @@ def run_study(
         raise GerdError(f"--{options[0]}: goes with computing, and --from computes nothing")
     folder = out or source or Path("out") / str(name)
     if results is None:
-        options_of_study = {"size": size, "device": device, "seed": seed, "minutes": minutes, **changes, **own}
-        results = compute_study(str(name), folder, **options_of_study)
+        results = compute_study(
+            str(name), folder, size=size, device=device, seed=seed, minutes=minutes, **changes, **own
+        )
     return write_report(study.report, results, folder)
 
 
@@ -133,8 +135,3 @@ def _command(name: str, size: str, options: dict[str, Any]) -> str:
         if value != defaults.get(option):
             words += [f"--{option}", "config.yaml" if option == "config" else str(value)]
     return shlex.join(words)
-
-
-def _say(message: str) -> None:
-    """Progress, as lines that a log can hold."""
-    print(message, file=sys.stderr, flush=True)

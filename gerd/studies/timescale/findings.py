@@ -72,7 +72,8 @@ def versus(results: Results, reference: str, model: str, kept: float, sweep: Swe
 
 def large(comparisons: Sequence[Comparison]) -> int:
     """At how many unseen scales d is large in every seed."""
-    return sum(each.d[1] > LARGE for each in comparisons if each.amount != TRAINED)
+    unseen = [each for each in comparisons if each.amount != TRAINED]
+    return sum(all(effect.d > LARGE for effect in each.effects) for each in unseen)
 
 
 def matrix_of(run: Run, sweep: Sweep) -> Covariance:
@@ -85,14 +86,14 @@ def matrix_of(run: Run, sweep: Sweep) -> Covariance:
 def bars(results: Results) -> list[Bar]:
     """What has to hold of the invariant network with a quarter of the events, in every seed."""
     kept = KEPT[0]
-    result = [_flat(results, kept, sweep) for sweep in SWEEPS]
     matrices = [matrix_of(run, OWN_TIME) for run in results.of(named(INVARIANT, kept))]
     right = [matrix.on_diagonal(matrix.selected) for matrix in matrices]
-    claim = (
-        f"the channel that is used is the matched one, μ nearest to 5/s, at all {len(SCALES)} scales {IN['own time']}"
-    )
-    result.append(Bar(claim, _listed(right, "d"), all(count == len(SCALES) for count in right)))
-    return result + [_better(results, reference, kept, sweep) for reference in (PAPER, BASELINE) for sweep in SWEEPS]
+    claim = f"the channel that is used is the matched one, μ nearest to 5/s, at all {len(SCALES)} scales in own time"
+    return [
+        *(_flat(results, kept, sweep) for sweep in SWEEPS),
+        Bar(claim, _listed(right, "d"), all(count == len(SCALES) for count in right)),
+        *(_better(results, reference, kept, sweep) for reference in (PAPER, BASELINE) for sweep in SWEEPS),
+    ]
 
 
 def _flat(results: Results, kept: float, sweep: Sweep) -> Bar:
@@ -190,6 +191,6 @@ def _beyond_singles(results: Results, singles: Sequence[str]) -> str:
             if one_scale[0].amount != TRAINED
         )
         parts.append(f"at {everywhere} of {len(UNSEEN)} unseen scales {IN[sweep.name]}")
-    which = "each" if len(singles) == len(SINGLES) else " and ".join(said(single) for single in singles)
-    which = f"{which} of the single time constants" if which == "each" else which
+    all_of_them = len(singles) == len(SINGLES)
+    which = "each of the single time constants" if all_of_them else " and ".join(map(said, singles))
     return f"The invariant network is surely better than {which} {' and '.join(parts)}."

@@ -53,7 +53,7 @@ def report(results: Results, out: Path) -> str:
         "## Errors\n",
         _curves(results, out, shares),
         "Medians and quartiles of all seeds together.\n",
-        *(part for kept in shares for sweep in SWEEPS for part in _all(results, kept, sweep)),
+        *(_all(results, kept, sweep) for kept in shares for sweep in SWEEPS),
         f"Medians in pixels and their maximum over their minimum are means of the seeds ({_seeds(results)}), with the "
         "lowest and the highest end of the seeds' 95 % intervals.\n",
         *_singles(results, out),
@@ -156,14 +156,14 @@ def _curves(results: Results, out: Path, shares: list[float]) -> str:
     return drawing.save(figure, out, "curves")
 
 
-def _all(results: Results, kept: float, sweep: Sweep) -> list[str]:
+def _all(results: Results, kept: float, sweep: Sweep) -> str:
     rows = []
     for model in trained(results, kept):
         seeds = each_seed(results.curve(named(model, kept), sweep))
         medians = [drawing.px(summaries) for summaries in zip(*(curve.summaries for curve in seeds), strict=True)]
         rows.append([model, *medians, drawing.over_seeds(curve.ratio() for curve in seeds)])
     header = [f"{kept:.0%}, {sweep.name}: s =", *(f"{s:g}" for s in SCALES), "max/min"]
-    return [drawing.table(header, rows)]
+    return drawing.table(header, rows)
 
 
 def _singles(results: Results, out: Path) -> list[str]:
@@ -179,11 +179,9 @@ def _singles(results: Results, out: Path) -> list[str]:
 
 
 def _against(results: Results, sweep: Sweep) -> list[str]:
-    pairs = [(INVARIANT, PAPER), (INVARIANT, BASELINE), (PAPER, BASELINE)]
-    known = trained(results, KEPT[0])
-    parts = []
-    for model, reference in pairs:
-        if {model, reference} <= {*known}:
+    parts, known = [], {*trained(results, KEPT[0])}
+    for model, reference in ((INVARIANT, PAPER), (INVARIANT, BASELINE), (PAPER, BASELINE)):
+        if {model, reference} <= known:
             name = f"{said(model).capitalize()} against {said(reference)}, {IN[sweep.name]}"
             table = drawing.versus("s", model, reference, versus(results, reference, model, KEPT[0], sweep), TRAINED)
             parts += [f"{name}:\n", table]
@@ -213,13 +211,14 @@ def _where(results: Results) -> list[str]:
         for sweep in SWEEPS:
             runs = results.of(named(model, kept))
             matrices = [matrix_of(run, sweep) for run in runs]
-            alone = np.mean([[each.medians[m, j] for j, m in enumerate(each.matched)] for each in matrices], axis=0)
-            share = np.mean([[each.weights[m, j] for j, m in enumerate(each.matched)] for each in matrices], axis=0)
-            fused = np.mean([[np.median(errors) for errors in run.test(sweep).errors] for run in runs], axis=0)
+            measured = {
+                "the network, px": [np.median(run.test(sweep).errors, axis=1) for run in runs],
+                "its matched channel alone, px": [each.of_matched(each.medians) for each in matrices],
+                "share of that channel": [each.of_matched(each.weights) for each in matrices],
+            }
             kind = f"{kept:.0%}, {sweep.name}{', exact timing' if model == EXACT else ''}"
-            rows.append([f"{kind}: the network, px", *(f"{value:.2f}" for value in fused)])
-            rows.append([f"{kind}: its matched channel alone, px", *(f"{value:.2f}" for value in alone)])
-            rows.append([f"{kind}: share of that channel", *(f"{value:.2f}" for value in share)])
+            for name, seeds in measured.items():
+                rows.append([f"{kind}: {name}", *(f"{value:.2f}" for value in np.mean(seeds, axis=0))])
     return [
         "Where an error grows although the matched channel has the largest share, that channel itself sees less well; "
         "where its share falls, the choice is at fault. Means of the seeds:\n",
@@ -228,10 +227,10 @@ def _where(results: Results) -> list[str]:
 
 
 def _limits(results: Results) -> str:
-    own_time = SWEEPS[0]
     exact = ""
     if trained(results, KEPT[0], (EXACT,)):
-        ratio = drawing.over_seeds(curve.ratio() for curve in each_seed(results.curve(named(EXACT, KEPT[0]), own_time)))
+        seeds = each_seed(results.curve(named(EXACT, KEPT[0]), SWEEPS[0]))
+        ratio = drawing.over_seeds(curve.ratio() for curve in seeds)
         exact = f" With exact timing, which has neither limit, max/min in own time is {ratio}."
     return (
         "One shape, one kind of motion and one sensor. With `timing: step` a scene that is four times as fast moves "

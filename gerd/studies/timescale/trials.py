@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import with_values
@@ -78,11 +77,10 @@ def _in_own_time(steps: int, scale: float) -> int:
     return math.floor(steps / scale + 0.5)
 
 
-def _as_it_is(scale: float) -> Transformation:
-    return Transformation("time_scale", scale, TRAINED)
-
-
-OWN_TIME = Sweep("own time", SCALES, _as_it_is, TRAINED, own_time, _in_own_time)
+# In own time the stimuli are at their scale already, and nothing is left to transform.
+OWN_TIME = Sweep(
+    "own time", SCALES, lambda s: Transformation("time_scale", s, TRAINED), TRAINED, own_time, _in_own_time
+)
 SAME_LENGTH = Sweep("same length", SCALES, time_scale, TRAINED)
 SWEEPS = (OWN_TIME, SAME_LENGTH)
 
@@ -112,10 +110,8 @@ def build(model: str, layers: Layers, seed: int) -> Channels:
 
 def network(model: str, size: Size, config: Config) -> Network:
     """A kind of network and its training."""
-    made, levels = (
-        partial(build, model, size.layers),
-        [with_values(config, {"noise.background": p}) for p in IN_TRAINING],
-    )
+    made = partial(build, model, size.layers)
+    levels = [with_values(config, {"noise.background": probability}) for probability in IN_TRAINING]
     if model not in (INVARIANT, EXACT):
         return Network(made, place_loss, levels)
     return Network(made, abstaining_loss(ANCHOR, OTHERS, SAMPLED), levels, ROUNDS)
@@ -150,19 +146,17 @@ def _example(experiment: Experiment, kind: Network, scale: float) -> Example:
         logits, reading = trained.logits(data.frames)[0], trained.read(data.frames)
     channels, _, rows, columns = logits.shape
     joint = logits.transpose(0, 1).flatten(1).softmax(-1).unflatten(1, (channels, rows, columns)).sum(1)
+    brightest = joint.amax((1, 2), keepdim=True)
+    heat = (255 * joint / brightest).round().byte().cpu().numpy()
     return Example(
         scale,
-        tuple(_bytes(each) for each in joint.cpu().numpy()),
+        tuple(b64encode(step.tobytes()).decode() for step in heat),
         rows,
         columns,
         rounded(reading.place[0].cpu(), 2),
         rounded(data.places[0].cpu(), 2),
         rounded(reading.weights[0].T.cpu(), 3),
     )
-
-
-def _bytes(heat: NDArray[np.float32]) -> str:
-    return b64encode(np.rint(255 * heat / heat.max()).astype(np.uint8).tobytes()).decode()
 
 
 def matched_channel(scale: float) -> int:
