@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from gerd.config.base import Model, all_invalid, did_you_mean, invalid, problem
+from gerd.config.base import Model, did_you_mean, invalid, problem, refuse
 from gerd.config.values import (
     Acceleration,
     Factor,
@@ -43,6 +43,7 @@ from gerd.config.values import (
     Value,
     Velocity,
     outside,
+    within,
 )
 from gerd.geometry import shapes
 
@@ -51,16 +52,12 @@ MOST_SHAPES = 1000  # to choose from
 TRANSFORMATIONS = ("translation", "scale", "rotation", "shear")
 
 
-def _brownian(deviation: float) -> Normal:
-    return Normal(normal=(0.0, deviation))
-
-
 class Translation(Model):
     """Where the shape's centre is, in pixels: x to the right and y down, from the frame's top left corner."""
 
     start: PositionStart = Field("centre", description="position at step 0, pixels")
     velocity: PositionVelocity = Field(0.0, description="pixels per step")
-    acceleration: PairAcceleration = Field(_brownian(0.1), description="pixels per step²")
+    acceleration: PairAcceleration = Field(Normal(normal=(0.0, 0.1)), description="pixels per step²")
     border: Literal["bounce", "wrap", "free"] = Field(
         "bounce", description="at the frame's edge: reflect the centre, wrap around as on a torus, or leave"
     )
@@ -84,7 +81,8 @@ class Scale(Model):
     start: SizeStart = Field(20.0, description="size at step 0, pixels; uniform: 0.1 to 0.4 of the smaller frame side")
     velocity: SizeVelocity = Field(0.0, description="pixels per step, or {factor: number} per step")
     acceleration: PairAcceleration = Field(
-        _brownian(0.05), description="pixels per step²; with a factor: of the size's natural logarithm per step²"
+        Normal(normal=(0.0, 0.05)),
+        description="pixels per step²; with a factor: of the size's natural logarithm per step²",
     )
     limits: tuple[Number | None, Number | None] = Field(
         (1.0, None), description="the size is reflected at these, pixels; null for none"
@@ -103,8 +101,7 @@ class Scale(Model):
             problems.append(problem(message, ("velocity",), self.velocity))
         if isinstance(self.velocity, Factor) and limits[0] <= 0:
             problems.append(problem("a factor goes with limits above 0", ("limits",), self.limits))
-        if problems:
-            raise all_invalid(problems)
+        refuse(problems)
         return self
 
 
@@ -113,7 +110,7 @@ class Rotation(Model):
 
     start: Start = Field(0.0, description="degrees; uniform: 0 to 360")
     velocity: Velocity = Field(0.0, description="degrees per step")
-    acceleration: Acceleration = Field(_brownian(0.5), description="degrees per step²")
+    acceleration: Acceleration = Field(Normal(normal=(0.0, 0.5)), description="degrees per step²")
     speed_limit: Positive | None = Field(None, description="largest speed, degrees per step")
 
 
@@ -122,15 +119,13 @@ class Shear(Model):
 
     start: Start = Field(0.0, description="shear at step 0; uniform: -0.5 to 0.5")
     velocity: Velocity = Field(0.0, description="per step")
-    acceleration: Acceleration = Field(_brownian(0.002), description="per step²")
+    acceleration: Acceleration = Field(Normal(normal=(0.0, 0.002)), description="per step²")
     limits: tuple[Number | None, Number | None] = Field((-1.0, 1.0), description="the shear is reflected at these")
     speed_limit: Positive | None = Field(None, description="largest speed, per step")
 
     @model_validator(mode="after")
     def _consistent(self) -> Shear:
-        problems = start_outside(self.start, (_range(self.limits),), "inside the limits", ("start",))
-        if problems:
-            raise all_invalid(problems)
+        refuse(start_outside(self.start, (_range(self.limits),), "inside the limits", ("start",)))
         return self
 
 
@@ -206,10 +201,8 @@ def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
         if len(ring) < 3:
             raise invalid(f"the ring has {len(ring)} vertices; {allowed}", *place, value=ring)
         for i, point in enumerate(ring):
-            numbers = (
-                isinstance(point, list | tuple) and len(point) == 2 and all(type(x) in (int, float) for x in point)
-            )
-            if not numbers or not all(abs(x) <= shapes.LARGEST_VERTEX for x in point):
+            is_pair = isinstance(point, list | tuple) and len(point) == 2
+            if not is_pair or not all(type(x) in (int, float) and abs(x) <= shapes.LARGEST_VERTEX for x in point):
                 message = f"allowed: a vertex [x, y], each within ±{shapes.LARGEST_VERTEX:g}"
                 raise invalid(message, *place, i, value=point)
     result = tuple(tuple((float(x), float(y)) for x, y in ring) for ring in rings)
@@ -345,7 +338,7 @@ class Actor(Model):
     """A shape, its brightness and its motion. A transformation that is not named stays at rest."""
 
     shape: Shape
-    intensity: Value = Field(
+    intensity: Annotated[Value, within(DIMMEST, BRIGHTEST, "an intensity")] = Field(
         1.0, description=f"brightness on a background of 0, from {DIMMEST:g} to {BRIGHTEST:g}, in multiples of 1/1024"
     )
     translation: Translation = Translation(acceleration=0.0)
@@ -386,11 +379,3 @@ class Actor(Model):
     def most(self) -> int:
         """How many actors the entry can stand for."""
         return self.repeat if isinstance(self.repeat, int) else max(self.repeat.options)
-
-    @field_validator("intensity")
-    @classmethod
-    def _bright(cls, value: Value) -> Value:
-        if (number := outside(value, DIMMEST, BRIGHTEST)) is not None:
-            allowed = f"allowed: from {DIMMEST:g} to {BRIGHTEST:g}"
-            raise invalid(f"{number:g} is not an intensity; {allowed}", value=value)
-        return value

@@ -36,9 +36,15 @@ def invalid(message: str, *path: str | int, value: Any = None) -> ValidationErro
     return all_invalid([problem(message, path, value)])
 
 
-def all_invalid(problems: list[InitErrorDetails]) -> ValidationError:
+def all_invalid(problems: Iterable[InitErrorDetails]) -> ValidationError:
     """An error with several problems."""
-    return ValidationError.from_exception_data("config", problems)
+    return ValidationError.from_exception_data("config", list(problems))
+
+
+def refuse(problems: list[InitErrorDetails]) -> None:
+    """Raise these problems, if there are any."""
+    if problems:
+        raise all_invalid(problems)
 
 
 def problem(message: str, path: Location, value: Any, kind: str = "problem", **context: Any) -> InitErrorDetails:
@@ -96,22 +102,18 @@ class Model(BaseModel):
         known = {key: value for key, value in data.items() if key in cls.model_fields}
         if len(known) == len(data):
             return handler(data)
-        unknown = [key for key in data if key not in known]
-        meant = {key: cls._misplaced(str(key)) or did_you_mean([key], cls.model_fields) for key in unknown[:MOST_WORDS]}
-        problems = [
-            problem(f"unknown key; {meant.get(key, '')}allowed: {fields}", (str(key),), data[key]) for key in unknown
-        ]
+        problems = []
+        for number, key in enumerate(key for key in data if key not in known):
+            meant = did_you_mean([key], cls.model_fields) if number < MOST_WORDS else ""
+            if number < MOST_WORDS and str(key) in cls.elsewhere:
+                where = cls.elsewhere[str(key)]
+                meant = f"{key} is a field of {where}: is the line indented as far as the others there? "
+            problems.append(problem(f"unknown key; {meant}allowed: {fields}", (str(key),), data[key]))
         try:
             handler(known)
         except ValidationError as error:
             problems += problems_of(error)
         raise all_invalid(problems)
-
-    @classmethod
-    def _misplaced(cls, key: str) -> str:
-        """What to say of a field that belongs to another part of a config."""
-        place = cls.elsewhere.get(key)
-        return f"{key} is a field of {place}: is the line indented as far as the others there? " if place else ""
 
 
 def at(node: Any, path: str) -> Any:
@@ -121,14 +123,8 @@ def at(node: Any, path: str) -> Any:
     return node
 
 
-def replaced(node: Any, path: str, value: Any, not_to_be: tuple[str, ...] = ()) -> Any:
-    """A model as data with `value` at `path`; everything beside the path is kept as it is."""
-    return _replaced(node, path.split("."), value, path, not_to_be)
-
-
-def _replaced(node: Any, rest: list[str], value: Any, path: str, not_to_be: tuple[str, ...]) -> Any:
-    if not rest:
-        return value
+def replaced(node: Any, path: str, value: Any, not_to_be: tuple[str, ...] = (), above: str = "") -> Any:
+    """A model as data with `value` at `path`; everything beside the path is kept as it is. It lies at `above`."""
     if isinstance(node, Model):
         node = {name: getattr(node, name) for name in type(node).model_fields}
     children: dict[str, Any] = {}
@@ -136,12 +132,12 @@ def _replaced(node: Any, rest: list[str], value: Any, path: str, not_to_be: tupl
         children = {str(key): child for key, child in node.items() if key not in not_to_be}
     elif isinstance(node, tuple | list):
         children = {str(i): child for i, child in enumerate(node)}
-    key = rest[0]
+    key, dot, rest = path.partition(".")
+    here = f"{above}.{key}" if above else key
     if key not in children:
-        above = ".".join(path.split(".")[: -len(rest)]) or "the config"
-        allowed = ", ".join(children) or "nothing below it"
-        raise invalid(f"no such field; {did_you_mean([key], children)}allowed in {above}: {allowed}", path)
-    changed = _replaced(children[key], rest[1:], value, path, ())
+        allowed = f"allowed in {above or 'the config'}: {', '.join(children) or 'nothing below it'}"
+        raise invalid(f"no such field; {did_you_mean([key], children)}{allowed}", f"{here}{dot}{rest}")
+    changed = replaced(children[key], rest, value, above=here) if dot else value
     if isinstance(node, Mapping):
         return {**node, key: changed}
     return [*node[: int(key)], changed, *node[int(key) + 1 :]]

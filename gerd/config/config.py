@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, Valid
 from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import TRANSFORMATIONS, Actor, says_what_it_is, start_outside
-from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, replaced
+from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, refuse, replaced
 from gerd.config.digest import digest_of
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.problems import explain
@@ -143,8 +143,7 @@ class Config(Model):
             elif move.border != "free":
                 ranges = [(move.margin, side - move.margin) for side in size]
                 problems += start_outside(move.start, ranges, "inside the frame", (*path, "start"))
-        if problems:
-            raise all_invalid(problems)
+        refuse(problems)
         return self
 
     @model_validator(mode="after")
@@ -164,9 +163,9 @@ class Config(Model):
     def _torus_stays(self) -> Config:
         moving = any(not isinstance(part, Quicken) for part in self.transform)
         wrapping = [i for i, actor in enumerate(self.actors) if actor.translation.border == "wrap"]
-        if moving and wrapping:
+        if moving:
             message = "a transformation would move the seams of the torus; allowed with transform: bounce, free"
-            raise all_invalid([problem(message, ("actors", i, "translation", "border"), "wrap") for i in wrapping])
+            refuse([problem(message, ("actors", i, "translation", "border"), "wrap") for i in wrapping])
         return self
 
     @model_validator(mode="after")
@@ -176,11 +175,10 @@ class Config(Model):
         try:
             _ = self.in_steps
         except ValidationError as error:
-            problems = (
+            raise all_invalid(
                 problem(f"makes {dotted(part['loc'])} {shorten(part['input'])}; {part['type']}", place, self.rate)
                 for part in problems_of(error)
-            )
-            raise all_invalid(list(problems)) from None
+            ) from None
         return self
 
     @model_validator(mode="after")
@@ -205,8 +203,7 @@ class Config(Model):
             sweep[path] = tuple(self._swept(path, i, value, problems) for i, value in enumerate(values))
         if not problems and len(sweep) > 1:
             problems = self._unsound_member(sweep)
-        if problems:
-            raise all_invalid(problems)
+        refuse(problems)
         object.__setattr__(self, "sweep", sweep)  # frozen for everybody else
         return self
 

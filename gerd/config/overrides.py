@@ -73,21 +73,19 @@ def edited(text: str, overrides: Sequence[str], source: str = "config") -> str:
 
 def with_actor(text: str, actor: dict[str, Any], source: str = "config") -> str:
     """`text` with one actor more, the nearest."""
-    data, actors = _actors(text, source)
+    data, actors, node = _actors(text, source)
     wanted = {**data, "actors": [*actors, actor]}
-    node = _child(yaml.compose(text, Loader=yaml.SafeLoader), "actors")
-    appended = _with_item(text, node, actor) if isinstance(node, yaml.SequenceNode) and node.value else None
+    appended = _with_item(text, node, actor) if actors and node else None
     return _if_it_gives(appended, wanted) or _in_place(text, ("actors",), wanted) or dump_yaml(wanted)
 
 
 def without_actor(text: str, number: int, source: str = "config") -> str:
     """`text` without one actor, and without what is swept of it; the actors after it are swept by their new numbers."""
-    data, actors = _actors(text, source)
+    data, actors, node = _actors(text, source)
     if not 0 <= number < len(actors):
         raise ConfigError([Problem(source, f"there is no actor {number} of {len(actors)}", path="actors")])
     wanted = {**data, "actors": actors[:number] + actors[number + 1 :]}
-    node = _child(yaml.compose(text, Loader=yaml.SafeLoader), "actors")
-    taken = _without_item(text, node, number) if isinstance(node, yaml.SequenceNode) and len(actors) > 1 else None
+    taken = _without_item(text, node, number) if len(actors) > 1 and node else None
     text = _if_it_gives(taken, wanted) or _in_place(text, ("actors",), wanted) or dump_yaml(wanted)
     if not isinstance(data.get("sweep"), dict):
         return text
@@ -95,12 +93,14 @@ def without_actor(text: str, number: int, source: str = "config") -> str:
     return text if wanted["sweep"] == data["sweep"] else _in_place(text, ("sweep",), wanted) or dump_yaml(wanted)
 
 
-def _actors(text: str, source: str) -> tuple[dict[str, Any], list[Any]]:
+def _actors(text: str, source: str) -> tuple[dict[str, Any], list[Any], yaml.SequenceNode | None]:
+    """What a text says, its actors, and where they are written."""
     data = parse_yaml(text, source).data
     actors = (data.get("actors") or []) if isinstance(data, dict) else None
     if not isinstance(actors, list):
         raise ConfigError([Problem(source, "they are no list in the text, which is edited by hand", path="actors")])
-    return data, actors
+    node = _child(yaml.compose(text, Loader=yaml.SafeLoader), "actors")
+    return data, actors, node if isinstance(node, yaml.SequenceNode) else None
 
 
 def _renumbered(sweep: dict[str, Any], gone: int) -> dict[str, Any]:

@@ -17,13 +17,11 @@ MOST_PROBLEMS = 50  # that are listed
 
 def explain(error: ValidationError, document: Document) -> ConfigError:
     """Every error as a problem with file, line, path, value and what was allowed."""
-    problems = list(
-        dict.fromkeys(
-            _problem(document, part["loc"], part["type"].type, str(part["type"]), part["input"])  # type: ignore[union-attr]
-            for part in problems_of(error)
-        )
+    found = dict.fromkeys(
+        _problem(document, part["loc"], part["type"].type, str(part["type"]), part["input"])  # type: ignore[union-attr]
+        for part in problems_of(error)
     )
-    problems.sort(key=lambda problem: problem.line or 0)
+    problems = sorted(found, key=lambda problem: problem.line or 0)
     if len(problems) > MOST_PROBLEMS:
         rest = Problem(document.source, f"and {len(problems) - MOST_PROBLEMS} more problems")
         problems = [*problems[:MOST_PROBLEMS], rest]

@@ -6,10 +6,9 @@ Lengths are in pixels, angles in degrees, velocities per step. What the entries 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, ValidatorFunctionWrapHandler, field_validator
+from pydantic import AfterValidator, Field, Tag, ValidatorFunctionWrapHandler, field_validator
 
 from gerd.config.base import Model, invalid, tag
 from gerd.config.values import Number, TimeFactor, forms
@@ -108,24 +107,6 @@ class Quicken(Model):
     time_scale: TimeFactor
 
 
-_FORMS: dict[str, str] = {
-    "translate": "[x, y]",
-    "rotate": "degrees",
-    "scale": "factor or [x, y]",
-    "shear": "factor",
-    "mirror": "x, y or none",
-    "affine": "[[a, b, x], [c, d, y]]",
-    "boost": "[x, y]",
-    "accelerate": "[x, y]",
-    "time_scale": "factor",
-}
-
-
-def _kind(value: Any) -> str | None:
-    keys = type(value).model_fields if isinstance(value, BaseModel) else value if isinstance(value, Mapping) else ()
-    return next((tag(f"{{{key}}}") for key in keys if key in _FORMS), None)
-
-
 Transform = Annotated[
     Union[
         Annotated[Translate, Tag(tag("{translate}"))],
@@ -138,9 +119,8 @@ Transform = Annotated[
         Annotated[Accelerate, Tag(tag("{accelerate}"))],
         Annotated[Quicken, Tag(tag("{time_scale}"))],
     ],
-    Discriminator(
-        _kind,
-        custom_error_type="form",
-        custom_error_message="allowed: " + ", ".join(f"{{{key}: {value}}}" for key, value in _FORMS.items()),
+    forms(
+        "{translate: [x, y]}, {rotate: degrees}, {scale: factor or [x, y]}, {shear: factor}, {mirror: x, y or none}, "
+        "{affine: [[a, b, x], [c, d, y]]}, {boost: [x, y]}, {accelerate: [x, y]}, {time_scale: factor}"
     ),
 ]

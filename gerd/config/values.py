@@ -80,6 +80,7 @@ class WholeChoice(Model):
 
 WORDS = ("uniform", "centre", "usual", "stationary")
 FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
+TRANSFORM_KEYS = ("translate", "rotate", "scale", "shear", "mirror", "affine", "boost", "accelerate", "time_scale")
 
 
 def _form(value: Any) -> str | None:
@@ -92,14 +93,11 @@ def _form(value: Any) -> str | None:
         return tag(value) if value in WORDS else None
     if isinstance(value, list | tuple):
         return tag("pair")
-    keys = list(
-        type(value).model_fields if isinstance(value, BaseModel) else value if isinstance(value, Mapping) else ()
-    )
-    if keys == ["choice"]:
-        options = getattr(value, "choice", None) if isinstance(value, BaseModel) else value["choice"]
-        if isinstance(options, list | tuple) and options and isinstance(options[0], list | tuple):
-            return tag("{choice of pairs}")
-    return next((tag(f"{{{key}}}") for key in keys if key in FORM_KEYS), None)
+    fields = dict(value) if isinstance(value, BaseModel | Mapping) else {}
+    options = fields.get("choice")
+    if len(fields) == 1 and isinstance(options, list | tuple) and options and isinstance(options[0], list | tuple):
+        return tag("{choice of pairs}")
+    return next((tag(f"{{{key}}}") for key in fields if key in (*FORM_KEYS, *TRANSFORM_KEYS)), None)
 
 
 _DRAWN = "a number, {uniform: [low, high]}, {normal: [mean, sd]}, {choice: [a, b, …]}"
@@ -130,6 +128,17 @@ Value = Annotated[_Drawn, forms(_DRAWN)]
 _ValuePair = Annotated[tuple[Value, Value], Tag(tag("pair"))]
 
 
+def within(low: float, high: float, what: str) -> AfterValidator:
+    """Refuses a value that can be a number outside of [low, high], which is not `what`."""
+
+    def checked(value: Any) -> Any:
+        if (number := outside(value, low, high)) is not None:
+            raise invalid(f"{number:g} is not {what}; allowed: from {low:g} to {high:g}", value=value)
+        return value
+
+    return AfterValidator(checked)
+
+
 class Boundary(Model):
     """A velocity given by its effect: the mean distance the outline moves along its normal at t = 0, in pixels."""
 
@@ -139,14 +148,7 @@ class Boundary(Model):
 class Factor(Model):
     """Multiplicative growth: the size is multiplied by this number in each step; 0.9 shrinks by 10 %."""
 
-    factor: Value
-
-    @field_validator("factor")
-    @classmethod
-    def _positive(cls, value: Value) -> Value:
-        if (number := outside(value, *FACTORS)) is not None:
-            raise invalid(f"{number:g} is not a factor; allowed: from {FACTORS[0]:g} to {FACTORS[1]:g}", value=value)
-        return value
+    factor: Annotated[Value, within(*FACTORS, "a factor")]
 
 
 class TimeScale(Model):

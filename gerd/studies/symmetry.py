@@ -204,9 +204,11 @@ def _tested(network: Model, config: Config, kind: str, several: list[Transformat
 def gained(test: SweepResult) -> list[Number]:
     """At each amount, by how many pixels the error grows, in the median over pairs of recordings, and its interval."""
 
-    more = np.array(test.errors) - np.array(test.errors[0])
-    intervals = [bootstrap(lambda rows, row=row: np.median(row[rows], axis=-1), len(row)) for row in more]
-    return list(zip(np.median(more, axis=1).tolist(), intervals, strict=True))
+    def growth(errors: tuple[float, ...]) -> Number:
+        more = np.array(errors) - np.array(test.errors[0])
+        return float(np.median(more)), bootstrap(lambda rows: np.median(more[rows], axis=-1), len(more))
+
+    return list(map(growth, test.errors))
 
 
 def respected(test: SweepResult) -> list[bool]:
