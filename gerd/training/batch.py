@@ -68,24 +68,18 @@ def gather(spec: ItemSpec, windows: Sequence[Window], pad: bool = False, travels
     size = math.prod(shapes[0])
     places = np.concatenate([part.places + i * size for i, part in enumerate(parts)])
     repeated = any(part.config.timing == "exact" for part in parts)
-    frames = _Frames(places, (len(parts), *shapes[0]), repeated, replace(spec, label=None))
-    return frames if travels else frames.dense(), labels
+    frames = (replace(spec, label=None), places, (len(parts), *shapes[0]), repeated)
+    return _Frames(frames) if travels else ItemSpec.frames_at(*frames), labels
 
 
 @dataclass(frozen=True)
 class _Frames:
     """A batch of frames, as the places of the events in it; it becomes a tensor on its way to another process."""
 
-    places: NDArray[np.int64]
-    shape: tuple[int, ...]
-    repeated: bool
-    spec: ItemSpec
-
-    def dense(self) -> Tensor:
-        return self.spec.frames_at(self.places, self.shape, self.repeated)
+    of: tuple[ItemSpec, NDArray[np.int64], tuple[int, ...], bool]  # what `frames_at` takes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ItemSpec.frames_at, (self.spec, self.places, self.shape, self.repeated)
+        return ItemSpec.frames_at, self.of
 
 
 def check_shapes(shapes: Iterable[Sequence[int]]) -> None:

@@ -67,14 +67,10 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         self.transform, self.target_transform, self.transforms = transform, target_transform, transforms
         self.recordings = Recordings(path)
         check_complete(self.recordings)
-        self._windows = self._fit()
-        self._serve(np.arange(len(self.recordings)), np.arange(len(self.recordings)))
-
-    def _fit(self) -> list[tuple[Rows, int]]:
-        """For each member of the family where its labelled parts begin, and how long they are."""
         of_members = lengths(self.recordings.config)
-        known = {length: self.spec.starts(length, self.steps, self.stride, self.rest) for length in set(of_members)}
-        return [known[length] for length in of_members]
+        known = {length: self.spec.starts(length, steps, stride, rest) for length in set(of_members)}
+        self._windows = [known[length] for length in of_members]  # where the parts of each member begin, and how long
+        self._serve(np.arange(len(self.recordings)), np.arange(len(self.recordings)))
 
     def _serve(self, served: Rows, universe: Rows) -> None:
         """`served`: the recordings in this dataset; `universe`: those that a split shares out, before any `where`."""
@@ -215,7 +211,12 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         kind = RandomWindowsLoader if isinstance(options.get("sampler"), RandomWindows) else DataLoader
         if self.transform or self.target_transform or self.transforms:
             return kind(self, batch_size, collate_fn=partial(collate, pad=pad), **options)
-        return kind(_Windows(self), batch_size, collate_fn=partial(_gathered, self.spec, pad), **options)
+        numbers: Any = range(len(self))  # windows are read where a batch is made of several at once
+        return kind(numbers, batch_size, collate_fn=partial(self._gathered, pad), **options)
+
+    def _gathered(self, pad: bool, numbers: list[int]) -> tuple[Any, Any]:
+        windows = [self.window(number) for number in numbers]
+        return gather(self.spec, windows, pad, travels=get_worker_info() is not None)
 
     def random_windows(self, *, seed: int = 0, rank: int = 0, ranks: int = 1) -> RandomWindows:
         """A sampler for `DataLoader(sampler=…)`: one window of each recording, in random order, new in each epoch.
@@ -225,19 +226,6 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         return RandomWindows(self, seed, rank, ranks)
 
 
-class _Windows(torch.utils.data.Dataset[Window]):
-    """The windows of a dataset, for a loader that makes a batch of several at once."""
-
-    def __init__(self, data: Dataset):
-        self.data = data
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __getitem__(self, number: int) -> Window:
-        return self.data.window(number)
-
-
 def _named(wish: Any) -> str:
     """An item or a label in words."""
     if isinstance(wish, dict):
@@ -245,7 +233,3 @@ def _named(wish: Any) -> str:
     if isinstance(wish, tuple | list):
         return ", ".join(map(_named, wish))
     return wish if isinstance(wish, str) else "a function"
-
-
-def _gathered(spec: ItemSpec, pad: bool, windows: list[Window]) -> tuple[Any, Any]:
-    return gather(spec, windows, pad, travels=get_worker_info() is not None)

@@ -96,21 +96,19 @@ class DrawnWindows(Iterator[int]):
         self._epoch, self._drawn = 0, 0
         self._numbers: list[int] | None = None
 
-    def _begin(self, epoch: int, drawn: int) -> list[int]:
+    def _begin(self, epoch: int, drawn: int) -> None:
         self._epoch, self._drawn = epoch, drawn
         self._numbers = self.sampler.numbers(epoch)
         self.sampler.epoch, self.sampler._skip = epoch + 1, 0
-        return self._numbers
 
     def __next__(self) -> int:
-        numbers = self._numbers
-        if numbers is None:
-            numbers = self._begin(self.sampler.epoch, self.sampler._skip)
-        if self._drawn >= len(numbers):
+        if self._numbers is None:
+            self._begin(self.sampler.epoch, self.sampler._skip)
+        if not self._numbers or self._drawn >= len(self._numbers):
             raise StopIteration
         self._drawn += 1
         self.sampler._now = self._epoch, self._drawn
-        return numbers[self._drawn - 1]
+        return self._numbers[self._drawn - 1]
 
     def state_dict(self) -> dict[str, Any]:
         if self._numbers is None:

@@ -33,8 +33,7 @@ from gerd.events import backends
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
 from gerd.scene.draw import draw
-from gerd.scene.scenes import Scenes
-from gerd.training.batch import Window, check_shapes, collate, gather
+from gerd.training.batch import check_shapes, collate, gather
 from gerd.training.items import Item, ItemOptions, ItemSpec, Label
 from gerd.training.split import Member, holds
 from gerd.training.state import check_nature, of_one_rank
@@ -217,7 +216,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         members, digest = list(self.members), self.config.digest
         nature = {"batch_size": self.batch_size, "first": self.first, "members": members, "config": digest}
         worker = get_worker_info()
-        return nature if worker is None else {**nature, "worker": worker.id, "workers": worker.num_workers}
+        return nature if worker is None else nature | {"worker": worker.id, "workers": worker.num_workers}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state`; its `batch` is enough."""
@@ -261,8 +260,11 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         groups, order = self._groups(number)
         if backends.makes_frames(self.device) and not self.spec.needs_events:
             return self._on_device(groups, order)
-        made = [window for group in groups for window in self._simulated(*group)]
-        return _moved(gather(self.spec, [made[i] for i in order], self.pad, travels), self.device)
+        made = []
+        for number, indices in groups:
+            made += simulate_batch(member(self.config, number), indices.tolist(), device=self.device)
+        windows = [(made[i], *self._window(made[i].steps)) for i in order]
+        return _moved(gather(self.spec, windows, self.pad, travels), self.device)
 
     def _groups(self, number: int) -> tuple[list[tuple[int, Indices]], Indices]:
         """For each member its recordings in a batch, to be simulated together; and the order of all in the batch."""
@@ -277,33 +279,26 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         starts, steps = self.spec.starts(length, self.steps, None, "overlap")
         return int(starts[-1]), steps
 
-    def _simulated(self, number: int, indices: Indices) -> Iterator[Window]:
-        """Some recordings of one member."""
-        for recording in simulate_batch(member(self.config, number), indices.tolist(), device=self.device):
-            yield recording, *self._window(recording.steps)
-
     def _on_device(self, groups: list[tuple[int, Indices]], order: Indices) -> tuple[Any, Any]:
         """A batch whose frames never leave the device they are made on."""
         frames, labels = [], []
         for number, indices in groups:
-            scenes = draw(member(self.config, number), indices)
+            config = member(self.config, number)
+            scenes = draw(config, indices)
             at, steps = self._window(scenes.steps)
             try:
                 whole = backends.frames(scenes, self.device, counts=scenes.exact and self.spec.item == "counts")
                 frames.append(self.spec.combined(whole[:, at - self.spec.lead : at + steps]))
             except torch.OutOfMemoryError:
-                raise GerdError(
-                    f"batch_size {self.batch_size}: does not fit into the memory of {self.device}"
-                ) from None
-            labels += [self.spec.label_of(bare, at, steps) for bare in self._without_events(scenes, number)]
+                reason = f"does not fit into the memory of {self.device}"
+                raise GerdError(f"batch_size {self.batch_size}: {reason}") from None
+            truth, looks = scenes.truth(np.arange(scenes.steps)), scenes.at_rest()
+            for row, index in enumerate(scenes.indices.tolist()):
+                without_events = Recording.of(config, index, truth[row], drawn=looks[row : row + 1])
+                labels.append(self.spec.label_of(without_events, at, steps))
         check_shapes(part.shape[1:] for part in frames)
         items = frames[0] if len(frames) == 1 else torch.cat(frames)[torch.from_numpy(order).to(self.device)]
         return items, _moved(collate([labels[i] for i in order]), self.device)
-
-    def _without_events(self, scenes: Scenes, number: int) -> Iterator[Recording]:
-        truth, looks = scenes.truth(np.arange(scenes.steps)), scenes.at_rest()
-        for row, index in enumerate(scenes.indices.tolist()):
-            yield Recording.of(member(self.config, number), index, truth[row], drawn=looks[row : row + 1])
 
 
 class _Travelling(IterableDataset[tuple[Any, Any]]):
