@@ -116,8 +116,7 @@ def _begin(
             raise StorageError(f"{folder}: holds a different export: {'; '.join(changed)}")
     for place in (folder, folder / SHARDS):
         tidy(place)
-    about = {"what": "recordings exported by gerd", **wanted, "complete": False}
-    known = stored.get("sha256")
+    about, known = {"what": "recordings exported by gerd", **wanted, "complete": False}, stored.get("sha256")
     known = known if isinstance(known, dict) else {}
     write_whole(folder / INDEX, json_bytes({**about, "sha256": known}))
     return about, known
@@ -163,14 +162,12 @@ def _export(
         if format == FRAMES:
             _write_frames(recording, main, levels)
         else:
-            write_events(
-                main,
+            events, duration = (
                 recording.events_with_causes if causes else recording.events,
-                width=recording.width,
-                height=recording.height,
-                format=format,
-                duration=recording.steps * recording.step_us,
+                recording.steps * recording.step_us,
             )
+            size = {"width": recording.width, "height": recording.height}
+            write_events(main, events, **size, format=format, duration=duration)
         ledger.finish(main.name)
     if not ledger.has(truth.name):
         header = truth_lines.header(recording, file=main.name, steps=recording.steps, digest=recording.digest)
@@ -193,9 +190,8 @@ def _write_frames(recording: Recording, path: Path, levels: tuple[int, int]) -> 
     with written_whole(path) as temporary:
         (temporary / "imgs").mkdir(parents=True)
         for start in range(0, recording.steps, PICTURES_AT_ONCE):
-            grey = np.rint(
-                dark + (bright - dark) * recording.images(start, start + PICTURES_AT_ONCE).astype(np.float64)
-            )
+            brightness = recording.images(start, start + PICTURES_AT_ONCE).astype(np.float64)
+            grey = np.rint(dark + (bright - dark) * brightness)
             if grey.min() < 0 or grey.max() > 255:
                 raise GerdError(
                     f"{path}: grey values from {grey.min():g} to {grey.max():g} do not fit into 8 bits; choose other "

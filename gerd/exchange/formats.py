@@ -64,9 +64,8 @@ def write_events(
     with written_whole(path) as temporary:
         chosen.write(temporary, events, width, height, **end)
         if chosen.read is not None and not np.array_equal(chosen.read(temporary, width, height), events):
-            raise GerdError(
-                f"{path}: the {format} file did not read back as it was written, so it was not kept; use evt2"
-            )
+            reason = "did not read back as it was written, so it was not kept; use evt2"
+            raise GerdError(f"{path}: the {format} file {reason}")
 
 
 def format_named(name: str) -> Format:
@@ -93,9 +92,8 @@ def _checked(path: Path, events: Events, width: int, height: int, name: str, cho
             raise GerdError(f"{path}: {field} of the events is {spread}; allowed: 0 to {size - 1}")
     t = events["t"]
     if len(t) and not 0 <= t.min() <= t.max() < chosen.until:
-        raise GerdError(
-            f"{path}: times of the events are {t.min()} to {t.max()} µs; {name} holds 0 to {chosen.until - 1}"
-        )
+        spread = f"{t.min()} to {t.max()}"
+        raise GerdError(f"{path}: times of the events are {spread} µs; {name} holds 0 to {chosen.until - 1}")
     causes = [(field, kind) for field, kind in CAUSE_FIELDS if field in (events.dtype.names or ())]
     if causes and not chosen.has_causes:
         raise GerdError(f"{path}: {name} has no room for the causes of events; allowed: {', '.join(WITH_CAUSES)}")

@@ -18,12 +18,11 @@ import itertools
 import math
 import os
 import socket
-import stat
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -127,19 +126,13 @@ def aestream(events: NDArray[Any]) -> bytes:
 PACKETS = {"aestream": (aestream, 512 // 4), "binary": (binary, 1300 // BINARY_DTYPE.itemsize)}
 
 
-@contextmanager
-def opened(to: str, format: str | None, report: Callable[[str], None]) -> Iterator[Pipe | Udp]:
+def opened(to: str, format: str | None, report: Callable[[str], None]) -> AbstractContextManager[Pipe | Udp]:
     """The receiver that `to` names: `-` for standard output, `udp://HOST:PORT`, or a file or pipe."""
     if to.startswith("udp://"):
-        with _udp(to, format or "aestream", report) as sink:
-            yield sink
-        return
+        return _udp(to, format or "aestream", report)
     if format not in (None, "csv", "binary"):
         raise GerdError(f"format {format!r} to {to}: allowed: csv, binary; aestream goes with udp://")
-    with _descriptor(to) as descriptor:
-        if format == "binary" and os.isatty(descriptor):
-            raise GerdError("binary events would go to the terminal; send them into a pipe or a file")
-        yield Pipe(descriptor, format or "csv")
+    return _pipe(to, format or "csv")
 
 
 @contextmanager
@@ -161,21 +154,21 @@ def _udp(to: str, format: str, report: Callable[[str], None]) -> Iterator[Udp]:
 
 
 @contextmanager
-def _descriptor(to: str) -> Iterator[int]:
-    """What to write to: standard output, an existing pipe or device, or a new file."""
-    if to == "-":
-        yield 1
-        return
+def _pipe(to: str, format: str) -> Iterator[Pipe]:
+    """Standard output, an existing pipe or device, or a new file."""
     path = Path(to)
     try:
         new = not path.exists()
-        if not new and stat.S_ISREG(path.stat().st_mode):
+        if to != "-" and path.is_file():
             raise GerdError(f"{to}: exists already; give another name")
-        descriptor = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_EXCL if new else 0), 0o666)
+        flags = os.O_WRONLY | (os.O_CREAT | os.O_EXCL if new else 0)
+        descriptor = os.dup(1) if to == "-" else os.open(path, flags, 0o666)
     except OSError as error:
         raise GerdError(f"{to}: cannot be written: {error.strerror or error}") from None
     try:
-        yield descriptor
+        if format == "binary" and os.isatty(descriptor):
+            raise GerdError("binary events would go to the terminal; send them into a pipe or a file")
+        yield Pipe(descriptor, format)
     finally:
         os.close(descriptor)
 
@@ -224,7 +217,7 @@ def send(
         raise GerdError(f"{to}: events and ground truth cannot go to the same place")
     pace = Pace(speed, report)
     steps = events = 0
-    with opened(to, format, report) as sink, _recorder(truth_to) as record:
+    with opened(to, format, report) as sink, _recorder(truth_to) if truth_to else nullcontext() as record:
         windows = windows_of(source, index, loop=loop, endless=endless, speed=speed)
         try:
             if isinstance(sink, Pipe) and sink.format == "csv":
@@ -241,12 +234,8 @@ def send(
 
 
 @contextmanager
-def _recorder(to: str | None) -> Iterator[Callable[[bytes], None] | None]:
-    if to is None:
-        yield None
-        return
-    with _descriptor(to) as descriptor:
-        pipe = Pipe(descriptor, "truth")
+def _recorder(to: str) -> Iterator[Callable[[bytes], None]]:
+    with _pipe(to, "truth") as pipe:
 
         def record(data: bytes) -> None:
             try:
@@ -270,8 +259,8 @@ def windows_of(
     window_us = WINDOW * (speed if speed != math.inf else 1.0)
     chunk = max(1, min(LARGEST_WINDOW, round(window_us / source.step_us)))
     for number in itertools.count():
-        once: Iterable[Recording] = (
-            (source,) if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)
+        once = (
+            [source] if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)
         )
         for window in once:
             yield replace(window, first=window.first + number * length)
@@ -298,20 +287,15 @@ def play(
         for begin in range(0, window.steps, together):
             end = min(begin + together, window.steps)
             low, high = window.codec.bounds(window.keys, [begin, end])
-            t = (window.first + end - 1) * window.step_us
-            _send(events[low:high], t, (end - begin) * window.step_us, sink, pace)
+            t, duration = (window.first + end - 1) * window.step_us, (end - begin) * window.step_us
+            at_once, count = sink.at_once or max(1, high - low), max(1, high - low)
+            for start in range(0, count, at_once):  # many events in pieces, spread over the duration of their steps
+                pace.wait(t + duration * start / count)
+                sink.send(events[low:high][start : start + at_once])
             if record is not None:
                 record("".join(itertools.islice(lines, end - begin)).encode())
             yield end - begin, int(high - low)
         events_before += len(events)
-
-
-def _send(events: NDArray[Any], t: int, duration: int, sink: Pipe | Udp, pace: Pace) -> None:
-    """The events of some steps up to the one at `t`, in pieces spread over their duration if there are many."""
-    at_once = sink.at_once or max(1, len(events))
-    for start in range(0, max(1, len(events)), at_once):
-        pace.wait(t + duration * start / max(1, len(events)))
-        sink.send(events[start : start + at_once])
 
 
 def _ahead(windows: Iterable[Recording]) -> Iterator[Recording]:

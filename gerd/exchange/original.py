@@ -53,11 +53,8 @@ class OriginalRecording:
         import torch
 
         result = torch.zeros((self.steps, 2, self.height, self.width), dtype=torch.bool)
-        step, p, y, x = (
-            torch.from_numpy(self.events[name].astype(np.int64) // divisor)
-            for name, divisor in (("t", self.step_us), ("p", 1), ("y", 1), ("x", 1))
-        )
-        result[step, p, y, x] = True
+        t, p, y, x = (torch.from_numpy(self.events[name].astype(np.int64)) for name in "tpyx")
+        result[t // self.step_us, p, y, x] = True
         return result
 
 

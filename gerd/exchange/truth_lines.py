@@ -58,28 +58,23 @@ def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:
     bounds = recording.codec.bounds(recording.keys, np.arange(recording.steps + 1)).tolist()
     boxes = recording.boxes()
     for step, (low, high) in enumerate(pairwise(bounds)):
-        yield _line(recording, step, boxes[step].tolist(), low, high, first_event)
+        number = recording.first + step
+        about = {
+            "step": number,
+            "t": number * recording.step_us,
+            "first_event": first_event + low,
+            "events": high - low,
+            "background": np.flatnonzero(recording.background[low:high]).tolist(),
+            "actors": [
+                _actor(recording, step, actor, boxes[step, actor].tolist()) if present else None
+                for actor, present in enumerate(recording.present)
+            ],
+        }
+        yield json.dumps(about) + "\n"
 
 
-def _line(recording: Recording, step: int, boxes: list[Any], low: int, high: int, first_event: int) -> str:
-    number = recording.first + step
-    actors: list[Any] = []
-    for actor, present in enumerate(recording.present):
-        if not present:
-            actors.append(None)
-            continue
-        value, velocity, acceleration = (
-            dict(zip(PARAMETERS, row, strict=True)) for row in recording.truth[step, actor].tolist()
-        )
-        matrices = {name: getattr(recording, name)[step, actor].tolist() for name in MATRICES}
-        derivatives = {"velocity": velocity, "acceleration": acceleration}
-        actors.append({**value, **derivatives, **matrices, "box": boxes[actor]})
-    about = {
-        "step": number,
-        "t": number * recording.step_us,
-        "first_event": first_event + low,
-        "events": high - low,
-        "background": np.flatnonzero(recording.background[low:high]).tolist(),
-        "actors": actors,
-    }
-    return json.dumps(about) + "\n"
+def _actor(recording: Recording, step: int, actor: int, box: list[float]) -> dict[str, Any]:
+    rows = recording.truth[step, actor].tolist()
+    value, velocity, acceleration = (dict(zip(PARAMETERS, row, strict=True)) for row in rows)
+    matrices = {name: getattr(recording, name)[step, actor].tolist() for name in MATRICES}
+    return {**value, "velocity": velocity, "acceleration": acceleration, **matrices, "box": box}

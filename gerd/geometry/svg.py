@@ -83,17 +83,15 @@ class _Drawing:
         group = _Group(_transformed(above.transform, attributes.get("transform", "")), is_drawn, fill)
         self._groups.append(group)
         if is_drawn and fill not in ("none", "transparent") and name in _ELEMENTS:
-            self._draw(_ELEMENTS[name](attributes), group.transform)
+            path = _ELEMENTS[name](attributes)
+            self._length += len(path)
+            if self._length > LONGEST_PATH:
+                raise ValueError(f"has paths of more than {LONGEST_PATH} characters; at most these are allowed")
+            for command, points in commands_of_path(path):
+                self.commands.append((command, tuple(map(group.transform.transformPoint, points))))
 
     def end(self, _: str) -> None:
         self._groups.pop()
-
-    def _draw(self, path: str, transform: Any) -> None:
-        self._length += len(path)
-        if self._length > LONGEST_PATH:
-            raise ValueError(f"has paths of more than {LONGEST_PATH} characters; at most these are allowed")
-        for name, points in commands_of_path(path):
-            self.commands.append((name, tuple(map(transform.transformPoint, points))))
 
 
 def _transformed(outer: Any, text: str) -> Any:
@@ -165,6 +163,6 @@ _ELEMENTS: dict[str, Callable[[Mapping[str, str]], str]] = {  # name of an eleme
     "rect": _rectangle,
     "circle": lambda attributes: _ellipse(attributes, "r"),
     "ellipse": _ellipse,
-    "polygon": lambda attributes: f"M {attributes.get('points', '')} z" if attributes.get("points") else "",
-    "polyline": lambda attributes: f"M {attributes.get('points', '')} z" if attributes.get("points") else "",
+    "polygon": lambda attributes: f"M {attributes['points']} z" if attributes.get("points") else "",
 }
+_ELEMENTS["polyline"] = _ELEMENTS["polygon"]  # what is filled is closed

@@ -305,8 +305,8 @@ class Trajectory:
         knots = self.knots
         if knots is None:
             return False
-        sums = (knots.gained[..., i, 0], knots.moved[..., i, 0])
-        return bool(knots.acceleration[..., i, :].any() or sums[0].any() or sums[1].any())
+        gained, moved = knots.gained[..., i, 0], knots.moved[..., i, 0]
+        return bool(knots.acceleration[..., i, :].any() or gained.any() or moved.any())
 
     def _free(self, i: int, t: Array) -> tuple[Array, Array, Array]:
         """Parameter i and its velocity and acceleration, each (…, t), at own times `t` before any border."""

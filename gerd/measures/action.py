@@ -86,17 +86,11 @@ def _check_end(out: Tensor, end: tuple[int, ...], allowed: str) -> None:
 
 def _matrices(g: Transformation, out: Tensor, size: tuple[int, int], least: int) -> Tensor:
     """G at each step of an output, shaped to act on it; `least` is the number of its axes without steps."""
-    steps = out.shape[1] if out.ndim > least else 1
-    times = np.arange(steps) if out.ndim > least else _any_step(g)
-    G = torch.from_numpy(g.frame(*size).G(times)).to(out.device, out.dtype)
-    return G.reshape(steps, *[1] * max(0, out.ndim - least - 1), 3, 3) if out.ndim > least else G[0]
-
-
-def _any_step(g: Transformation) -> list[float]:
-    """A step at which G is what it is at every other."""
-    if not g.space.is_steady:
+    if out.ndim <= least and not g.space.is_steady:
         raise GerdError(f"{g}: acts differently at each step; allowed: an output (batch, steps, …)")
-    return [0.0]
+    steps = out.shape[1] if out.ndim > least else 1
+    G = torch.from_numpy(g.frame(*size).G(np.arange(steps))).to(out.device, out.dtype)
+    return G.reshape(steps, *[1] * (out.ndim - least - 1), 3, 3) if out.ndim > least else G[0]
 
 
 def _retimed(g: Transformation, out: Tensor, least: int) -> Tensor:

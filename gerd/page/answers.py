@@ -22,6 +22,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -30,6 +31,7 @@ from shlex import quote
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from gerd.config.actor import is_svg_file
 from gerd.config.base import replaced
@@ -137,7 +139,8 @@ class Editor:
         family, values, written = made.family, labels(made.family, made.member), made.written
         sweep = family.resolved()["sweep"]
         for path, value in values.items():
-            written = _put(written, path.split("."), value)
+            with suppress(ValidationError):  # what is not written has a default
+                written = replaced(written, path, value)
         return pack(
             made.recording,
             text=made.text,
@@ -230,15 +233,6 @@ def _runs_code(data: Any) -> bool:
     return any(kind == "function" for _, kind, _ in _names(data))
 
 
-def _put(data: Any, path: list[str], value: Any) -> Any:
-    """Written data with a swept value in its place, if that is written; what is not has a default."""
-    if isinstance(data, dict) and path[0] in data:
-        return {**data, path[0]: value if len(path) == 1 else _put(data[path[0]], path[1:], value)}
-    if isinstance(data, list) and path[0] in map(str, range(len(data))):
-        return replaced(data, path[0], value if len(path) == 1 else _put(data[int(path[0])], path[1:], value))
-    return data
-
-
 def _check_size(config: Config) -> None:
     """An error for a config whose recording would keep the page waiting or fill the memory."""
     config = config.in_steps
@@ -311,13 +305,11 @@ def _instructions(recording: Recording, file: str, *, runs_code: bool) -> dict[s
 
 
 def _gif(recordings: Sequence[Recording], question: Question) -> bytes:
-    fps, outlines, brightness = (
-        _field(question, *each) for each in (("fps", int), ("outlines", bool), ("brightness", bool))
-    )
+    outlines, brightness = _field(question, "outlines", bool), _field(question, "brightness", bool)
     layout = video.Layout(recordings, overlay=outlines, side_by_side=brightness)
     if layout.steps * math.prod(layout.size) > MOST_PIXELS:
         raise GerdError(f"the video has {layout.steps} pictures, which are too many here; gerd render makes long ones")
-    return b"".join(video.gif(layout.size, layout.pictures(range(layout.steps)), max(1, fps)))
+    return b"".join(video.gif(layout.size, layout.pictures(range(layout.steps)), max(1, _field(question, "fps", int))))
 
 
 def _several(question: Question) -> list[Any]:
@@ -348,24 +340,19 @@ def _page(name: str, recordings: Sequence[Recording]) -> bytes:
 
 def _in_one_file(page: Mapping[str, bytes], saved: Mapping[str, Any]) -> str:
     """The page with its style and scripts inside; a script is imported by name, from a map of data addresses."""
-    scripts = {
-        f"page/{name}": "data:text/javascript;base64,"
-        + base64.b64encode(text.replace(b'from "./', b'from "page/')).decode()
-        for name, text in page.items()
-        if name.endswith(".js")
-    }
-    html = page["index.html"].decode()
-    parts = {
-        '<link rel="stylesheet" href="page/style.css">': f"<style>\n{page['style.css'].decode()}</style>",
-        '<script type="module" src="page/main.js"></script>': (
-            f'<script type="application/json" id="saved">{_json_in_html(saved)}</script>\n'
-            f'<script type="importmap">{_json_in_html({"imports": scripts})}</script>\n'
-            '<script type="module">import "page/main.js";</script>'
-        ),
-    }
-    for tag, inside in parts.items():
-        html = html.replace(tag, inside)
-    return html
+    scripts = {}
+    for name, text in page.items():
+        if name.endswith(".js"):
+            script = base64.b64encode(text.replace(b'from "./', b'from "page/')).decode()
+            scripts[f"page/{name}"] = f"data:text/javascript;base64,{script}"
+    style = f"<style>\n{page['style.css'].decode()}</style>"
+    inside = (
+        f'<script type="application/json" id="saved">{_json_in_html(saved)}</script>\n'
+        f'<script type="importmap">{_json_in_html({"imports": scripts})}</script>\n'
+        '<script type="module">import "page/main.js";</script>'
+    )
+    html = page["index.html"].decode().replace('<link rel="stylesheet" href="page/style.css">', style)
+    return html.replace('<script type="module" src="page/main.js"></script>', inside)
 
 
 def _json_in_html(data: Any) -> str:

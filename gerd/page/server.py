@@ -76,7 +76,10 @@ def serve(
         if isinstance(content, Editor):  # errors come now, and the kernels are compiled
             worker.ask("recording", {"text": content.text, "overrides": [], "index": 0, "member": 0})
         port = bound.getsockname()[1]
-        address = f"http://{_in_url(host)}:{port}/"
+        name = f"[{host}]" if ":" in host else host
+        if _is_address(host) and ipaddress.ip_address(host).is_unspecified:  # all interfaces
+            name = socket.gethostname()
+        address = f"http://{name}:{port}/"
         say(f"{source}: look at {address} (Ctrl-C to stop)")
         if not _is_loopback(host):
             say(f"warning: whoever can reach {host} can use this page; without --host only this machine can")
@@ -291,13 +294,6 @@ class _Gate:
         if name in ("localhost", self.host.lower()) or _is_loopback(name):
             return True
         return not _is_loopback(self.host) and (_is_address(name) or name == socket.gethostname().lower())
-
-
-def _in_url(host: str) -> str:
-    """A listening address as it is written in a URL."""
-    if _is_address(host) and ipaddress.ip_address(host).is_unspecified:  # all interfaces
-        return socket.gethostname()
-    return f"[{host}]" if ":" in host else host
 
 
 def _is_address(name: str) -> bool:

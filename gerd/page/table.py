@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gerd.config.sweep import labels
 from gerd.errors import StorageError
-from gerd.geometry.parameters import PARAMETERS, ROTATION
+from gerd.geometry.parameters import ORDERS, PARAMETERS, ROTATION
 from gerd.recording.recording import Recording
 from gerd.storage.recordings import Recordings
 
@@ -28,7 +28,7 @@ def table(recordings: Sequence[Recording]) -> list[dict[str, Any]]:
     """By columns: index, swept values, events, and what differs between the first steps."""
     if isinstance(recordings, Recordings):
         return _columns(list(itertools.islice(_rows_of_dataset(recordings), MOST_ROWS)))
-    return _columns([_row_of(recording) for recording in recordings])
+    return _columns([_Row(each.identity.index, each.identity.labels, len(each), each.truth[0]) for each in recordings])
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,6 @@ class _Row:
     labels: dict[str, Any]
     events: int | None = None
     start: NDArray[np.float64] | None = None  # (actors, 3, 6): the ground truth of the first step
-
-
-def _row_of(recording: Recording) -> _Row:
-    return _Row(recording.identity.index, recording.identity.labels, len(recording), recording.truth[0])
 
 
 def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
@@ -64,15 +60,12 @@ def _columns(rows: Sequence[_Row]) -> list[dict[str, Any]]:
     result |= {path: [row.labels.get(path) for row in rows] for path in paths}
     result["events"] = [row.events for row in rows]
     actors = max((len(row.start) for row in rows if row.start is not None), default=0)
+    absent = np.full((actors, ORDERS, len(PARAMETERS)), np.nan)
     for actor, order, k in itertools.product(range(actors), range(2), range(len(PARAMETERS))):
-        column = [_first_value(row, actor, order, k) for row in rows]
+        unit = 180 / math.pi if k == ROTATION else 1.0
+        starts = [row.start if row.start is not None and actor < len(row.start) else absent for row in rows]
+        values = [start[actor, order, k] * unit for start in starts]
+        column = [None if math.isnan(value) else float(f"{value:.5g}") for value in values]
         if len(set(column)) > 1 and len(result) < MOST_COLUMNS:
             result[f"{actor}.{PARAMETERS[k]}" + "'" * order] = column
     return [{"name": name, "swept": name in paths, "values": values} for name, values in result.items()]
-
-
-def _first_value(row: _Row, actor: int, order: int, parameter: int) -> float | None:
-    if row.start is None or len(row.start) <= actor or np.isnan(row.start[actor, order, parameter]):
-        return None  # the actor is absent
-    factor = 180 / math.pi if parameter == ROTATION else 1.0
-    return float(f"{row.start[actor, order, parameter] * factor:.5g}")

@@ -47,7 +47,7 @@ def frame(recording: Recording, *, step: int = 0, overlay: bool = False, side_by
         if overlay:
             plot.overlay(recording, step, ax)
     axes[-1].get_legend().remove()
-    _legend(figure, recording, [step], overlay)
+    _legend(figure, [recording.window(step, step % recording.steps + 1)], overlay)
     return figure
 
 
@@ -62,7 +62,7 @@ def sheet(recording: Recording, *, count: int = 12, overlay: bool = False) -> Fi
     axes = figure.subplots(rows, columns, squeeze=False)
     _draw_steps(recording, steps, axes.ravel(), overlay)
     _outer_labels(axes)
-    _legend(figure, recording, steps, overlay)
+    _legend(figure, [recording.window(step, step + 1) for step in steps], overlay)
     return figure
 
 
@@ -77,12 +77,11 @@ def family(recordings: Sequence[Recording], *, count: int | None = None, overlay
     figure = _new(recordings, WIDTH, len(recordings) * (WIDTH / count * aspect + 0.4) + 0.7)
     axes = figure.subplots(len(recordings), count, squeeze=False)
     for row, recording in zip(axes, recordings, strict=True):
-        steps = _spread(recording, count)
-        _draw_steps(recording, steps, row, overlay)
+        _draw_steps(recording, _spread(recording, count), row, overlay)
         row[0].set_title(f"{plot.caption(recording)}\n{row[0].get_title()}", loc="left")
         row[0].set_title("")
     _outer_labels(axes)
-    figure.legend(handles=_handles(recordings, overlay), loc="outside lower center", ncols=6)
+    _legend(figure, recordings, overlay)
     return figure
 
 
@@ -99,7 +98,7 @@ def _one_step_each(recordings: Sequence[Recording], overlay: bool) -> Figure:
         if overlay:
             plot.overlay(recording, step, ax)
     _outer_labels(axes)
-    figure.legend(handles=_handles(recordings, overlay), loc="outside lower center", ncols=6)
+    _legend(figure, recordings, overlay)
     return figure
 
 
@@ -233,10 +232,6 @@ def _outer_labels(axes: NDArray[Any]) -> None:
             ax.set_xlabel("")
 
 
-def _legend(figure: Figure, recording: Recording, steps: Iterable[int], overlay: bool) -> None:
-    handles = _handles([recording.window(step, step % recording.steps + 1) for step in steps], overlay)
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-
-
-def _handles(shown: Iterable[Recording], overlay: bool) -> list[Artist]:
-    return plot.polarity_handles(*shown) + (plot.truth_handles() if overlay else [])
+def _legend(figure: Figure, shown: Iterable[Recording], overlay: bool) -> None:
+    handles = plot.polarity_handles(*shown) + (plot.truth_handles() if overlay else [])
+    figure.legend(handles=handles, loc="outside lower center", ncols=6)

@@ -270,7 +270,10 @@ def stage(stages: Stages, name: str, position: int = 0, ax: Axes | None = None) 
     if values.dtype == bool:
         _show(ax, np.array(EVENTS, np.uint8)[values[0] + 2 * values[1]])
     elif name in ("difference", "integrator"):
-        _show(ax, values / stages.full, cmap=_diverging(), vmin=-high, vmax=high)
+        from matplotlib.colors import LinearSegmentedColormap
+
+        diverging = LinearSegmentedColormap.from_list("gerd", [shade(OFF), shade(BACKDROP), shade(ON)])
+        _show(ax, values / stages.full, cmap=diverging, vmin=-high, vmax=high)
     else:
         low, high = brightness_range(scene.intensity[0] / INTENSITY_ONE)
         unit, cell = (INTENSITY_ONE, 1 / scene.upsampling) if name == "picture" else (stages.full, 1.0)
@@ -325,12 +328,6 @@ def _show(ax: Axes, cells: NDArray[Any], cell: float = 1.0, **style: Any) -> Axe
     """Draw an array with cells of this side in pixels, crisp."""
     extent = (0, cells.shape[1] * cell, cells.shape[0] * cell, 0)
     return ax.imshow(cells, extent=extent, interpolation="nearest", aspect=ax.get_aspect(), **style)
-
-
-def _diverging() -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("gerd", [shade(OFF), shade(BACKDROP), shade(ON)])
 
 
 def _steps_label(recording: Recording) -> str:

@@ -105,12 +105,10 @@ class Frame:
             codes = plot.polarity_codes(self.recording, step, self.block)
             result[:, self.width - width :] = self._panel(codes, step)
             if self.side_by_side:
-                result[:, :width] = self._panel(self._brightness(step), step)
+                low, high = plot.brightness_range(self.recording.intensities)
+                brightness = (self.recording.images(step, step + 1)[0] - low) / (high - low)
+                result[:, :width] = self._panel(_grey(brightness), step)
         return result
-
-    def _brightness(self, step: int) -> Picture:
-        low, high = plot.brightness_range(self.recording.intensities)
-        return _grey((self.recording.images(step, step + 1)[0] - low) / (high - low))
 
     def _panel(self, cells: Picture, step: int) -> Picture:
         """A frame on the screen, with the ground truth on top if `overlay` says so."""

@@ -1,6 +1,6 @@
 """Questions asked with this program: stimuli, networks, a measure, a report; one module for each question.
 
-A study computes what can be continued after a kill, and draws a report from what was computed. `models` are those of
-the paper, public as `gerd.models`; `lab` holds what studies share. A new study is a new module here, with `SIZES`,
-`compute` and `report`, and its name in `lab.running`.
+A study is a module with `compute`, which trains and tests what is not yet in a folder and gives the results, and with
+`report`, which draws figures and tables into a folder and gives the text; its `conclusions` are what the numbers say.
+`models` are those of the paper, public as `gerd.models`; `lab` holds what studies share.
 """

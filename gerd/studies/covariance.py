@@ -146,7 +146,6 @@ def stimuli(side: int, seed: int = 0) -> Config:
 
 
 def compute(out: Path | str, order: Order) -> Results:
-    """Train and test what is not yet in `out`; the results, which are also in its results.json."""
     config, layers = stimuli(order.size.side, order.seed), order.size.layers
     folder = StudyFolder(out, "covariance", order, config)
     runs = []
@@ -180,7 +179,6 @@ def comparisons(results: Results, bank: Bank) -> list[Comparison]:
 
 
 def conclusions(results: Results) -> list[str]:
-    """What the numbers say."""
     lines = []
     for bank in finished(results):
         bank_seeds = [curve.invariance() for curve in each_seed(results.curve(bank.name, bank.sweep))]
@@ -205,7 +203,6 @@ def conclusions(results: Results) -> list[str]:
 
 
 def report(results: Results, out: Path) -> str:
-    """Figures and tables into `out`; the text of the report."""
     rows, cells, tables = [], [], []
     for bank in finished(results):
         group = bank.sweep.name

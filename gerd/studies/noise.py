@@ -69,7 +69,6 @@ def stimuli(side: int, seed: int = 0) -> Config:
 
 
 def compute(out: Path | str, order: Order) -> Results:
-    """Train and test what is not yet in `out`; the results, which are also in its results.json."""
     clean = stimuli(order.size.side, order.seed)
     noisy = with_values(clean, {f"noise.{name}": level for name, level in LEVELS.items()})
     networks = {
@@ -106,7 +105,6 @@ def doubled(curve: Curve) -> float | None:
 
 
 def conclusions(results: Results) -> list[str]:
-    """What the numbers say."""
     lines = []
     for sweep in SWEEPS:
         level = doubled(curve_of(results, CLEAN, sweep))
@@ -120,7 +118,6 @@ def conclusions(results: Results) -> list[str]:
 
 
 def report(results: Results, out: Path) -> str:
-    """Figures and tables into `out`; the text of the report."""
     figure = drawing.new_figure(7.5, 5.4)
     rows, tables = [], []
     for ax, sweep in zip(figure.subplots(2, 2, sharey=True).flat, SWEEPS, strict=True):

@@ -159,7 +159,6 @@ def compute(
     checkpoint: Path | str | None = None,
     config: Config | None = None,
 ) -> Results:
-    """Measure what is not yet in `out`; the results, which are also in its results.json."""
     size = order.size
     config = (config or stimuli(size.side, order.seed)).in_steps
     if config.steps <= size.first_step:
@@ -217,7 +216,6 @@ def respected(test: SweepResult) -> list[bool]:
 
 
 def conclusions(results: Results) -> list[str]:
-    """What the numbers say."""
     groups: dict[str, list[str]] = {"in all amounts tested": [], "in some": [], "in none": []}
     untested = []
     tests = results.runs[0].tests
@@ -255,7 +253,6 @@ def _with_unit(text: str, kind: str) -> str:
 
 
 def report(results: Results, out: Path) -> str:
-    """Figures and tables into `out`; the text of the report."""
     tests = results.runs[0].tests
     lines, rows = zip(*(pair for test in tests for pair in _rows(test)), strict=True)
     drawing.write_csv(out, rows)

@@ -44,23 +44,20 @@ class StudyFolder:
         self.missing = 0  # networks for which there was no time
         self.settings = Settings(study, order.seed, order.size, config.digest, own)
         file = self.path / "settings.json"
-        if file.exists():
-            self._check_settings(_read(file, Settings))
-        try:
-            (self.path / "runs").mkdir(parents=True, exist_ok=True)
-            (self.path / "config.yaml").write_text(config.resolved_yaml(), "utf-8")
-        except OSError as error:
-            raise GerdError(f"{self.path}: cannot be written: {error.strerror}") from None
-        _write(self.settings, file)
-
-    def _check_settings(self, begun: Settings) -> None:
-        wanted, before = self.settings.flat(), begun.flat()
+        wanted = self.settings.flat()
+        before = _read(file, Settings).flat() if file.exists() else wanted
         for name in {**wanted, **before}:
             if wanted.get(name) != before.get(name):
                 raise GerdError(
                     f"{self.path}: was begun with {name} = {shorten(before.get(name))}, and this is "
                     f"{shorten(wanted.get(name))}; give another folder with --out"
                 )
+        try:
+            (self.path / "runs").mkdir(parents=True, exist_ok=True)
+            (self.path / "config.yaml").write_text(config.resolved_yaml(), "utf-8")
+        except OSError as error:
+            raise GerdError(f"{self.path}: cannot be written: {error.strerror}") from None
+        _write(self.settings, file)
 
     def weights(self, run: str) -> Path:
         """Where the weights of a run are."""

@@ -116,7 +116,6 @@ def _listed(values: Sequence[float], digits: str) -> str:
 
 
 def conclusions(results: Results) -> list[str]:
-    """What the numbers say."""
     kept = KEPT[0]
     ours = [(model, share) for share in KEPT for model in trained(results, share, (INVARIANT, EXACT))]
     lines = [_how_flat(results, model, share) for model, share in ours]

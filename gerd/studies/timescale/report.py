@@ -33,9 +33,10 @@ from gerd.studies.timescale.trials import (
 
 
 def report(results: Results, out: Path) -> str:
-    """Figures and tables into `out`; the text of the report."""
     _write_tables(results, out)
     shares = [kept for kept in KEPT if trained(results, kept)]
+    counts = [len(results.of(model)) for model in results.models]
+    seeds = ("" if min(counts) == max(counts) else f"{min(counts)} to ") + counted(max(counts), "seed")
     return drawing.assembled(
         results,
         TITLE,
@@ -54,7 +55,7 @@ def report(results: Results, out: Path) -> str:
         _curves(results, out, shares),
         "Medians and quartiles of all seeds together.\n",
         *(_all(results, kept, sweep) for kept in shares for sweep in SWEEPS),
-        f"Medians in pixels and their maximum over their minimum are means of the seeds ({_seeds(results)}), with the "
+        f"Medians in pixels and their maximum over their minimum are means of the seeds ({seeds}), with the "
         "lowest and the highest end of the seeds' 95 % intervals.\n",
         *_singles(results, out),
         "## Against the paper's network and its baseline\n",
@@ -91,12 +92,6 @@ def _setting(results: Results) -> str:
         "tested with recordings of `timing: exact`, in which events that event noise leaves out are the same at every "
         f"speed; it sees them, as all, in frames of steps. {drawing.chance(results)} at s = 1.\n"
     )
-
-
-def _seeds(results: Results) -> str:
-    counts = [len(results.of(model)) for model in results.models]
-    fewest = "" if min(counts) == max(counts) else f"{min(counts)} to "
-    return fewest + counted(max(counts), "seed")
 
 
 def _bars(results: Results) -> list[str]:

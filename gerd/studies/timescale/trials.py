@@ -118,7 +118,6 @@ def network(model: str, size: Size, config: Config) -> Network:
 
 
 def compute(out: Path | str, order: Order) -> Results:
-    """Train and test everything that is not yet in `out`; the results, which are also in its results.json."""
     size = order.size
     folder = StudyFolder(
         out, "timescale", order, stimuli(size.side, order.seed), kept=list(KEPT), background=list(IN_TRAINING)
