@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 PARAMETERS = ("x", "y", "scale_x", "scale_y", "rotation", "shear")
 PARAMETER_COUNT = len(PARAMETERS)
 X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(PARAMETER_COUNT)
+PARTS = {"translation": [X, Y], "scale": [SCALE_X, SCALE_Y], "rotation": [ROTATION], "shear": [SHEAR]}
 ORDERS = 3  # the parameter itself, its velocity, its acceleration
 UNITS = dict(zip(PARAMETERS, ("px", "px", "px", "px", "°", ""), strict=True))  # as they are shown to people
 

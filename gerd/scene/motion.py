@@ -18,18 +18,7 @@ from gerd.config.config import Config
 from gerd.config.expression import evaluate
 from gerd.config.values import FACTORS, Boundary, Expression, Factor, Function, Profile, Uniform
 from gerd.geometry import exactmath
-from gerd.geometry.parameters import (
-    ORDERS,
-    PARAMETER_COUNT,
-    ROTATION,
-    SCALE_X,
-    SCALE_Y,
-    SHEAR,
-    X,
-    Y,
-    derivatives,
-    matrix,
-)
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT, PARTS, ROTATION, SCALE_X, SHEAR, X, derivatives, matrix
 from gerd.geometry.shapes import RADIUS, Outline
 from gerd.geometry.shapes import outline as shape_outline
 from gerd.geometry.trajectory import Trajectory, slowed
@@ -67,22 +56,21 @@ def motion(config: Config, source: Source, outlines: Sequence[Outline], family: 
     start = np.where((start < low) | (start > high), inside, start)
     velocity = _velocity(config, source, outlines, start)
     if isinstance(actor.scale.velocity, Factor):
-        sizes = slice(SCALE_X, SCALE_Y + 1)
+        sizes = PARTS["scale"]
         base[:, sizes] = start[:, sizes]
         low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
         high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST) / base[:, sizes])
         start[:, sizes] = 0.0
     limit = _speed_limit(actor, start)
     velocity = slowed(velocity, limit) + 0.0  # 0 has no sign
-    parts = (actor.translation, actor.scale, actor.rotation, actor.shear)
+    if all(getattr(actor, part).acceleration == 0.0 for part in PARTS):
+        return Trajectory(start, velocity, None, limit, low, high, wrap, base)
 
     def push(first: int, count: int) -> Array:
         return _acceleration(config, source, np.arange(first, first + count))
 
-    still = all(part.acceleration == 0.0 for part in parts)
-    if not still:
-        _check_warmup(config)
-    return Trajectory(start, velocity, None if still else push, limit, low, high, wrap, base)
+    _check_warmup(config)
+    return Trajectory(start, velocity, push, limit, low, high, wrap, base)
 
 
 def _check_warmup(config: Config) -> None:
@@ -95,18 +83,15 @@ def _check_warmup(config: Config) -> None:
 
 def _start_but_position(config: Config, source: Source) -> Array:
     """(rows, 4): scale x, scale y, rotation and shear at t = 0."""
+
+    def drawn_from(start: Any, low: float, high: float) -> Any:
+        return Uniform(uniform=(low, high)) if isinstance(start, str) else start  # the natural range
+
     actor, side = config.actors[source.actor], min(config.sensor.width, config.sensor.height)
-    natural_size = Uniform(uniform=(NATURAL_SIZE[0] * side, NATURAL_SIZE[1] * side))
-    scale, rotation, shear = (
-        Uniform(uniform=natural) if isinstance(start, str) else start
-        for start, natural in (
-            (actor.scale.start, natural_size.uniform),
-            (actor.rotation.start, NATURAL_ROTATION),
-            (actor.shear.start, NATURAL_SHEAR),
-        )
-    )
-    turn = exactmath.radians(source.sample(rotation, START, ROTATION))
-    return np.column_stack([source.size(scale, START), turn, source.sample(shear, START, SHEAR)])
+    size = source.size(drawn_from(actor.scale.start, NATURAL_SIZE[0] * side, NATURAL_SIZE[1] * side), START)
+    turn = source.sample(drawn_from(actor.rotation.start, *NATURAL_ROTATION), START, ROTATION)
+    shear = source.sample(drawn_from(actor.shear.start, *NATURAL_SHEAR), START, SHEAR)
+    return np.column_stack([size, exactmath.radians(turn), shear])
 
 
 def _position(config: Config, source: Source, relatives: Sequence[Config]) -> Array:
@@ -143,12 +128,8 @@ def _velocity(config: Config, source: Source, outlines: Sequence[Outline], start
     actor = config.actors[source.actor]
     velocity = np.zeros_like(start)
     velocity[:, X:SCALE_X] = source.pair(actor.translation.velocity, VELOCITY, X)
-    growth = actor.scale.velocity
-    for parameters, name, value in (
-        ([SCALE_X, SCALE_Y], "scale", growth),
-        ([ROTATION], "rotation", actor.rotation.velocity),
-        ([SHEAR], "shear", actor.shear.velocity),
-    ):
+    for name in ("scale", "rotation", "shear"):
+        value, parameters = getattr(actor, name).velocity, PARTS[name]
         if isinstance(value, Boundary):
             wanted = source.sample(value.boundary, VELOCITY, parameters[0])
             moved = np.stack([_boundary_speed(outline, start, parameters) for outline in outlines])
@@ -213,9 +194,8 @@ def _bounds(config: Config, actor: Actor, start: Array) -> tuple[Array, Array]:
     low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
     if actor.translation.border != "free":
         low[:, X:SCALE_X] = actor.translation.margin
-        high[:, X] = config.sensor.width - actor.translation.margin
-        high[:, Y] = config.sensor.height - actor.translation.margin
-    for parameters, limits in (([SCALE_X, SCALE_Y], actor.scale.limits), ([SHEAR], actor.shear.limits)):
+        high[:, X:SCALE_X] = np.array([config.sensor.width, config.sensor.height]) - actor.translation.margin
+    for parameters, limits in ((PARTS["scale"], actor.scale.limits), (PARTS["shear"], actor.shear.limits)):
         low[:, parameters] = -np.inf if limits[0] is None else limits[0]
         high[:, parameters] = np.inf if limits[1] is None else limits[1]
     return low, high
@@ -225,24 +205,16 @@ def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> A
     """(rows, 6, steps): what holds on [k, k + 1) for each k of `steps`."""
     actor = config.actors[source.actor]
     push = np.zeros((len(source.rows), PARAMETER_COUNT, len(steps)))
-    position, size = actor.translation.acceleration, actor.scale.acceleration
-    position_x, position_y = position if isinstance(position, tuple) else (position, position)
-    size_x, size_y = size if isinstance(size, tuple) else (size, None)
-    for parameter, name, value in (
-        (X, "translation", position_x),
-        (Y, "translation", position_y),
-        (SCALE_X, "scale", size_x),
-        (SCALE_Y, "scale", size_y),
-        (ROTATION, "rotation", actor.rotation.acceleration),
-        (SHEAR, "shear", actor.shear.acceleration),
-    ):
-        if value is None:
-            push[:, parameter] = push[:, parameter - 1]  # one size for both sides
-        elif len(steps) and value != 0.0:
-            path = f"actors.{source.actor}.{name}.acceleration"
-            pairs = parameter in (X, Y) and value is position  # a function for both axes may give both
-            numbers = _stepwise(config, source, value, parameter, steps, path, pairs)
-            push[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
+    for name, parameters in PARTS.items():
+        written, path = getattr(actor, name).acceleration, f"actors.{source.actor}.{name}.acceleration"
+        for axis, parameter in enumerate(parameters):
+            value = written[axis] if isinstance(written, tuple) else written
+            if name == "scale" and axis and value is written:  # one size for both sides
+                push[:, parameter] = push[:, SCALE_X]
+            elif len(steps) and value != 0.0:
+                pairs = name == "translation" and value is written  # a function for both axes may give both
+                numbers = _stepwise(config, source, value, parameter, steps, path, pairs)
+                push[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
     return push
 
 
@@ -291,13 +263,8 @@ def _usable(config: Config, numbers: Array, t: Array, path: str, value: Any) -> 
 def _speed_limit(actor: Actor, start: Array) -> Array:
     """(rows, 6): the largest speed of each parameter."""
     limit = np.full_like(start, np.inf)
-    for part, parameters in (
-        (actor.translation, [X, Y]),
-        (actor.scale, [SCALE_X, SCALE_Y]),
-        (actor.rotation, [ROTATION]),
-        (actor.shear, [SHEAR]),
-    ):
-        if part.speed_limit is not None:
-            limit[:, parameters] = part.speed_limit
+    for part, parameters in PARTS.items():
+        if (fastest := getattr(actor, part).speed_limit) is not None:
+            limit[:, parameters] = fastest
     limit[:, ROTATION] = exactmath.radians(limit[:, ROTATION])
     return limit

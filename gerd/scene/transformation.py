@@ -13,7 +13,7 @@ and the background noise belong to the sensor, and stay where they are. Lengths 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -36,11 +36,7 @@ class Transformation:
     kind: str
     amount: float
     neutral: float = 0.0  # the amount that changes nothing
-    linear: tuple[Pair, Pair] = ((1.0, 0.0), (0.0, 1.0))  # A, about the middle of the frame
-    shift: Pair = (0.0, 0.0)
-    velocity: Pair = (0.0, 0.0)
-    acceleration: Pair = (0.0, 0.0)
-    epoch: float = 0.0  # the step at which velocity and acceleration have moved nothing yet
+    space: Frame = UNMOVED  # G, measured from the middle of the frame
     time_scale: float = 1.0
     background: float | None = None  # probabilities; None: as the scene has it
     shape_noise: float | None = None
@@ -48,9 +44,8 @@ class Transformation:
     name: str = ""  # what it does, where kind and amount do not say it
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not isinstance(value, str | None) and not np.isfinite(np.asarray(value, np.float64)).all():
+        for value in (*vars(self).values(), *vars(self.space).values()):
+            if not isinstance(value, str | Frame | None) and not np.isfinite(np.asarray(value, np.float64)).all():
                 raise GerdError(f"{self.kind} {value}: allowed: finite numbers")
 
     def __str__(self) -> str:
@@ -61,17 +56,6 @@ class Transformation:
         """Whether it changes places in the frame."""
         return self.space != UNMOVED
 
-    @property
-    def space(self) -> Frame:
-        """G, measured from the middle of the frame."""
-        (x, y), (vx, vy), (ax, ay), at = self.shift, self.velocity, self.acceleration, self.epoch
-        shift = (x - vx * at + ax * (at * at / 2), y - vy * at + ay * (at * at / 2))
-        return Frame(self.linear, shift, (vx - ax * at, vy - ay * at), self.acceleration)
-
-    def _in(self, space: Frame, **changes: Any) -> Transformation:
-        """The same with another G."""
-        return replace(self, **vars(space), epoch=0.0, **changes)
-
     def frame(self, width: int, height: int) -> Frame:
         """G, for a sensor of this size, measured from its corner."""
         return self.space.about((width / 2, height / 2))
@@ -79,8 +63,9 @@ class Transformation:
     def then(self, later: Transformation) -> Transformation:
         """This transformation and `later` after it, as one; it has the amount of this one."""
         noises = {noise: getattr(self if getattr(later, noise) is None else later, noise) for noise in NOISES}
-        return self._in(
-            self.space.then(later.space, later.time_scale),
+        return replace(
+            self,
+            space=self.space.then(later.space, later.time_scale),
             kind=f"{self.kind} then {later.kind}",
             time_scale=self.time_scale * later.time_scale,
             name=f"{self} then {later}",
@@ -91,13 +76,13 @@ class Transformation:
         """What takes this transformation back."""
         if any(getattr(self, noise) is not None for noise in NOISES):
             raise GerdError(f"{self}: a noise cannot be taken back")
-        space, speed = self.space.inverse(self.time_scale), 1 / self.time_scale
-        return self._in(space, kind=f"inverse {self.kind}", time_scale=speed, name=f"inverse of {self}")
+        space, rate, name = self.space.inverse(self.time_scale), 1 / self.time_scale, f"inverse of {self}"
+        return replace(self, space=space, kind=f"inverse {self.kind}", time_scale=rate, name=name)
 
     def about(self, place: Pair, width: int, height: int) -> Transformation:
         """The same with `place`, in pixels, as the point that it turns, scales, shears or mirrors about."""
         x, y = place
-        return self._in(self.space.about((x - width / 2, y - height / 2)))
+        return replace(self, space=self.space.about((x - width / 2, y - height / 2)))
 
     def __call__(self, scenes: Scenes) -> Scenes:
         """g·x: the transformed scenes."""
@@ -127,13 +112,13 @@ def composed(*parts: Transformation) -> Transformation:
 
 def translation(x: float, y: float = 0.0) -> Transformation:
     """Everything `x` pixels farther right and `y` farther down; fractions of a pixel count."""
-    return Transformation("translation", _length(x, y), shift=(x, y))
+    return Transformation("translation", _length(x, y), space=Frame(shift=(x, y)))
 
 
 def rotation(degrees: float) -> Transformation:
     """Everything turned about the middle of the frame, clockwise on the screen."""
     sine, cosine = (float(part) for part in exactmath.sincos(exactmath.radians(degrees)))
-    return Transformation("rotation", degrees, linear=((cosine, -sine), (sine, cosine)))
+    return Transformation("rotation", degrees, space=Frame(((cosine, -sine), (sine, cosine))))
 
 
 def scale(x: float, y: float | None = None) -> Transformation:
@@ -142,12 +127,12 @@ def scale(x: float, y: float | None = None) -> Transformation:
     if x == 0 or down == 0:
         raise GerdError(f"scale {x if y is None else (x, y)}: allowed: factors other than 0")
     name = "" if x == down else f"scale ({x:g}, {down:g})"
-    return Transformation("scale", x, 1.0, linear=((x, 0.0), (0.0, down)), name=name)
+    return Transformation("scale", x, 1.0, Frame(((x, 0.0), (0.0, down))), name=name)
 
 
 def shear(factor: float) -> Transformation:
     """Everything moved right by `factor` times its distance below the middle of the frame."""
-    return Transformation("shear", factor, linear=((1.0, factor), (0.0, 1.0)))
+    return Transformation("shear", factor, space=Frame(((1.0, factor), (0.0, 1.0))))
 
 
 def mirror(axis: str) -> Transformation:
@@ -156,8 +141,8 @@ def mirror(axis: str) -> Transformation:
     if axis not in signs:
         raise GerdError(f"mirror {axis!r}: allowed: x, y, none")
     across, down = signs[axis]
-    amount = float(axis != "none")
-    return Transformation("mirror", amount, linear=((across, 0.0), (0.0, down)), name=f"mirror {axis}")
+    space = Frame(((across, 0.0), (0.0, down)))
+    return Transformation("mirror", float(axis != "none"), space=space, name=f"mirror {axis}")
 
 
 def affine(first: tuple[float, float, float], second: tuple[float, float, float]) -> Transformation:
@@ -166,17 +151,24 @@ def affine(first: tuple[float, float, float], second: tuple[float, float, float]
     determinant = a * d - b * c
     if determinant == 0:
         raise GerdError(f"affine {first}, {second}: allowed: a map that can be taken back: a·d - b·c is 0")
-    return Transformation("affine", determinant, 1.0, linear=((a, b), (c, d)), shift=(right, down))
+    return Transformation("affine", determinant, 1.0, Frame(((a, b), (c, d)), (right, down)))
 
 
 def velocity(x: float, y: float = 0.0, epoch: float = 0.0) -> Transformation:
     """A Galilean boost: everything moves by (x, y) pixels per step more; at step `epoch` it is where it was."""
-    return Transformation("velocity", _length(x, y), velocity=(x, y), epoch=epoch)
+    return Transformation("velocity", _length(x, y), space=_moving((x, y), (0.0, 0.0), epoch))
 
 
 def acceleration(x: float, y: float = 0.0, epoch: float = 0.0) -> Transformation:
     """Everything is accelerated by (x, y) pixels per step² more; at step `epoch` it is where it was, as fast."""
-    return Transformation("acceleration", _length(x, y), acceleration=(x, y), epoch=epoch)
+    return Transformation("acceleration", _length(x, y), space=_moving((0.0, 0.0), (x, y), epoch))
+
+
+def _moving(velocity: Pair, acceleration: Pair, epoch: float) -> Frame:
+    """What has moved nothing yet at step `epoch`."""
+    (vx, vy), (ax, ay), half = velocity, acceleration, epoch * epoch / 2
+    shift = (0.0 - vx * epoch + ax * half, 0.0 - vy * epoch + ay * half)
+    return Frame(shift=shift, velocity=(vx - ax * epoch, vy - ay * epoch), acceleration=acceleration)
 
 
 def time_scale(factor: float) -> Transformation:

@@ -215,15 +215,14 @@ def report(results: Results, out: Path) -> str:
     drawing.write_csv(out, rows)
     drawing.write_csv(out, cells, "channels.csv")
     size, speeds = results.settings.size, " or ".join(f"±{speed:g}" for speed in OWN_SPEEDS)
-    return drawing.assembled(
-        results,
-        TITLE,
+    setting = (
         "All of this is ours, and none of it the paper's. Training: "
         f"{size.training} recordings of an upright square of 0.14 to 0.18 of a frame of {size.side}×{size.side} "
         f"pixels, which moves by {speeds} px per step along each axis. Test: the scene is boosted, scaled or "
         f"turned as a whole and rendered anew, with the same draws, for {size.tests} other recordings; errors count "
-        f"from step {FIRST_STEP} of {STEPS} on.\n",
-        conclusions(results),
+        f"from step {FIRST_STEP} of {STEPS} on.\n"
+    )
+    parts = [
         "\n## Errors\n",
         _curves(results, out),
         *tables,
@@ -236,7 +235,8 @@ def report(results: Results, out: Path) -> str:
         *(_matrix(results, bank, out) for bank in finished(results)),
         "## Where it stops being exact, and why\n",
         LIMITS,
-    )
+    ]
+    return drawing.assembled(results, TITLE, setting, conclusions(results), *parts)
 
 
 LIMITS = """\

@@ -135,11 +135,7 @@ def report(results: Results, out: Path) -> str:
         f"{size.training} recordings; tested on {size.tests} others with one noise at a time, each a probability, and "
         "with all three (*mixed*) at multiples of these levels.\n"
     )
-    return drawing.assembled(
-        results,
-        TITLE,
-        setting,
-        conclusions(results),
+    parts = [
         "\n## Errors\n",
         drawing.save(figure, out, "noise"),
         f"{drawing.OVER_SEEDS} Differences and d are positive where the training with noise is better. Each seed "
@@ -148,4 +144,5 @@ def report(results: Results, out: Path) -> str:
         "## Limits\n",
         "The noises are those of the simulator, independent from pixel to pixel and step to step; a camera's are "
         "not.\n",
-    )
+    ]
+    return drawing.assembled(results, TITLE, setting, conclusions(results), *parts)

@@ -261,11 +261,7 @@ def report(results: Results, out: Path) -> str:
         f"the same {results.settings.size.tests} recordings. An amount is *respected* if the median growth of the "
         f"error, up to the end of its 95 % interval, is at most {TOLERANCE:g} px. {drawing.chance(results)}.\n"
     )
-    return drawing.assembled(
-        results,
-        TITLE,
-        setting,
-        conclusions(results),
+    parts = [
         "\n## Errors\n",
         _figure(results, out),
         "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
@@ -275,7 +271,8 @@ def report(results: Results, out: Path) -> str:
         "## Limits\n",
         "A transformation may take the shape out of the frame or change how many events there are; then no "
         "network can respect it. What is respected on these stimuli need not be on others.\n",
-    )
+    ]
+    return drawing.assembled(results, TITLE, setting, conclusions(results), *parts)
 
 
 def _rows(test: SweepResult) -> Iterator[tuple[list[str], dict[str, Any]]]:

@@ -377,7 +377,7 @@ def test_an_own_action() -> None:
         return centroid(frames)[:, :1]
 
     found = measure.equivariance_error(
-        edges, sliding(), translation(3), acts=lambda g, out, size: out + g.shift[0], count=4
+        edges, sliding(), translation(3), acts=lambda g, out, size: out + g.space.shift[0], count=4
     )
     assert found.values.max() < 1e-10
 

@@ -37,11 +37,7 @@ def report(results: Results, out: Path) -> str:
     shares = [kept for kept in KEPT if trained(results, kept)]
     counts = [len(results.of(model)) for model in results.models]
     seeds = ("" if min(counts) == max(counts) else f"{min(counts)} to ") + counted(max(counts), "seed")
-    return drawing.assembled(
-        results,
-        TITLE,
-        _setting(results),
-        findings.conclusions(results),
+    parts = [
         *(_bars(results) if results.settings.size.conclusive else []),
         "## At work\n",
         "The first test recording at three speeds, in own time: the latest events, the fused heat map (green), "
@@ -69,7 +65,8 @@ def report(results: Results, out: Path) -> str:
         *_where(results),
         "## Limits\n",
         _limits(results),
-    )
+    ]
+    return drawing.assembled(results, TITLE, _setting(results), findings.conclusions(results), *parts)
 
 
 def _setting(results: Results) -> str:
