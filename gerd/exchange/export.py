@@ -1,19 +1,8 @@
 """Recordings to files that other tools read: for each one file of events, and one of ground truth beside it.
 
-    000000.raw, 000001.raw …    row i of the dataset, in the format asked for
-    000000.truth.jsonl …        its ground truth; `truth_lines.py` says what is in it
-    export.json                 what was exported, and which file is which recording
-
-The format `frames` gives the grey-level video that the events were made from, for emulators of sensors:
-
-    000000/imgs/00000000.png …  one picture per step, 8 bits; v2e takes this folder
-    000000/timestamps.txt       the time of each picture in seconds; rpg_vid2e (ESIM) takes the folder 000000
-
-The format `parquet` has events and ground truth in one file for each shard of the dataset; `parquet.py` says how:
-
-    data/shard-000000.parquet … rows 0 to 63, and so on; nothing else is in this folder
-
-What is exported is all of a dataset or a part of it, or recordings of a config: `chosen.py`.
+docs/formats.md says which files there are; `truth_lines.py` and `parquet.py` say what is in them. The format `frames`
+gives the grey-level video that the events were made from, as v2e (the folder imgs) and rpg_vid2e (the folder above it)
+take it. What is exported is all of a dataset or a part of it, or recordings of a config: `chosen.py`.
 
 A file appears when it is whole. The same call again goes on where an interrupted one has stopped: `ledger.py` knows
 which files were finished, and those that have changed since are written anew. One call at a time writes into a folder.

@@ -1,15 +1,10 @@
 """Recordings sent in real time: windows of steps in, events out at the pace of `step_us`, with their ground truth.
 
-Where events can go, and how they look there:
-
-    csv       standard output, a file or a pipe: a header t,x,y,p and a line for each event; t in microseconds
-    binary    the same, or UDP: 13 bytes for each event, little-endian: t uint64, x uint16, y uint16, p uint8
-    aestream  UDP: 4 bytes for each event, as AEStream takes them (SPIF without times): a little-endian uint32 with
-              y in the bits 0-14, p in bit 15, x in the bits 16-30, and bit 31 set; at most 512 bytes to a packet
-
-An event is sent when its time has come, never before. Memory stays bounded: windows are simulated at most two ahead,
-and a receiver that does not read makes the sender wait. When sending falls behind by more than LATE, this is reported,
-and all later events are sent that much later: they come at their pace and not all at once.
+Events go to standard output, a file or a pipe as csv or binary, or over UDP as binary or as AEStream takes them (SPIF
+without times); docs/formats.md has these formats. An event is sent when its time has come, never before. Memory stays
+bounded: windows are simulated at most two ahead, and a receiver that does not read makes the sender wait. When sending
+falls behind by more than LATE, this is reported, and all later events are sent that much later: they come at their pace
+and not all at once.
 """
 
 from __future__ import annotations

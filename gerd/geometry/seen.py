@@ -24,8 +24,8 @@ Pair = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Frame:
-    """G, in plain numbers; A about the origin."""
+class MovingMap:
+    """G, in plain numbers: A about the origin, b, v and a."""
 
     linear: tuple[Pair, Pair] = ((1.0, 0.0), (0.0, 1.0))
     shift: Pair = (0.0, 0.0)
@@ -34,7 +34,7 @@ class Frame:
 
     @property
     def is_shift(self) -> bool:
-        return self.linear == Frame.linear
+        return self.linear == MovingMap.linear
 
     @property
     def is_steady(self) -> bool:
@@ -51,12 +51,12 @@ class Frame:
         (a, b), (c, d) = self.linear
         return a * place[0] + b * place[1], c * place[0] + d * place[1]
 
-    def about(self, place: Pair) -> Frame:
+    def about(self, place: Pair) -> MovingMap:
         """The same map with its origin at `place`."""
         x, y = self.applied(place)
         return replace(self, shift=((place[0] - x) + self.shift[0], (place[1] - y) + self.shift[1]))
 
-    def then(self, later: Frame, rate: float = 1.0) -> Frame:
+    def then(self, later: MovingMap, rate: float = 1.0) -> MovingMap:
         """This map, run `rate` times as fast, and `later` after it: later.G(t) · G(rate · t)."""
         columns = [later.applied(column) for column in zip(*self.linear, strict=True)]
         (a, c), (b, d) = columns
@@ -68,16 +68,16 @@ class Frame:
                 (self.acceleration, later.acceleration, rate * rate),
             )
         )
-        return Frame(((a, b), (c, d)), *moved)
+        return MovingMap(((a, b), (c, d)), *moved)
 
-    def inverse(self, rate: float = 1.0) -> Frame:
+    def inverse(self, rate: float = 1.0) -> MovingMap:
         """What takes back this map and a speed of `rate`: its `then(self, rate)` changes nothing."""
         (a, b), (c, d) = self.linear
         size = self.determinant
-        back = Frame(((d / size, -b / size), (-c / size, a / size)))
+        back = MovingMap(((d / size, -b / size), (-c / size, a / size)))
         factors = ((self.shift, 1.0), (self.velocity, rate), (self.acceleration, rate * rate))
         moved = (_sum(back.applied(part), (0.0, 0.0), -1.0 / factor) for part, factor in factors)
-        return Frame(back.linear, *moved)
+        return MovingMap(back.linear, *moved)
 
     def moved(self, times: ArrayLike) -> Array:
         """(…, 2) for times (…): the part of G that does not depend on the place."""
@@ -95,17 +95,17 @@ def _sum(own: Pair, more: Pair, factor: float) -> Pair:
     return own[0] * factor + more[0], own[1] * factor + more[1]
 
 
-UNMOVED = Frame()
+UNMOVED = MovingMap()
 
 
 @dataclass(frozen=True)
 class Seen(Trajectory):
     """The motion G(t)·T(t): borders and limits are seen through G, too."""
 
-    through: Frame = UNMOVED
+    through: MovingMap = UNMOVED
 
     @classmethod
-    def of(cls, motion: Trajectory, through: Frame) -> Seen:
+    def of(cls, motion: Trajectory, through: MovingMap) -> Seen:
         if isinstance(motion, Seen):
             return replace(motion, through=motion.through.then(through))
         return cls(**{field.name: getattr(motion, field.name) for field in fields(Trajectory)}, through=through)
@@ -149,7 +149,7 @@ class Seen(Trajectory):
         return result
 
 
-def _but_position(through: Frame, own: Array) -> Array:
+def _but_position(through: MovingMap, own: Array) -> Array:
     """(…, 3, 4): scale x, scale y, rotation and shear of A·Rotate·Shear·Scale, and their derivatives; `own` likewise.
 
     A = Rotate·P·M, with P symmetric and positive and M a mirror (y to -y) or nothing. M passes Rotate and Shear, whose
@@ -160,7 +160,7 @@ def _but_position(through: Frame, own: Array) -> Array:
     b, d = b * sign, d * sign
     turn = exactmath.angle(a + d, c - b)
     sine, cosine = (float(part) for part in exactmath.sincos(turn))
-    P = Frame(((cosine * a + sine * c, cosine * b + sine * d), (cosine * c - sine * a, cosine * d - sine * b)))
+    P = MovingMap(((cosine * a + sine * c, cosine * b + sine * d), (cosine * c - sine * a, cosine * d - sine * b)))
     size_x, size_y, angle, shear = own[..., 0], own[..., 1] * sign, own[..., 2] * sign, own[..., 3] * sign
     sine, cosine = exactmath.sincos(angle[..., 0])
     x, y = P.applied((cosine, sine))

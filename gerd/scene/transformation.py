@@ -23,7 +23,7 @@ from gerd.config import transform as written
 from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.geometry import exactmath
-from gerd.geometry.seen import UNMOVED, Frame, Pair, Seen
+from gerd.geometry.seen import UNMOVED, MovingMap, Pair, Seen
 from gerd.scene.scenes import Scenes
 
 NOISES = ("background", "shape_noise", "event_noise")
@@ -36,7 +36,7 @@ class Transformation:
     kind: str
     amount: float
     neutral: float = 0.0  # the amount that changes nothing
-    space: Frame = UNMOVED  # G, measured from the middle of the frame
+    space: MovingMap = UNMOVED  # G, measured from the middle of the frame
     time_scale: float = 1.0
     background: float | None = None  # probabilities; None: as the scene has it
     shape_noise: float | None = None
@@ -45,7 +45,7 @@ class Transformation:
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *vars(self.space).values()):
-            if not isinstance(value, str | Frame | None) and not np.isfinite(np.asarray(value, np.float64)).all():
+            if not isinstance(value, str | MovingMap | None) and not np.isfinite(np.asarray(value, np.float64)).all():
                 raise GerdError(f"{self.kind} {value}: allowed: finite numbers")
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Transformation:
         """Whether it changes places in the frame."""
         return self.space != UNMOVED
 
-    def frame(self, width: int, height: int) -> Frame:
+    def frame(self, width: int, height: int) -> MovingMap:
         """G, for a sensor of this size, measured from its corner."""
         return self.space.about((width / 2, height / 2))
 
@@ -112,13 +112,13 @@ def composed(*parts: Transformation) -> Transformation:
 
 def translation(x: float, y: float = 0.0) -> Transformation:
     """Everything `x` pixels farther right and `y` farther down; fractions of a pixel count."""
-    return Transformation("translation", _length(x, y), space=Frame(shift=(x, y)))
+    return Transformation("translation", _length(x, y), space=MovingMap(shift=(x, y)))
 
 
 def rotation(degrees: float) -> Transformation:
     """Everything turned about the middle of the frame, clockwise on the screen."""
     sine, cosine = (float(part) for part in exactmath.sincos(exactmath.radians(degrees)))
-    return Transformation("rotation", degrees, space=Frame(((cosine, -sine), (sine, cosine))))
+    return Transformation("rotation", degrees, space=MovingMap(((cosine, -sine), (sine, cosine))))
 
 
 def scale(x: float, y: float | None = None) -> Transformation:
@@ -127,12 +127,12 @@ def scale(x: float, y: float | None = None) -> Transformation:
     if x == 0 or down == 0:
         raise GerdError(f"scale {x if y is None else (x, y)}: allowed: factors other than 0")
     name = "" if x == down else f"scale ({x:g}, {down:g})"
-    return Transformation("scale", x, 1.0, Frame(((x, 0.0), (0.0, down))), name=name)
+    return Transformation("scale", x, 1.0, MovingMap(((x, 0.0), (0.0, down))), name=name)
 
 
 def shear(factor: float) -> Transformation:
     """Everything moved right by `factor` times its distance below the middle of the frame."""
-    return Transformation("shear", factor, space=Frame(((1.0, factor), (0.0, 1.0))))
+    return Transformation("shear", factor, space=MovingMap(((1.0, factor), (0.0, 1.0))))
 
 
 def mirror(axis: str) -> Transformation:
@@ -141,7 +141,7 @@ def mirror(axis: str) -> Transformation:
     if axis not in signs:
         raise GerdError(f"mirror {axis!r}: allowed: x, y, none")
     across, down = signs[axis]
-    space = Frame(((across, 0.0), (0.0, down)))
+    space = MovingMap(((across, 0.0), (0.0, down)))
     return Transformation("mirror", float(axis != "none"), space=space, name=f"mirror {axis}")
 
 
@@ -151,7 +151,7 @@ def affine(first: tuple[float, float, float], second: tuple[float, float, float]
     determinant = a * d - b * c
     if determinant == 0:
         raise GerdError(f"affine {first}, {second}: allowed: a map that can be taken back: a·d - b·c is 0")
-    return Transformation("affine", determinant, 1.0, Frame(((a, b), (c, d)), (right, down)))
+    return Transformation("affine", determinant, 1.0, MovingMap(((a, b), (c, d)), (right, down)))
 
 
 def velocity(x: float, y: float = 0.0, epoch: float = 0.0) -> Transformation:
@@ -164,11 +164,11 @@ def acceleration(x: float, y: float = 0.0, epoch: float = 0.0) -> Transformation
     return Transformation("acceleration", _length(x, y), space=_moving((0.0, 0.0), (x, y), epoch))
 
 
-def _moving(velocity: Pair, acceleration: Pair, epoch: float) -> Frame:
+def _moving(velocity: Pair, acceleration: Pair, epoch: float) -> MovingMap:
     """What has moved nothing yet at step `epoch`."""
     (vx, vy), (ax, ay), half = velocity, acceleration, epoch * epoch / 2
     shift = (0.0 - vx * epoch + ax * half, 0.0 - vy * epoch + ay * half)
-    return Frame(shift=shift, velocity=(vx - ax * epoch, vy - ay * epoch), acceleration=acceleration)
+    return MovingMap(shift=shift, velocity=(vx - ax * epoch, vy - ay * epoch), acceleration=acceleration)
 
 
 def time_scale(factor: float) -> Transformation:

@@ -1,9 +1,9 @@
 // Questions to the server, one at a time, and what is wrong with them; a page in one file has the answers with it.
 
 import { fromText, unpacked } from "./bytes.js";
+import { element } from "./dom.js";
 import { unpack } from "./recording.js";
 
-const element = (id) => document.getElementById(id);
 export const saved = element("saved") && JSON.parse(element("saved").textContent); // where the page is one file
 
 const PATIENCE = 1000; // milliseconds after which a newer question ends the one that is being answered

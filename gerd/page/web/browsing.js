@@ -2,11 +2,10 @@
 
 import { whole } from "./address.js";
 import { asked, complain, Line, Refused } from "./asking.js";
-import { describe, offer } from "./choosing.js";
+import { describe, offer, onChoice } from "./choosing.js";
+import { element } from "./dom.js";
 import { labelled } from "./recording.js";
 import { Table } from "./table.js";
-
-const element = (id) => document.getElementById(id);
 
 export class Browsing {
   constructor(start, player, state, changed) {
@@ -21,8 +20,7 @@ export class Browsing {
     this.table.filter.addEventListener("input", changed);
     this.table.arrange();
     element("text").readOnly = true;
-    element("member").addEventListener("change", (event) => this.open(Number(event.target.value), this.other));
-    element("other").addEventListener("change", (event) => this.open(this.row, event.target.value === "" ? null : Number(event.target.value)));
+    onChoice((row, other) => this.open(row, other));
     this.line.call();
   }
 

@@ -1,6 +1,7 @@
 // The events as points in (x, y, t), on WebGL2; the box, the axes and the current step are drawn over them.
 
 import { eventColours, isDark, style } from "./colours.js";
+import { make } from "./dom.js";
 import { fit, pen } from "./draw.js";
 
 const DEPTH = 1.7; // of the box along t, where its larger side in space is 1
@@ -38,13 +39,10 @@ void main() {
 export class Cloud {
   constructor(look, redraw) {
     this.look = look; // shared by clouds side by side
-    this.canvas = document.createElement("canvas");
-    this.over = document.createElement("canvas");
-    this.message = document.createElement("p");
-    this.message.className = "missing";
-    this.message.hidden = true;
-    this.element = document.createElement("div");
-    this.element.className = "cloud";
+    this.canvas = make("canvas");
+    this.over = make("canvas");
+    this.message = make("p", { className: "missing", hidden: true });
+    this.element = make("div", { className: "cloud" });
     this.element.append(this.canvas, this.over, this.message);
     this.gl = this.canvas.getContext("webgl2", { antialias: true, alpha: false });
     if (this.gl) this.#prepare();

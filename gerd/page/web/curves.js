@@ -1,6 +1,7 @@
 // T's parameters and their derivatives over time, and the events per step; each with a line at the current step.
 
 import { actorColour, css, eventColours, isDark, style } from "./colours.js";
+import { make } from "./dom.js";
 import { pen, short } from "./draw.js";
 import { truth } from "./recording.js";
 
@@ -21,7 +22,7 @@ const MOST_POINTS = 600; // of a curve; more would not be seen
 class Chart {
   constructor(canvas) {
     this.canvas = canvas;
-    this.still = document.createElement("canvas");
+    this.still = make("canvas");
   }
 
   show(recordings, step) {

@@ -2,12 +2,12 @@
 
 import { packText, unpackText, whole } from "./address.js";
 import { asked, complain, Line, Refused } from "./asking.js";
-import { describe, offer } from "./choosing.js";
+import { describe, offer, onChoice } from "./choosing.js";
+import { element } from "./dom.js";
 import { markLines, prepareEditor, showText } from "./editor.js";
 import { Form } from "./form.js";
 import { labelled } from "./recording.js";
 
-const element = (id) => document.getElementById(id);
 const LARGEST_INDEX = 2 ** 32 - 1;
 
 export class Editing {
@@ -35,8 +35,7 @@ export class Editing {
     element("previous").addEventListener("click", () => this.move(-1));
     element("next").addEventListener("click", () => this.move(1));
     element("index").addEventListener("change", (event) => this.draw(Math.round(Number(event.target.value))));
-    element("member").addEventListener("change", (event) => this.choose(Number(event.target.value), this.other));
-    element("other").addEventListener("change", (event) => this.choose(this.member, event.target.value === "" ? null : Number(event.target.value)));
+    onChoice((member, other) => this.choose(member, other));
     element("revert").addEventListener("click", () => this.rewrite(this.file));
     prepareEditor((text) => this.rewrite(text));
     for (const button of element("timing").querySelectorAll("button")) {

@@ -1,6 +1,6 @@
 // The text of a config with the numbers of its lines beside it.
 
-const element = (id) => document.getElementById(id);
+import { element, make } from "./dom.js";
 
 export function showText(text) {
   if (element("text").value !== text) element("text").value = text;
@@ -16,7 +16,7 @@ function number() {
   const count = element("text").value.split("\n").length, lines = element("lines");
   while (lines.children.length > count) lines.lastChild.remove();
   for (let line = lines.children.length + 1; line <= count; line++) {
-    lines.append(Object.assign(document.createElement("div"), { textContent: line }));
+    lines.append(make("div", { textContent: line }));
   }
   scroll();
 }

@@ -5,6 +5,7 @@
 // has a slider with a place for each of its values, and `on.choose(member)` is told which member that is.
 
 import { actorColour } from "./colours.js";
+import { make } from "./dom.js";
 import { nickname, PRECISION, Ranges } from "./ranges.js";
 import { at, leaves, put, same, yaml } from "./values.js";
 
@@ -134,7 +135,7 @@ export class Form {
     });
     box.classList.add("actor");
     box.firstChild.dataset.actor = actor;
-    box.firstChild.replaceChildren(make("span", { className: "dot" }), make("span", {}), remove);
+    box.firstChild.replaceChildren(make("span", { className: "dot" }), make("span"), remove);
   }
 
   #field(schema, path, name) {
@@ -168,7 +169,7 @@ export class Form {
     const place = () => Math.floor(this.member / stride) % count;
     const box = make("div", { className: "member" });
     const slider = make("input", { type: "range", min: 0, max: count - 1, step: 1 });
-    const told = make("output", {});
+    const told = make("output");
     slider.dataset.sweep = path;
     slider.setAttribute("aria-label", `the member by its ${path}`);
     box.append(make("span", { className: "tag", textContent: "swept", title: `The sweep gives ${path} ${count} values: choose the member that is shown` }), slider, told);
@@ -221,8 +222,6 @@ export class Form {
 // Whether a value is a list of parts that have fields of their own.
 const isList = (schema, value) => Boolean(schema.items?.$ref) && Array.isArray(value);
 
-const make = (tag, parts) => Object.assign(document.createElement(tag), parts);
-
 function section(title, description, open) {
   const box = make("details", { open });
   box.append(make("summary", { textContent: title, title: description ?? "" }));
@@ -230,7 +229,7 @@ function section(title, description, open) {
 }
 
 function choice(words) {
-  const select = make("select", {});
+  const select = make("select");
   select.append(...words.map((word) => new Option(word, word)));
   return select;
 }

@@ -4,11 +4,10 @@ import { Address, readAddress } from "./address.js";
 import { complain, saved } from "./asking.js";
 import { Browsing } from "./browsing.js";
 import { dress } from "./colours.js";
+import { element } from "./dom.js";
 import { Editing } from "./editing.js";
 import { Player } from "./player.js";
 import { prepareSaving } from "./saving.js";
-
-const element = (id) => document.getElementById(id);
 
 function tabs(chosen, changed) {
   const all = [...document.querySelectorAll("[role=tab]")];

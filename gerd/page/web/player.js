@@ -3,12 +3,12 @@
 import { whole } from "./address.js";
 import { Cloud, firstLook } from "./cloud.js";
 import { Curves, Timeline } from "./curves.js";
+import { element, make } from "./dom.js";
 import { sum } from "./recording.js";
 import { brightnessPane, eventPane } from "./video.js";
 
 const SPEEDS = [1, 2, 5, 10, 20, 30, 60, 120, 240, 1000]; // steps per second
 const PANES = ["events", "brightness", "cloud"];
-const element = (id) => document.getElementById(id);
 
 export class Player {
   constructor(state, changed) {
@@ -91,9 +91,7 @@ export class Player {
       this.views.push({ events: eventPane(), brightness: brightnessPane(), cloud: new Cloud(this.look, () => this.redraw()) });
     }
     const boxes = this.recordings.map((_, k) => {
-      const box = document.createElement("figure");
-      const caption = document.createElement("figcaption");
-      const row = document.createElement("div");
+      const box = make("figure"), caption = make("figcaption"), row = make("div");
       row.append(...panes.map((pane) => this.views[k][pane].element));
       box.append(caption, row);
       this.views[k].caption = caption;
@@ -162,7 +160,7 @@ const seen = ({ counts: { on, off, background } }, step) => on[step] + off[step]
 const isBusy = (recording, step) => step < recording.steps && seen(recording, step) > 0 && step >= firstBusyStep(recording);
 
 function captioned(recording, step) {
-  const part = (text, className = "") => Object.assign(document.createElement("span"), { textContent: text, className });
+  const part = (textContent, className) => make("span", { textContent, className });
   const { on, off, background } = recording.counts;
   return [
     part(recording.name, "what"),

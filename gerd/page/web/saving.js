@@ -2,8 +2,8 @@
 
 import { askedFor, Refused, saved, waitingFor } from "./asking.js";
 import { style } from "./colours.js";
+import { element, make } from "./dom.js";
 
-const element = (id) => document.getElementById(id);
 const FASTEST_GIF = 50; // pictures per second
 
 // `page` has start, player, chooser and address.
@@ -52,7 +52,7 @@ async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch { // an older browser, or a page that is not served by this machine
-    const area = Object.assign(document.createElement("textarea"), { value: text });
+    const area = make("textarea", { value: text });
     document.body.append(area);
     area.select();
     document.execCommand("copy");
@@ -62,7 +62,7 @@ async function copy(text) {
 
 function download(name, blob) {
   const address = URL.createObjectURL(blob);
-  Object.assign(document.createElement("a"), { href: address, download: name }).click();
+  make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
@@ -80,8 +80,7 @@ async function video(player, chooser) {
 function picture(player) {
   player.draw(); // now, because the cloud's pixels are there only until the next frame
   const box = element("views").getBoundingClientRect(), ratio = window.devicePixelRatio || 1, margin = 8;
-  const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: (box.width + 2 * margin) * ratio, height: (box.height + 2 * margin) * ratio });
+  const canvas = make("canvas", { width: (box.width + 2 * margin) * ratio, height: (box.height + 2 * margin) * ratio });
   const context = canvas.getContext("2d");
   context.fillStyle = style("--ground");
   context.fillRect(0, 0, canvas.width, canvas.height);

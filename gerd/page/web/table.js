@@ -1,5 +1,6 @@
 // The recordings of a dataset as a table: sorted, filtered, and only the rows on the screen are in the page.
 
+import { make } from "./dom.js";
 import { brief } from "./recording.js";
 
 const ROW = 24; // height, in units of the page
@@ -104,8 +105,6 @@ export class Table {
     return this.rows[Math.max(0, Math.min(this.rows.length - 1, place + way))];
   }
 }
-
-const make = (tag, parts) => Object.assign(document.createElement(tag), parts);
 
 const shown = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
 

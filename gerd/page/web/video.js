@@ -1,6 +1,7 @@
 // One step of a recording on a canvas: events or brightness as pixels, and over them the outlines of the ground truth.
 
 import { actorColour, eventColours } from "./colours.js";
+import { make } from "./dom.js";
 import { pen } from "./draw.js";
 import { matrix } from "./recording.js";
 
@@ -11,11 +12,10 @@ const MOST_FINE = 2 ** 21; // of them in a picture
 class Pane {
   constructor(name, paint) {
     this.paint = paint;
-    this.canvas = document.createElement("canvas");
-    this.element = document.createElement("div");
-    this.element.className = name;
+    this.canvas = make("canvas");
+    this.pixels = make("canvas");
+    this.element = make("div", { className: name });
     this.element.append(this.canvas);
-    this.pixels = document.createElement("canvas");
   }
 
   show(recording, step, { outlines }) {
@@ -60,7 +60,7 @@ function paintEvents(context, { width, height, offsets, packed }, step) {
   context.putImageData(image, 0, 0);
 }
 
-const fine = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+const fine = make("canvas").getContext("2d", { willReadFrequently: true });
 
 // What the sensor sees before any noise, from the farthest actor to the nearest; the background has brightness 0.
 // It is drawn in finer pixels, which are then halved until they are the sensor's: edges that meet in a pixel come out right.
