@@ -18,7 +18,6 @@ from gerd.errors import GerdError, counted
 if TYPE_CHECKING:
     from gerd.config.config import Config
     from gerd.recording.recording import Recording
-    from gerd.storage.recordings import Recordings
 
 ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
 DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
@@ -77,10 +76,7 @@ def generate(
     config: ConfigFile,
     out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
     count: Count = 100,
-    workers: Annotated[
-        int | None,
-        Option(min=1, help="Processes; default: one more than there are cores."),
-    ] = None,
+    workers: Annotated[int | None, Option(min=1, help="Processes; default: one more than there are cores.")] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 …; default: cpu, or a cluster's GPUs.")] = None,
     engine: Annotated[str, Option(help="Who does the work: local (this machine) or ray (a cluster).")] = "local",
     address: Annotated[str | None, Option(metavar="HOST:PORT", help="Of Ray; default: on this machine.")] = None,
@@ -194,7 +190,7 @@ def render(
     check_wishes(out, kind, options, family=family)
     if family and member:
         raise GerdError(f"--member {member[0]}: --family shows all members; allowed: one of both")
-    recordings = _family(source, index, set_, trust) if family else [_recording(source, index, member, set_, trust)]
+    recordings = _recordings(source, index, member, family, set_, trust)
     with Bar("steps", max(recording.window(start, stop).steps for recording in recordings)) as bar:
         write(recordings if family else recordings[0], out, kind, start=start, stop=stop, progress=bar, **options)
     what = f"{recordings[0].config.name}, index {index}, all {counted(len(recordings), 'member')}"
@@ -273,7 +269,7 @@ def play(
     say = partial(echo, err=True)
     chosen: Recording | Config
     if source.is_dir():
-        chosen = _recording(source, index, member, set_, trust)
+        (chosen,) = _recordings(source, index, member, False, set_, trust)
     else:
         family = _load(source, set_, trust)
         chosen = family.member(_member(family, member))
@@ -339,34 +335,21 @@ def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:
     return load(path, overrides=overrides or (), trust=trust)
 
 
-def _recording(
-    source: Path, index: int, member: list[str] | None, overrides: list[str] | None, trust: bool
-) -> Recording:
-    """The recording of a config or of a dataset that an index and a member name."""
-    if source.is_dir():
-        data = _dataset(source, overrides)
-        return data.at(index, _member(data.config, member))
-    from gerd.recording.simulate import simulate
-
-    config = _load(source, overrides, trust)
-    return simulate(config, index, _member(config, member))
-
-
-def _family(source: Path, index: int, overrides: list[str] | None, trust: bool) -> list[Recording]:
-    """All members of an index."""
-    if source.is_dir():
-        return _dataset(source, overrides).family(index)
+def _recordings(
+    source: Path, index: int, member: list[str] | None, family: bool, overrides: list[str] | None, trust: bool
+) -> list[Recording]:
+    """Of a config or of a dataset the recording that an index and a member name, or all members of the index."""
     from gerd.page.render import family_of
-
-    return family_of(_load(source, overrides, trust), index)
-
-
-def _dataset(source: Path, overrides: list[str] | None) -> Recordings:
+    from gerd.recording.simulate import simulate
     from gerd.storage.recordings import NOT_CHANGED, Recordings
 
+    if not source.is_dir():
+        config = _load(source, overrides, trust)
+        return family_of(config, index) if family else [simulate(config, index, _member(config, member))]
     if overrides:
         raise GerdError(f"{source}: {NOT_CHANGED}")
-    return Recordings(source)
+    data = Recordings(source)
+    return data.family(index) if family else [data.at(index, _member(data.config, member))]
 
 
 def _member(config: Config, words: list[str] | None) -> int:

@@ -34,9 +34,8 @@ def parse_indices(text: str) -> list[int]:
         ends = re.fullmatch(r"\s*(\d{1,10})(?::(\d{1,10}))?\s*", word)
         first, stop = (int(ends[1]), int(ends[2] or int(ends[1]) + 1)) if ends else (0, 0)
         if not first < stop <= MOST_INDICES:
-            raise GerdError(
-                f"--index {text}: allowed: numbers and ranges, such as 3 or 1,4,7 or 10:20 (without the 20)"
-            )
+            allowed = "numbers and ranges, such as 3 or 1,4,7 or 10:20 (without the 20)"
+            raise GerdError(f"--index {text}: allowed: {allowed}")
         result += range(first, stop)
     return result
 

@@ -150,10 +150,6 @@ class Config(Model):
     def _not_too_many(self) -> Config:
         if len(self.cast) > MOST_ACTORS:
             raise invalid(f"with repeat makes {len(self.cast)} actors; at most {MOST_ACTORS} are allowed", "actors")
-        return self
-
-    @model_validator(mode="after")
-    def _times_fit(self) -> Config:
         most = LARGEST_KEY // (2 * self.sensor.width * self.sensor.height * self.ticks)
         if self.steps > most:
             raise invalid(f"allowed with exact timing of {self.step_us} µs on this sensor: up to {most}", "steps")

@@ -5,12 +5,15 @@ Each field's unit, default and range stand here and nowhere else. Noises are pro
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gerd.config.base import Model
 from gerd.config.values import Initial, Probability
+
+Threshold = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.001, le=16)]
+Warmup = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 
 
 class Sensor(Model):
@@ -23,14 +26,7 @@ class Sensor(Model):
 class Integrator(Model):
     """Each pixel's integrate-and-fire unit."""
 
-    threshold: float = Field(
-        0.5,
-        strict=True,
-        allow_inf_nan=False,
-        ge=0.001,
-        le=16,
-        description="change that fires, as a share of a fully covered pixel's count",
-    )
+    threshold: Threshold = Field(0.5, description="change that fires, as a share of a fully covered pixel's count")
     reset: Literal["subtract", "zero"] = Field(
         "subtract", description="after an event: take the threshold off, or start again at 0"
     )
@@ -39,12 +35,8 @@ class Integrator(Model):
         description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; "
         "usual, which is uniform in step timing and stationary in exact timing; or a number of thresholds",
     )
-    warmup: int = Field(
-        5,
-        strict=True,
-        ge=0,
-        le=100_000,
-        description="steps run before step 0, not recorded; in exact timing units of the motion's own time",
+    warmup: Warmup = Field(
+        5, description="steps run before step 0, not recorded; in exact timing units of the motion's own time"
     )
 
 

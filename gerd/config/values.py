@@ -227,9 +227,8 @@ class Function(Model):
     @classmethod
     def _named(cls, value: str) -> str:
         if not re.fullmatch(r"[\w.]+:[\w.<>]+", value):
-            raise invalid(
-                "allowed: 'module:name', such as 'wobble:push' for the function push of wobble.py", value=value
-            )
+            allowed = "'module:name', such as 'wobble:push' for the function push of wobble.py"
+            raise invalid(f"allowed: {allowed}", value=value)
         return value
 
     @classmethod

@@ -205,9 +205,8 @@ def send(
     if not speed >= SLOWEST:
         raise GerdError(f"speed {speed:g}: allowed: a number from {SLOWEST:g} on, or inf")
     if endless and (loop or isinstance(source, Recording)):
-        raise GerdError(
-            "endless goes with a config and without loop: a recording has an end, at which loop starts anew"
-        )
+        why = "a recording has an end, at which loop starts anew"
+        raise GerdError(f"endless goes with a config and without loop: {why}")
     if to == truth_to:
         raise GerdError(f"{to}: events and ground truth cannot go to the same place")
     pace = Pace(speed, report)

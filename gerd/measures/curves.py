@@ -75,9 +75,8 @@ class Curve:
 
         Neither it nor its interval is ever below 1; if the true error is the same everywhere, the interval is above 1.
         """
-        return self._from_medians(
-            lambda middle: middle.max(axis=0) / np.maximum(middle.min(axis=0), np.finfo(float).tiny)
-        )
+        tiny = np.finfo(float).tiny
+        return self._from_medians(lambda middle: middle.max(axis=0) / np.maximum(middle.min(axis=0), tiny))
 
     def invariance(self) -> Invariance:
         """The ratio, and where it comes from."""

@@ -47,7 +47,10 @@ def render(
     video, frame, sheet, cloud, rate, curves, parameters, stages; step, count, overlay, side_by_side, zoom, fps. Steps
     are shown from `start` up to `stop`.
     """
-    path, recordings = Path(path), _made(source)
+    path = Path(path)
+    recordings: Sequence[Recording] | None = [source] if isinstance(source, Recording) else None
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        recordings = source
     if recordings is not None and (index or member is not None or family):
         raise GerdError("index, member and family choose a recording of a config; this is a recording already")
     several = family or not (recordings is None or isinstance(source, Recording))
@@ -57,7 +60,11 @@ def render(
             raise GerdError(f"member {shorten(member)}: a family is all members; allowed: one of both")
         config = as_config(source)  # type: ignore[arg-type]
         recordings = family_of(config, index) if family else [simulate(config, index, member)]
-    parts = [_part(recording, start, stop) for recording in recordings]
+    parts = [recording.window(start, stop) for recording in recordings]
+    for recording, part in zip(recordings, parts, strict=True):
+        if part.steps < 1:
+            end = recording.steps if stop is None else stop
+            raise GerdError(f"steps {start} up to {end}: there are none; the recording has {recording.steps} steps")
     if kind == PAGE:
         save_page(parts, path)
         return
@@ -72,21 +79,6 @@ def render(
         figure.save((OF_FAMILIES if several else KINDS)[kind](shown, **options), draft, path.suffix.lower()[1:])
 
 
-def _made(source: Any) -> Sequence[Recording] | None:
-    """The recordings that there are already; None if `source` is a config."""
-    if isinstance(source, Recording):
-        return [source]
-    return source if isinstance(source, Sequence) and not isinstance(source, str) else None
-
-
-def _part(recording: Recording, start: int, stop: int | None) -> Recording:
-    part = recording.window(start, stop)
-    if part.steps < 1:
-        end = recording.steps if stop is None else stop
-        raise GerdError(f"steps {start} up to {end}: there are none; the recording has {recording.steps} steps")
-    return part
-
-
 def family_of(config: Config, index: int) -> list[Recording]:
     """All members of an index, if they fit into a picture."""
     check_members(member_count(config))
@@ -96,9 +88,8 @@ def family_of(config: Config, index: int) -> list[Recording]:
 def check_members(count: int) -> None:
     """An error if so many members do not fit into a picture."""
     if not 1 <= count <= figure.MOST_PANELS:
-        raise GerdError(
-            f"{count} members: one picture shows 1 to {figure.MOST_PANELS}; sweep fewer values, or show one"
-        )
+        most = figure.MOST_PANELS
+        raise GerdError(f"{count} members: one picture shows 1 to {most}; sweep fewer values, or show one")
 
 
 def check(path: Path, kind: str | None, options: dict[str, Any], *, family: bool = False) -> str:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from gerd.config.config import Config
-from gerd.errors import counted
 from gerd.measures.curves import Covariance, covariance_matrix
 from gerd.scene.transformation import rotation, scale, velocity
 from gerd.studies.lab import drawing
@@ -181,23 +180,21 @@ def comparisons(results: Results, bank: Bank) -> list[Comparison]:
 def conclusions(results: Results) -> list[str]:
     lines = []
     for bank in finished(results):
-        bank_seeds = [curve.invariance() for curve in each_seed(results.curve(bank.name, bank.sweep))]
-        baseline_seeds = [curve.invariance() for curve in each_seed(results.curve(bank.alone, bank.sweep))]
-        verdicts = [each.verdict(BOUND) for each in bank_seeds]
-        counts = ", ".join(f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-        ratio, baseline = (
-            drawing.over_seeds((each.ratio, each.interval) for each in seeds) for seeds in (bank_seeds, baseline_seeds)
+        seeds, baseline_seeds = (
+            [curve.invariance() for curve in each_seed(results.curve(name, bank.sweep))]
+            for name in (bank.name, bank.alone)
         )
+        ratio, baseline = drawing.ratios(seeds), drawing.ratios(baseline_seeds)
         matrices = [matrix_of(run, bank) for run in results.of(bank.name)]
         cells = len(bank.sweep.amounts) * len(matrices)
         chosen, near = (sum(each.on_diagonal(each.selected, within) for each in matrices) for within in (0, 1))
         unseen = [each for each in comparisons(results, bank) if each.amount != bank.sweep.trained]
         lines.append(
             f"{bank.sweep.name.capitalize()}, {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g}{bank.unit}: "
-            f"the median error varies by a factor of {ratio} (within {BOUND:g}: {counts} of "
-            f"{counted(len(bank_seeds), 'seed')}), and by {baseline} with one channel; the bank is {surely(unseen)} "
-            f"amounts that were not in the training. It gives the largest share to the nearest channel in {chosen} "
-            f"of {cells} cases, and to one beside it in {near - chosen}."
+            f"the median error varies by a factor of {ratio} (within {BOUND:g}: {drawing.verdicts(seeds, BOUND)}), "
+            f"and by {baseline} with one channel; the bank is {surely(unseen)} amounts that were not in the training. "
+            f"It gives the largest share to the nearest channel in {chosen} of {cells} cases, and to one beside it in "
+            f"{near - chosen}."
         )
     return lines
 
@@ -207,10 +204,9 @@ def report(results: Results, out: Path) -> str:
     for bank in finished(results):
         group = bank.sweep.name
         for name in (bank.name, bank.alone):
-            curves = each_seed(results.curve(name, bank.sweep))
-            rows += [{"group": group, **row} for row in drawing.rows_of(results.of(name), curves, "amount")]
+            rows += drawing.rows_of(results, name, bank.sweep, "amount", group=group)
         for run in results.of(bank.name):
-            cells += [{"group": group, "seed": run.seed, **cell} for cell in drawing.cells_of(matrix_of(run, bank))]
+            cells += drawing.cells_of(matrix_of(run, bank), group=group, seed=run.seed)
         tables.append(drawing.versus(group, bank.name, bank.alone, comparisons(results, bank), bank.sweep.trained))
     drawing.write_csv(out, rows)
     drawing.write_csv(out, cells, "channels.csv")
@@ -271,8 +267,6 @@ def _curves(results: Results, out: Path) -> str:
 def _matrix(results: Results, bank: Bank, out: Path) -> str:
     figure = drawing.new_figure(7.5, 0.17 * len(bank.channels) + 0.8)
     left, right = figure.subplots(1, 2)
-    drawing.draw_covariance(left, right, matrix_of(results.of(bank.name)[0], bank), bank.sweep.name)
-    left.set_yticks(range(len(bank.channels)), [f"{channel:.3g}" for channel in bank.channels])
-    left.set_ylabel(f"channel{bank.unit}")
-    right.set_yticks([])
+    matrix = matrix_of(results.of(bank.name)[0], bank)
+    drawing.draw_covariance(left, right, matrix, bank.sweep.name, f"channel{bank.unit}")
     return drawing.save(figure, out, bank.sweep.name)

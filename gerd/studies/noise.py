@@ -20,7 +20,7 @@ from gerd.measures.curves import Array, Curve
 from gerd.measures.statistics import bootstrap
 from gerd.scene.transformation import Transformation, background, density, shape_noise
 from gerd.studies.lab import drawing
-from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
+from gerd.studies.lab.comparison import Comparison, compared, surely
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Sweep
@@ -122,9 +122,8 @@ def report(results: Results, out: Path) -> str:
     rows, tables = [], []
     for ax, sweep in zip(figure.subplots(2, 2, sharey=True).flat, SWEEPS, strict=True):
         curves = {model: curve_of(results, model, sweep) for model in (CLEAN, NOISY)}
-        for model, curve in curves.items():
-            seeds = drawing.rows_of(results.of(model), each_seed(curve), "level")
-            rows += [{"noise": sweep.name, **row} for row in seeds]
+        for model in curves:
+            rows += drawing.rows_of(results, model, sweep, "level", noise=sweep.name)
         drawing.draw_curves(ax, curves, xlabel=f"{sweep.name} noise", even=True)
         tables.append(drawing.versus(f"{sweep.name} noise", NOISY, CLEAN, comparisons(results, sweep)))
     drawing.write_csv(out, rows)

@@ -117,9 +117,8 @@ def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
     finally:
         sys.path.pop(0)
     if not callable(network):
-        raise GerdError(
-            f"--model {name!r}: {function}() gave {shorten(network)}; allowed: a module or a function of frames"
-        )
+        given = f"{function}() gave {shorten(network)}"
+        raise GerdError(f"--model {name!r}: {given}; allowed: a module or a function of frames")
     if isinstance(network, torch.nn.Module):
         if checkpoint is not None:
             _load_weights(network, Path(checkpoint))

@@ -91,9 +91,8 @@ def shares(units: Rows, fractions: Sequence[float], seed: int) -> list[Rows]:
     """The units dealt out by chance, as many to each part as its fraction says; the fractions add up to 1."""
     numbers = all(isinstance(part, int | float) and part > 0 for part in fractions)
     if not fractions or not numbers or abs(sum(fractions) - 1) > 1e-9:
-        raise GerdError(
-            f"fractions {tuple(fractions)}: allowed: numbers above 0 that add up to 1, such as 0.7, 0.15, 0.15"
-        )
+        allowed = "numbers above 0 that add up to 1, such as 0.7, 0.15, 0.15"
+        raise GerdError(f"fractions {tuple(fractions)}: allowed: {allowed}")
     high, low, *_ = philox.words(seed, units & 0xFFFFFFFF, units >> 32, 0, philox.SPLIT)
     dealt = units[np.lexsort([units, low, high])]
     bounds = np.rint(np.cumsum(fractions) * len(units)).astype(np.int64)

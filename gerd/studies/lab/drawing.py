@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gerd.errors import GerdError, counted
-from gerd.measures.curves import Covariance, Curve, Number
+from gerd.measures.curves import Covariance, Curve, Invariance, Number
 from gerd.measures.statistics import Summary, summary
 from gerd.pictures.colours import SERIES
 from gerd.pictures.figure import STYLE
 from gerd.pictures.figure import save as save_figure
 from gerd.studies.lab.comparison import Comparison
-from gerd.studies.lab.results import Results, Run
+from gerd.studies.lab.results import Results, Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +42,18 @@ def over_seeds(numbers: Iterable[Number], digits: int = 2) -> str:
 def px(summaries: Iterable[Summary], digits: int = 2) -> str:
     """Medians, one of each seed, with their intervals."""
     return over_seeds(((each.median, each.interval) for each in summaries), digits)
+
+
+def ratios(seeds: Sequence[Invariance]) -> str:
+    """By which factor the error of a network varies."""
+    return over_seeds((each.ratio, each.interval) for each in seeds)
+
+
+def verdicts(seeds: Sequence[Invariance], bound: float) -> str:
+    """In how many seeds that is surely within a bound, surely not, or neither."""
+    each = [seed.verdict(bound) for seed in seeds]
+    counts = ", ".join(f"{verdict} in {each.count(verdict)}" for verdict in dict.fromkeys(each))
+    return f"{counts} of {counted(len(seeds), 'seed')}"
 
 
 OVER_SEEDS = (
@@ -71,12 +83,13 @@ def versus(
     return table([amounts, "n × seeds", f"{ours}, px", f"{theirs}, px", "difference, px", "d", "d_z", "p"], rows)
 
 
-def cells_of(matrix: Covariance) -> list[dict[str, float]]:
-    """A covariance matrix as rows of a table, with an interval for every number."""
+def cells_of(matrix: Covariance, **which: Any) -> list[dict[str, Any]]:
+    """A covariance matrix as rows of a table, with an interval for every number; `which` matrix it is comes first."""
     error_intervals, share_intervals = matrix.intervals()
     medians, weights = matrix.medians, matrix.weights
     return [
         {
+            **which,
             "channel": channel,
             "amount": amount,
             "matched": int(matrix.matched[j] == i),
@@ -149,11 +162,13 @@ def row_of(errors: Summary) -> dict[str, float]:
     }
 
 
-def rows_of(runs: Sequence[Run], curves: Sequence[Curve], amount_name: str) -> Iterator[dict[str, Any]]:
-    """The errors of one model as rows of a table; there is one curve for each of its runs."""
-    for run, curve in zip(runs, curves, strict=True):
-        for amount, errors in zip(curve.amounts, curve.summaries, strict=True):
-            yield {"model": run.model, "seed": run.seed, amount_name: amount, **row_of(errors)}
+def rows_of(results: Results, model: str, sweep: Sweep, amount: str, **which: str) -> list[dict[str, Any]]:
+    """The errors of one model as rows of a table, in which `amount` is the name of a column; `which` comes first."""
+    return [
+        {**which, "model": model, "seed": run.seed, amount: value, **row_of(summary(errors))}
+        for run in results.of(model)
+        for value, errors in zip(run.test(sweep).amounts, run.test(sweep).errors, strict=True)
+    ]
 
 
 def write_report(report: Callable[[Results, Path], str], results: Results, out: Path | str) -> Path:
@@ -232,13 +247,15 @@ def draw_curves(
     ax.legend(fontsize=6, frameon=False)
 
 
-def draw_covariance(left: Axes, right: Axes, matrix: Covariance, model: str = "") -> None:
+def draw_covariance(left: Axes, right: Axes, matrix: Covariance, name: str, ylabel: str) -> None:
     """Channels against amounts, on the left their errors and on the right their shares."""
-    name = f"{model}: " if model else ""
-    left.set_title(f"{name}median error, px", fontsize=8)
-    right.set_title(f"{name}mean share", fontsize=8)
+    left.set_title(f"{name}: median error, px", fontsize=8)
+    right.set_title(f"{name}: mean share", fontsize=8)
     _draw_table(left, matrix.medians, matrix, matrix.best, digits=1, colours="viridis_r", dark_is_high=True)
     _draw_table(right, matrix.weights, matrix, matrix.selected, digits=2, colours="viridis", dark_is_high=False)
+    left.set_yticks(range(len(matrix.channels)), [f"{channel:.3g}" for channel in matrix.channels])
+    left.set_ylabel(ylabel)
+    right.set_yticks([])
 
 
 def _draw_table(
@@ -258,4 +275,3 @@ def _draw_table(
         frame = Rectangle((column - 0.5, channel - 0.5), 1, 1, fill=False, edgecolor=MATCHED, linewidth=1.5)
         ax.add_patch(frame)
     ax.set_xticks(range(len(matrix.amounts)), [f"{amount:g}" for amount in matrix.amounts])
-    ax.set_yticks(range(len(matrix.channels)), [f"{channel:g}" for channel in matrix.channels])

@@ -243,9 +243,8 @@ def errors(network: Channels, data: Data, first_step: int) -> Errors:
     """How far off the network is in each recording, at up to INSTANTS steps, evenly spaced from `first_step` on."""
     network.to(data.frames.device)
     total = data.frames.shape[1]
-    steps = (
-        torch.linspace(first_step, total - 1, min(INSTANTS, total - first_step)).round().long().to(data.frames.device)
-    )
+    steps = torch.linspace(first_step, total - 1, min(INSTANTS, total - first_step)).round().long()
+    steps = steps.to(data.frames.device)
     parts = []
     at_once = max(1, TESTED_AT_ONCE // (len(network) * total))
     for rows in torch.arange(len(data), device=data.frames.device).split(at_once):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gerd.errors import counted
 from gerd.measures.curves import Covariance, Invariance, covariance_matrix
 from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed
-from gerd.studies.lab.drawing import over_seeds
+from gerd.studies.lab.drawing import ratios, verdicts
 from gerd.studies.lab.results import Results, Run, Sweep
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS
 from gerd.studies.timescale.trials import (
@@ -137,12 +136,8 @@ def _how_flat(results: Results, model: str, kept: float) -> str:
     parts = []
     for sweep in SWEEPS:
         seeds, bound = invariances(results, model, kept, sweep), BOUNDS[sweep.name]
-        verdicts = [each.verdict(bound) for each in seeds]
-        counts = ", ".join(f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-        ratio = over_seeds((each.ratio, each.interval) for each in seeds)
-        parts.append(
-            f"by a factor of {ratio} {IN[sweep.name]} (within {bound:g}: {counts} of {counted(len(seeds), 'seed')})"
-        )
+        held = f"within {bound:g}: {verdicts(seeds, bound)}"
+        parts.append(f"by a factor of {ratios(seeds)} {IN[sweep.name]} ({held})")
     return (
         f"With {kept:.0%} of the events, the median error of {said(model)} varies from a quarter to four "
         f"times the speed of its training {' and '.join(parts)}."
@@ -150,11 +145,8 @@ def _how_flat(results: Results, model: str, kept: float) -> str:
 
 
 def _how_flat_others(results: Results, kept: float, sweep: Sweep) -> str:
-    parts = [
-        f"{over_seeds((each.ratio, each.interval) for each in invariances(results, model, kept, sweep))} with "
-        f"{said(model)}"
-        for model in trained(results, kept, (PAPER, EVIDENCE, BASELINE))
-    ]
+    others = trained(results, kept, (PAPER, EVIDENCE, BASELINE))
+    parts = [f"{ratios(invariances(results, model, kept, sweep))} with {said(model)}" for model in others]
     return f"The same factor {IN[sweep.name]} is {', '.join(parts)}."
 
 

@@ -34,11 +34,8 @@ def networks(results: Results, out: Path) -> str:
     for convolution in convolutions[:-1]:
         steps += [(f"conv\n{convolution}", SHARED), ("leaky\nintegr.\nμₖ", CHANNEL)]
     steps += [(f"conv\n{convolutions[-1]}", SHARED), ("softmax", READ), ("mean\nweights\n1/5", READ), ("x, y", READ)]
-    _chain(
-        paper,
-        steps,
-        f"The paper's network: {len(TIME_CONSTANTS)} channels, μₖ = μ·(¼, ½, 1, 2, 4), the middle μ learnt",
-    )
+    title = f"The paper's network: {len(TIME_CONSTANTS)} channels, μₖ = μ·(¼, ½, 1, 2, 4), the middle μ learnt"
+    _chain(paper, steps, title)
     pool = layers.pools[0]
     steps = [("events\n2 polarities", SHARED), (f"sum of\n{pool}×{pool}\npixels", SHARED), ("trace\nμₖ", CHANNEL)]
     steps += [(f"conv\n{convolution}", SHARED) for convolution in convolutions]
@@ -89,9 +86,8 @@ def animation(results: Results, out: Path) -> str:
         for panel in panels:
             panel.show(time)
         canvas.draw()
-        pictures.append(
-            Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]).quantize(96, dither=Image.Dither.NONE)
-        )
+        drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+        pictures.append(drawn.quantize(96, dither=Image.Dither.NONE))
     pictures[0].save(out / "animation.gif", save_all=True, append_images=pictures[1:], duration=FRAME_MS, loop=0)
     return "![animation](animation.gif)\n"
 
@@ -104,15 +100,11 @@ class _Panel:
         config = own_time(stimuli(size.side, results.settings.seed), scale)
         self.example, self.above = example, above
         self.events: Any = recordings(config, size.training, 1, "cpu").frames[0].numpy()
-        self.heat = [
-            np.frombuffer(b64decode(step), np.uint8).reshape(example.rows, example.columns) for step in example.heat
-        ]
-        side = (0, size.side, size.side, 0)
-        self.picture = above.imshow(np.zeros((size.side, size.side, 3)), extent=side, interpolation="nearest")
         blank = np.zeros((example.rows, example.columns))
-        self.map = above.imshow(
-            blank, extent=side, cmap="Greens", vmin=0, vmax=1, alpha=blank, interpolation="bilinear"
-        )
+        self.heat = [np.frombuffer(b64decode(step), np.uint8).reshape(blank.shape) for step in example.heat]
+        side: Any = {"extent": (0, size.side, size.side, 0)}
+        self.picture = above.imshow(np.zeros((size.side, size.side, 3)), **side, interpolation="nearest")
+        self.map = above.imshow(blank, **side, cmap="Greens", vmin=0, vmax=1, alpha=blank, interpolation="bilinear")
         (self.truth,) = above.plot([], [], "+", color="k", markersize=9, label="truth")
         (self.said,) = above.plot([], [], "o", mfc="none", color=SERIES[3], markersize=8, mew=1.6, label="the network")
         above.set(xticks=[], yticks=[])

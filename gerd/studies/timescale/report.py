@@ -11,7 +11,6 @@ from gerd.errors import counted
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import each_seed
 from gerd.studies.lab.results import Results, Sweep
-from gerd.studies.models import TIME_BANK
 from gerd.studies.timescale import findings, pictures
 from gerd.studies.timescale.findings import IN, matrix_of, said, trained, versus
 from gerd.studies.timescale.trials import (
@@ -118,20 +117,15 @@ def _networks(results: Results) -> str:
 
 
 def _write_tables(results: Results, out: Path) -> None:
-    rows = []
+    rows, cells = [], []
     for name in results.models:
         for sweep in SWEEPS:
-            curves = each_seed(results.curve(name, sweep))
-            rows += [{"test": sweep.name, **row} for row in drawing.rows_of(results.of(name), curves, "scale")]
+            rows += drawing.rows_of(results, name, sweep, "scale", test=sweep.name)
+    for name in (named(model, kept) for kept in KEPT for model in trained(results, kept, (INVARIANT, EXACT))):
+        for sweep in SWEEPS:
+            for run in results.of(name):
+                cells += drawing.cells_of(matrix_of(run, sweep), model=name, test=sweep.name, seed=run.seed)
     drawing.write_csv(out, rows)
-    cells = [
-        {"model": name, "test": sweep.name, "seed": run.seed, **cell}
-        for name in (named(model, kept) for kept in KEPT for model in (INVARIANT, EXACT))
-        if name in results.models
-        for sweep in SWEEPS
-        for run in results.of(name)
-        for cell in drawing.cells_of(matrix_of(run, sweep))
-    ]
     drawing.write_csv(out, cells, "channels.csv")
 
 
@@ -186,10 +180,7 @@ def _matrices(results: Results, out: Path) -> str:
     figure = drawing.new_figure(7.5, 6.2)
     grid: Any = figure.subplots(len(SWEEPS), 2, squeeze=False)
     for (left, right), sweep in zip(grid, SWEEPS, strict=True):
-        drawing.draw_covariance(left, right, matrix_of(run, sweep), sweep.name)
-        left.set_ylabel("μ, steps")
-        left.set_yticks(range(len(TIME_BANK)), [f"{mu:.3g}" for mu in TIME_BANK])
-        right.set_yticks([])
+        drawing.draw_covariance(left, right, matrix_of(run, sweep), sweep.name, "μ, steps")
     for ax in grid[-1]:
         ax.set_xlabel("time scale s")
     return drawing.save(figure, out, "channels")
