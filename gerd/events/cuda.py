@@ -234,11 +234,12 @@ def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
     """Where shape noise and background noise come from, and the model of the integrators."""
     from gerd.events import cuda_kernels
 
+    pixels = scenes.height * scenes.width
     numbers = (scenes.indices, scenes.present.sum(axis=1), scenes.dark)
     indices, actors, dark = (torch.from_numpy(part).to(device) for part in numbers)
     seed = torch.from_numpy(np.array([scenes.seed], np.uint64).view(np.int64)).to(device)
     shape, background = (
-        cuda_kernels.Source(seed, indices, torch.from_numpy(noise.block_tables(probability, scenes.width)).to(device))
+        cuda_kernels.Source(seed, indices, torch.from_numpy(noise.block_tables(probability, pixels)).to(device))
         for probability in (scenes.shape_noise, scenes.background)
     )
     model = cuda_kernels.Model(
@@ -367,21 +368,21 @@ class _Background:
     def __init__(self, scenes: Scenes, device: str, recorded: range, source: Any):
         self._device, self._source = device, source
         self._size = len(recorded), recorded.start, scenes.width, scenes.height
-        self._recordings = len(scenes)
-        blocks = len(scenes) * len(recorded) * scenes.height * -(-scenes.width // noise.BLOCK)
-        expected = blocks * min(1.0, noise.BLOCK * scenes.background)
-        self._list(min(blocks, int(expected + 10 * expected**0.5) + 1024))
+        self._recordings, self._blocks = len(scenes), -(-scenes.height * scenes.width // noise.BLOCK)
+        most = len(scenes) * len(recorded) * self._blocks
+        expected = most * min(1.0, noise.BLOCK * scenes.background)
+        self._list(min(most, int(expected + 10 * expected**0.5) + 1024))
 
     def _list(self, room: int) -> None:
         from gerd.events import cuda_output
 
-        steps, first, width, height = self._size
+        steps, first, _, _ = self._size
         self._listed = torch.empty((room, 3), dtype=torch.int64, device=self._device)
         self._filled = torch.zeros(1, dtype=torch.int64, device=self._device)
         self._needed = _host(1, torch.int64, self._filled.device)
-        lanes = height * -(-width // (noise.GROUP * noise.BLOCK))
-        cuda_output.count[(self._recordings * steps, -(-lanes // AT_ONCE))](
-            self._listed, room, self._filled, self._source, steps, first, width, lanes, AT_ONCE=AT_ONCE, num_warps=1
+        programs = -(-self._blocks // (noise.GROUP * AT_ONCE))
+        cuda_output.count[(self._recordings * steps, programs)](
+            self._listed, room, self._filled, self._source, steps, first, self._blocks, AT_ONCE=AT_ONCE, num_warps=1
         )
         self._needed.copy_(self._filled, non_blocking=True)
         self._known = torch.cuda.Event() if self._filled.is_cuda else None
