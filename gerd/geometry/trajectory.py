@@ -36,6 +36,7 @@ from gerd.geometry.parameters import (
 )
 
 Array = NDArray[np.float64]
+Send = Callable[..., list[Any]]  # arrays to PyTorch tensors on some device
 
 WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
 LIMITED_WINDOW = 2**12  # the same of each motion with a speed limit, which is heeded interval by interval
@@ -151,28 +152,23 @@ class Trajectory:
             result[..., 2, i] = push * (self.rate * self.rate)
         return result
 
-    def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
+    def entries(self, times: ArrayLike, send: Send | None = None) -> tuple[Any, ...]:
         """The entries of T that `affine` gives, each (…, times), or (…, 1) where it rests: what a picture needs.
 
         `times` are common to all motions, or have axes that broadcast against the leading ones, and one more.
-        With `device` they are PyTorch tensors, with the same bits, and mostly worked out on the device.
+        With `send` they are PyTorch tensors, with the same bits, and mostly worked out on the device.
         """
         t = np.asarray(times, np.float64) * self.rate
         pieces = list(self._pieces(t))
-        if device is None:
+        if send is None:
             return affine([self._value(i, t, pieces) for i in range(PARAMETER_COUNT)])
         import torch
 
-        def on_device(array: NDArray[Any]) -> torch.Tensor:
-            return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device)
-
-        start, speed, low, high, wrap, clock = (
-            on_device(part) for part in (self.start, self.velocity, self.low, self.high, self.wrap, t)
-        )
+        start, speed, low, high, wrap, clock = send(self.start, self.velocity, self.low, self.high, self.wrap, t)
         values: list[Any] = []
         for i in range(PARAMETER_COUNT):
             if self.base[..., i].any() or any(motion._pushed(i) for _, motion in pieces):
-                values.append(on_device(self._value(i, t, pieces)))
+                values += send(self._value(i, t, pieces))
                 continue
             u = start[..., i, None]
             if self.velocity[..., i].any():
