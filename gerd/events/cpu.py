@@ -89,7 +89,7 @@ class _State:
         initial = 0 if isinstance(scenes.initial, str) else scenes.initial
         stationary = scenes.initial == "stationary"
         self._model = tuple(map(packed, (scenes.threshold, scenes.reset_to_zero, initial, largest, stationary)))
-        shape, background = (noise.block_tables(p, width) for p in (scenes.shape_noise, scenes.background))
+        shape, background = (noise.block_tables(p, area) for p in (scenes.shape_noise, scenes.background))
         dropped = noise.drop_bound(scenes.event_noise)
         self._noise = packed((shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0))
         self._crossings = [crossings_room(slots, f, height) for _ in range(2)]

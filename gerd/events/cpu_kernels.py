@@ -27,7 +27,7 @@ MULTIPLIER_A, MULTIPLIER_B = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 KEY_STEP_A, KEY_STEP_B = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 ROUNDS = 10
 INITIAL, SHAPE, EVENT, BACKGROUND, TIME = np.int64(2), np.int64(3), np.int64(4), np.int64(5), np.int64(8)  # purposes
-BLOCK, GROUP, ROUND = 32, 4, 256
+BLOCK, GROUP, ROUND = 64, 4, 256
 END = np.int64(2**63 - 1)  # beyond every column and every key
 ABSENT = np.int32(2**30)  # in place of a crossing that is not there
 NEAR = 4  # pixels
@@ -73,8 +73,8 @@ Sums = namedtuple("Sums", "least most first second third whole")  # room for one
 # sub-row, and one number in each pixel row.
 Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums")
 # Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; the groups where
-# something is picked; of the blocks where it is, words (4, blocks), y · 2³² + place in the row, word for the count;
-# keys of the picked pixels. The lists of groups and blocks have room for one more, which is put down in vain.
+# something is picked; of the blocks where it is, words (4, blocks), number, and word for the count; keys of the picked
+# pixels. The lists of groups and blocks have room for one more, which is put down in vain.
 Draws = namedtuple("Draws", "counting largest group choosing block word picked")
 Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
 Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end
@@ -771,30 +771,35 @@ def cut_out(begin, end, ends, number, spare):
 
 @compiled
 def scattered(source, step, purpose, table, sensor, first, last, draws):
-    """What a scattered noise picks from some rows, as `noise.py` says: how many keys it puts into `draws.picked`.
+    """What a scattered noise picks from some blocks, as `noise.py` says: how many keys it puts into `draws.picked`.
 
-    The rows have groups of four blocks; first … last - 1 are taken. The blocks in which something is picked are listed
-    first, so that their words, too, are drawn in one loop.
+    Blocks go in groups of four; the groups first … last - 1 are taken. The blocks in which something is picked are
+    listed first, so that their words, too, are drawn in one loop.
     """
-    most, number, blocks = len(draws.largest), 0, (sensor.width + BLOCK - 1) // BLOCK
+    most, number, pixels = len(draws.largest), 0, sensor.height * sensor.width
     for begin in range(first, last, most):
         groups = min(most, last - begin)
         draw_counts(source, begin, step, purpose, groups, draws)
-        hits = list_blocks(begin, groups, table, sensor.width, draws)
-        draw_choices(source, step, purpose, hits, blocks, draws)
+        hits = list_blocks(begin, groups, table, pixels, draws)
+        draw_choices(source, step, purpose, hits, draws)
         for i in range(hits):
-            y, block = np.int64(draws.block[i] >> SHIFT), np.int64(draws.block[i] & LOW)
-            size, polarities = min(sensor.width - block * BLOCK, BLOCK), draws.choosing[0, i]
+            block = np.int64(draws.block[i])
+            size = min(pixels - block * BLOCK, BLOCK)
             count = how_many(draws.word[i], table[0 if size == BLOCK else 1])
-            chosen = choose(source, y * blocks + block, step, purpose, size, count, draws.choosing[:, i])
-            first_pixel = y * sensor.width + block * BLOCK
+            chosen, polarities = choose(source, block, step, purpose, size, count, draws.choosing[:, i])
             while chosen:
                 bit = chosen & (~chosen + ONE)
                 chosen ^= bit
                 p = 1 if polarities & bit else 0
-                draws.picked[number] = key(step, first_pixel + bit_number(bit), p, sensor)
+                draws.picked[number] = key(step, block * BLOCK + bit_number(bit), p, sensor)
                 number += 1
     return number
+
+
+@inlined
+def groups_of(sensor):
+    """How many groups of blocks a frame has."""
+    return (sensor.height * sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK)
 
 
 @compiled
@@ -807,47 +812,50 @@ def draw_counts(source, begin, step, purpose, number, draws):
 
 
 @compiled
-def list_blocks(begin, groups, table, width, draws):
+def list_blocks(begin, groups, table, pixels, draws):
     """List the blocks of some groups in which something is picked; how many they are.
 
     Few are, and where is hard to foresee. So each is put down, and the next one in its place if it is none of them.
     """
-    hits, found, blocks = ZERO, ZERO, (width + BLOCK - 1) // BLOCK
-    groups_of_row, rare = np.uint64((blocks + GROUP - 1) // GROUP), np.uint64(min(table[0, 0], table[1, 0]))
+    hits, found, blocks = ZERO, ZERO, (pixels + BLOCK - 1) // BLOCK
+    rare = np.uint64(min(table[0, 0], table[1, 0]))
     for i in unsigned_range(ZERO, groups):
         draws.group[found] = i
         found += np.int64(draws.largest[i] >= rare)
     for n in unsigned_range(ZERO, found):
         i = draws.group[n]
-        y = np.uint64(np.uint32(np.uint64(begin) + i) // np.uint32(groups_of_row))
-        first = np.int64(np.uint64(begin) + i - y * groups_of_row) * GROUP
+        first = (begin + np.int64(i)) * GROUP
         for block in range(first, first + GROUP):
-            word, is_whole = draws.counting[block - first, i], (block + 1) * BLOCK <= width
-            draws.block[hits], draws.word[hits] = (y << SHIFT) + np.uint64(block), np.int64(word)
+            word, is_whole = draws.counting[block - first, i], (block + 1) * BLOCK <= pixels
+            draws.block[hits], draws.word[hits] = np.uint64(block), np.int64(word)
             hits += np.int64((np.int64(word) >= table[0 if is_whole else 1, 0]) & (block < blocks))
     return hits
 
 
 @compiled
-def draw_choices(source, step, purpose, number, blocks, draws):
+def draw_choices(source, step, purpose, number, draws):
     """Philox for the listed blocks, likewise."""
-    drawn, listed = draws.choosing, draws.block
+    drawn = draws.choosing
     for i in unsigned_range(ZERO, number):
-        block = (listed[i] >> SHIFT) * np.uint64(blocks) + (listed[i] & LOW)
-        a, b, c, d = words(source.seed, block, step, source.index, purpose + ROUND)
+        a, b, c, d = words(source.seed, draws.block[i], step, source.index, purpose + ROUND)
         drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = a, b, c, d
 
 
 @inlined
 def choose(source, block, step, purpose, size, count, four):
-    """Floyd's sample of `count` out of `size` pixels as a mask. `four` has the words of round 1, and is used up."""
-    chosen = NONE
-    for i in range(1, count + 1):
-        if i % 4 == 0:
+    """Floyd's sample of `count` out of `size` pixels, as masks: all of them, and those that are ON.
+
+    `four` has the words of round 1, and is used up.
+    """
+    chosen, polarities = NONE, NONE
+    for i in range(count):
+        if i % 4 == 0 and i > 0:
             later = purpose + ROUND * (1 + i // 4)
             four[0], four[1], four[2], four[3] = words(source.seed, block, step, source.index, later)
-        chosen |= ONE << pick(four[i % 4], size - count + (i - 1), chosen)
-    return chosen
+        number = pick(four[i % 4], size - count + i, chosen)
+        chosen |= ONE << number
+        polarities |= (four[i % 4] & ONE) << number
+    return chosen, polarities
 
 
 @compiled
@@ -886,8 +894,7 @@ def hide(step, scene, frame, pixels, changes, draws):
     """Shape noise: take the pixels that are missing in this frame out of it, and keep their activations."""
     sensor, pieces, activation = scene.sensor, scene.pieces, pixels.activation
     wide = GROUP * BLOCK  # pixels in a group
-    groups = (sensor.width + wide - 1) // wide
-    begin, end = sensor.height, ZERO
+    begin, end, done = sensor.height, ZERO, ZERO
     for piece in range(len(pieces.convex)):
         begin, end = hull(begin, end, frame.low[piece], frame.high[piece])
     number = 0
@@ -895,15 +902,16 @@ def hide(step, scene, frame, pixels, changes, draws):
         left, right = covered(pieces, frame, y, sensor)
         if left >= right:
             continue
-        first, last = y * groups + left // wide, y * groups + (right - 1) // wide + 1
-        first_key = key(step, y * sensor.width, 0, sensor)
+        first, last = max(done, (y * sensor.width + left) // wide), (y * sensor.width + right - 1) // wide + 1
+        done = last  # a group may have pixels of several rows, and is asked once
         for i in range(scattered(scene.source, step, SHAPE, scene.noise.shape, sensor, first, last, draws)):
-            x = (draws.picked[i] - first_key) // 2
-            if activation[y, x] != 0:
-                pixels.hidden[number], pixels.hidden_counts[number] = y * sensor.width + x, activation[y, x]
+            pixel = (draws.picked[i] - key(step, 0, 0, sensor)) // 2
+            row, x = pixel // sensor.width, pixel % sensor.width
+            if activation[row, x] != 0:
+                pixels.hidden[number], pixels.hidden_counts[number] = pixel, activation[row, x]
                 number += 1
-                changes.change[y, x] -= activation[y, x]
-                touch(changes.touched, y, x)
+                changes.change[row, x] -= activation[row, x]
+                touch(changes.touched, row, x)
     pixels.numbers[HIDDEN] = number
 
 
@@ -1094,7 +1102,6 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
     With `fresh`, the first frame is the one before the first step: it is compared with nothing and fires nothing.
     """
     sensor, made = scene.sensor, ZERO
-    groups = (sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK)
     if fresh:
         forget(pixels)
     for i in range(len(steps)):
@@ -1110,8 +1117,8 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
         area = touch_pending(area, pixels, changes)
         number = 0
         if scene.noise.has_background and step >= 0:
-            every, table = sensor.height * groups, scene.noise.background
-            number = scattered(scene.source, step, BACKGROUND, table, sensor, ZERO, every, draws)
+            table, groups = scene.noise.background, groups_of(sensor)
+            number = scattered(scene.source, step, BACKGROUND, table, sensor, ZERO, groups, draws)
         made = fire(step, area, scene, pixels, changes, draws.picked, number, room, made)
     return len(steps), made
 

@@ -26,7 +26,7 @@ KEY_STEP_A, KEY_STEP_B = tl.constexpr(0x9E3779B9), tl.constexpr(0xBB67AE85)
 ROUNDS = tl.constexpr(10)
 INITIAL, SHAPE = tl.constexpr(2), tl.constexpr(3)  # purposes
 EVENT, BACKGROUND = tl.constexpr(4), tl.constexpr(5)
-BLOCK, GROUP, ROUND = tl.constexpr(32), tl.constexpr(4), tl.constexpr(256)  # of scattered noise, see `noise.py`
+BLOCK, GROUP, ROUND = tl.constexpr(64), tl.constexpr(4), tl.constexpr(256)  # of scattered noise, see `noise.py`
 TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
 LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has so many pixels of one row
 
@@ -110,7 +110,7 @@ def how_many(word, table):
 def pick(word, last, chosen):
     """Floyd's pick out of the pixels 0 … last: any of them, or the last one if that is in the mask `chosen`."""
     pixel = tl.umulhi(word, (last + 1).to(tl.uint32)).to(tl.int32)
-    return tl.where(((chosen >> pixel.to(tl.uint32)) & 1) != 0, last, pixel)
+    return tl.where(((chosen >> pixel.to(tl.uint64)) & 1) != 0, last, pixel)
 
 
 @triton.jit
@@ -217,33 +217,30 @@ def any_of(four, lane):
 
 @triton.jit
 def add_pick(word, size, count, i, chosen):
-    """Pick number i (from 1) of a block, and the mask with it added."""
-    pixel = pick(word, size - count + (i - 1), chosen)
-    bit = tl.full(chosen.shape, 1, tl.uint32) << pixel.to(tl.uint32)
-    return pixel, tl.where(i <= count, chosen | bit, chosen)
+    """Pick number i (from 0) of a block, and the mask with it added."""
+    pixel = pick(word, size - count + i, chosen)
+    bit = tl.full(chosen.shape, 1, tl.uint64) << pixel.to(tl.uint64)
+    return pixel, tl.where(i < count, chosen | bit, chosen)
 
 
 @triton.jit
-def missing_pixels(seed, step, index, tables, y, block, width):
-    """Masks of the pixels that shape noise takes out of one block of the rows y."""
-    blocks = (width + BLOCK - 1) // BLOCK
-    groups = (blocks + GROUP - 1) // GROUP
-    word = any_of(words(seed, y * groups + block // GROUP, step, index, SHAPE), block % GROUP)
-    size = tl.zeros(y.shape, tl.int32) + tl.minimum(width - block * BLOCK, BLOCK)
-    last = tl.zeros(y.shape, tl.int32) + (block == blocks - 1).to(tl.int32)
-    count = how_many(word, tables + last * BLOCK)
-    chosen = tl.zeros(y.shape, tl.uint32)
+def missing_pixels(seed, step, index, tables, block, pixels):
+    """Masks of the pixels that shape noise takes out of some blocks of a frame; none of a block beyond its pixels."""
+    word = any_of(words(seed, block // GROUP, step, index, SHAPE), block % GROUP)
+    size = tl.minimum(pixels - block * BLOCK, BLOCK)
+    last = (block == (pixels - 1) // BLOCK).to(tl.int32)
+    count = tl.where(size > 0, how_many(word, tables + last * BLOCK), 0)
+    chosen = tl.zeros(block.shape, tl.uint64)
     most = tl.max(count)
     i = 0
-    while i <= most:
-        four = words(seed, y * blocks + block, step, index, SHAPE + ROUND * (1 + i // 4))
-        if i > 0:
-            _, chosen = add_pick(four[0], size, count, i, chosen)
+    while i < most:
+        four = words(seed, block, step, index, SHAPE + ROUND * (1 + i // 4))
+        _, chosen = add_pick(four[0], size, count, i, chosen)
         _, chosen = add_pick(four[1], size, count, i + 1, chosen)
         _, chosen = add_pick(four[2], size, count, i + 2, chosen)
         _, chosen = add_pick(four[3], size, count, i + 3, chosen)
         i += 4
-    return tl.where(count > 0, chosen, 0)
+    return chosen
 
 
 @triton.jit
@@ -384,10 +381,15 @@ def after_shapes(visible, seed, pixel, index, model, recording):
 
 
 @triton.jit
-def without_missing(visible, seed, step, index, tables, y, x, x0, width):
-    """What is seen after shape noise."""
-    masks = missing_pixels(seed, step, index, tables, y, x0 // BLOCK, width)
-    gone = (masks[None, :] >> (x % BLOCK).to(tl.uint32)) & 1
+def without_missing(visible, seed, step, index, tables, y, x0, sizes):
+    """What is seen after shape noise. A row of a tile lies in one block, or in two."""
+    first, pixels = y * sizes.width + x0, sizes.height * sizes.width
+    place = (first % BLOCK).to(tl.uint64)
+    masks = missing_pixels(seed, step, index, tables, first // BLOCK, pixels) >> place
+    if tl.max(first % BLOCK) > BLOCK - TILE:
+        more = missing_pixels(seed, step, index, tables, first // BLOCK + 1, pixels)
+        masks |= (more << 1) << (tl.full(place.shape, BLOCK - 1, tl.uint64) - place)
+    gone = (masks[None, :] >> x_in_tile().to(tl.uint64)) & 1
     return tl.where(gone != 0, 0, visible)
 
 
@@ -489,7 +491,7 @@ def between(
         visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
         if HAS_SHAPE:
             step = tl.load(moments.steps + frame)
-            visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
+            visible = without_missing(visible, seed, step, index, source.tables, y, x0, sizes)
         if begun == 0:
             if STATIONARY & (moments.fresh != 0):
                 v = after_shapes(visible, seed, pixel, index, model, recording)
@@ -567,7 +569,7 @@ def signal(
         frame = recording * sizes.frames + i
         visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
         if HAS_SHAPE:
-            visible = without_missing(visible, seed, step, index, source.tables, y, x, x0, sizes.width)
+            visible = without_missing(visible, seed, step, index, source.tables, y, x0, sizes)
         if begun == 0:
             if STATIONARY & (part.fresh != 0):
                 v = after_shapes(visible, seed, pixel, index, model, recording)

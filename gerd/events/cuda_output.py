@@ -27,37 +27,34 @@ def clear(out, size, AT_ONCE: tl.constexpr):
 
 
 @triton.jit
-def has_noise(word, exists, block, blocks, tables):
+def has_noise(word, block, blocks, tables):
     """Whether background noise picks at least one pixel of a block."""
     bound = tl.where(block == blocks - 1, tl.load(tables + BLOCK), tl.load(tables))
-    return exists & (block < blocks) & (word.to(tl.int64) >= bound)
+    return (block < blocks) & (word.to(tl.int64) >= bound)
 
 
 @triton.jit
-def count(listed, room, filled, source, steps, start, width, lanes, AT_ONCE: tl.constexpr):
-    """List the blocks in which background noise fires: recording · steps + step, y · blocks + block, and their word.
+def count(listed, room, filled, source, steps, start, blocks, AT_ONCE: tl.constexpr):
+    """List the blocks in which background noise fires: recording · steps + step, number of the block, its word.
 
-    One lane for each group of four blocks of a row, at one step of one recording.
+    One lane for each group of four blocks, at one step of one recording.
     """
     frame = tl.program_id(0).to(tl.int64)
     recording, step = frame // steps, start + frame % steps
-    blocks = (width + BLOCK - 1) // BLOCK
-    groups = (blocks + GROUP - 1) // GROUP
-    element = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
-    y, group = element // groups, element % groups
-    four = words(tl.load(source.seed), element, step, tl.load(source.indices + recording), BACKGROUND)
+    group = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
+    four = words(tl.load(source.seed), group, step, tl.load(source.indices + recording), BACKGROUND)
     hits = tl.zeros((AT_ONCE,), tl.int32)
     for lane in tl.static_range(GROUP):
-        hits += has_noise(four[lane], element < lanes, group * GROUP + lane, blocks, source.tables).to(tl.int32)
+        hits += has_noise(four[lane], group * GROUP + lane, blocks, source.tables).to(tl.int32)
     total = tl.sum(hits)
     if total > 0:
         place = tl.atomic_add(filled, total.to(tl.int64)) + tl.cumsum(hits, axis=0) - hits
         for lane in tl.static_range(GROUP):
             block = group * GROUP + lane
-            some = has_noise(four[lane], element < lanes, block, blocks, source.tables)
+            some = has_noise(four[lane], block, blocks, source.tables)
             kept = some & (place < room)
             tl.store(listed + place * 3, frame, mask=kept)
-            tl.store(listed + place * 3 + 1, (y * blocks + block).to(tl.int64), mask=kept)
+            tl.store(listed + place * 3 + 1, block.to(tl.int64), mask=kept)
             tl.store(listed + place * 3 + 2, four[lane].to(tl.int64), mask=kept)
             place += some.to(tl.int64)
 
@@ -76,37 +73,36 @@ def scatter(
     item = tl.program_id(0).to(tl.int64) * AT_ONCE + tl.arange(0, AT_ONCE)
     some = item < tl.load(filled)
     frame = tl.load(listed + item * 3, mask=some, other=0)
-    element = tl.load(listed + item * 3 + 1, mask=some, other=0).to(tl.int32)
+    block = tl.load(listed + item * 3 + 1, mask=some, other=0).to(tl.int32)
     word = tl.load(listed + item * 3 + 2, mask=some, other=0)
-    blocks = (width + BLOCK - 1) // BLOCK
-    y, block = element // blocks, element % blocks
-    size = tl.minimum(width - block * BLOCK, BLOCK)
-    table = source.tables + (block == blocks - 1).to(tl.int32) * BLOCK
+    pixels = height * width
+    size = tl.minimum(pixels - block * BLOCK, BLOCK)
+    table = source.tables + (block == (pixels - 1) // BLOCK).to(tl.int32) * BLOCK
     number = tl.where(some, how_many(word.to(tl.uint32), table), 0)
     index, step = tl.load(source.indices + frame // steps), (start + frame % steps).to(tl.int32)
-    chosen = tl.zeros((AT_ONCE,), tl.uint32)
-    four = words(seed, element, step, index, BACKGROUND + ROUND)
-    polarities = four[0]
+    chosen = tl.zeros((AT_ONCE,), tl.uint64)
+    four = words(seed, block, step, index, BACKGROUND + ROUND)
     most = tl.max(number)
-    i = 1
-    while i <= most:
-        if i % 4 == 0:
-            four = words(seed, element, step, index, BACKGROUND + ROUND * (1 + i // 4))
-        pixel, chosen = add_pick(any_of(four, i % 4), size, number, i, chosen)
-        p = ((polarities >> pixel.to(tl.uint32)) & 1).to(tl.int64)
-        x = block * BLOCK + pixel
+    i = 0
+    while i < most:
+        if (i > 0) & (i % 4 == 0):
+            four = words(seed, block, step, index, BACKGROUND + ROUND * (1 + i // 4))
+        choice = any_of(four, i % 4)
+        pick, chosen = add_pick(choice, size, number, i, chosen)
+        pixel, p = block * BLOCK + pick, (choice & 1).to(tl.int32)
         if BITS:
+            y, x = pixel // width, pixel % width
             at = (frame * height + y) * ((width + TILE - 1) // TILE) + x // TILE
-            bit = tl.full(x.shape, 1, tl.int32) << (x % TILE * 2 + p.to(tl.int32))
-            there = tl.load(out + at, mask=i <= number, other=0) & bit
-            tl.atomic_or(noise + at, bit, mask=(i <= number) & (there == 0), sem="relaxed")
+            bit = tl.full(x.shape, 1, tl.int32) << (x % TILE * 2 + p)
+            there = tl.load(out + at, mask=i < number, other=0) & bit
+            tl.atomic_or(noise + at, bit, mask=(i < number) & (there == 0), sem="relaxed")
         else:
-            at = (frame * 2 + p) * height * width + y * width + x
-            there = tl.load(out + at, mask=i <= number, other=1)
+            at = (frame * 2 + p) * pixels + pixel
+            there = tl.load(out + at, mask=i < number, other=1)
             if COUNTED:
-                tl.store(noise + at, tl.minimum(there.to(tl.int32) + 1, 255).to(tl.uint8), mask=i <= number)
+                tl.store(noise + at, tl.minimum(there.to(tl.int32) + 1, 255).to(tl.uint8), mask=i < number)
             else:
-                tl.store(noise + at, 1, mask=(i <= number) & (there == 0))
+                tl.store(noise + at, 1, mask=(i < number) & (there == 0))
         i += 1
 
 

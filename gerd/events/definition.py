@@ -310,31 +310,28 @@ def _scattered(
     scenes: Scenes, steps: np.ndarray, probability: float, purpose: int, device: str
 ) -> tuple[Tensor, Tensor]:
     """Two (recordings, steps, height, width) masks, by the rule of `noise.py`: picked pixels, and polarities."""
-    blocks = -(-scenes.width // noise.BLOCK)
-    groups = -(-blocks // noise.GROUP)
-    y = torch.arange(scenes.height, device=device)[:, None]
+    pixels = scenes.height * scenes.width
+    blocks = -(-pixels // noise.BLOCK)
     block = torch.arange(blocks, device=device)
-    step = torch.from_numpy(steps).to(device)[..., None, None]
-    index = torch.from_numpy(scenes.indices).to(device)[:, None, None, None]
-    four = words(scenes.seed, y * groups + torch.arange(groups, device=device), step, index, purpose)
+    step = torch.from_numpy(steps).to(device)[..., None]
+    index = torch.from_numpy(scenes.indices).to(device)[:, None, None]
+    four = words(scenes.seed, block[: -(-blocks // noise.GROUP)], step, index, purpose)
     word = torch.stack(four, dim=-1).flatten(-2)[..., :blocks]
-    tables = torch.from_numpy(noise.block_tables(probability, scenes.width)).to(device)
+    tables = torch.from_numpy(noise.block_tables(probability, pixels)).to(device)
     count = how_many(word, torch.cat([tables[:1].expand(blocks - 1, -1), tables[1:]]))
     size = torch.full((blocks,), noise.BLOCK, device=device)
-    size[-1] = noise.last_block(scenes.width)
-    chosen = torch.zeros_like(count)
-    polarity = torch.zeros_like(count)
-    for i in range(int(count.max()) + 1 if count.any() else 0):
+    size[-1] = noise.last_block(pixels)
+    chosen, polarity = torch.zeros_like(count), torch.zeros_like(count)
+    for i in range(int(count.max())):
         if i % 4 == 0:
-            four = words(scenes.seed, y * blocks + block, step, index, purpose + noise.ROUND * (1 + i // 4))
-        if i == 0:
-            polarity = four[0]
-        else:
-            pixel = pick(four[i % 4], size - count + (i - 1), chosen)
-            chosen = torch.where(i <= count, chosen | torch.ones_like(count) << pixel, chosen)
-    bit = torch.arange(noise.BLOCK, device=device)
-    spread = [(mask[..., None] >> bit & 1).bool().flatten(-2)[..., : scenes.width] for mask in (chosen, polarity)]
-    return spread[0], spread[1]
+            four = words(scenes.seed, block, step, index, purpose + noise.ROUND * (1 + i // 4))
+        last = (size - count + i).clamp(max=noise.BLOCK - 1)  # more only where there is no pick number i
+        bit = (i < count) * (torch.ones_like(count) << pick(four[i % 4], last, chosen))
+        chosen, polarity = chosen | bit, polarity | bit * (four[i % 4] & 1)
+    number = torch.arange(noise.BLOCK, device=device)
+    picked, is_on = ((mask[..., None] >> number & 1).bool().flatten(-2)[..., :pixels] for mask in (chosen, polarity))
+    frame = (scenes.height, scenes.width)
+    return picked.unflatten(-1, frame), is_on.unflatten(-1, frame)
 
 
 def _chunk(scenes: Scenes) -> int:

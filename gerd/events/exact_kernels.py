@@ -16,9 +16,7 @@ from gerd.events.compiled import compiled, inlined
 from gerd.events.cpu_kernels import (
     BACKGROUND,
     BIAS,
-    BLOCK,
     EVENT,
-    GROUP,
     ONE,
     SHIFT,
     TIME,
@@ -45,6 +43,7 @@ from gerd.events.cpu_kernels import (
     find_changes,
     find_crossings,
     forget,
+    groups_of,
     key,
     passage_us,
     passages,
@@ -138,9 +137,8 @@ def simulate_noise(step, stop, step_us, sensor, noise, source, draws, room):
     """Background noise of exact timing from `step` up to `stop`, while there is room: the next step, the events."""
     sensor, noise, source, draws, room = Sensor(*sensor), Noise(*noise), Source(*source), Draws(*draws), Room(*room)
     area, made = sensor.height * sensor.width, 0
-    groups = sensor.height * ((sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK))
     while step < stop and made + area <= len(room.keys):
-        for i in range(scattered(source, step, BACKGROUND, noise.background, sensor, ZERO, groups, draws)):
+        for i in range(scattered(source, step, BACKGROUND, noise.background, sensor, ZERO, groups_of(sensor), draws)):
             pixel, p = draws.picked[i] // 2 - step * area, draws.picked[i] % 2
             word = words(source.seed, pixel, step, source.index, TIME)[0]
             tick = step * step_us + np.int64((word * np.uint64(step_us)) >> SHIFT)

@@ -2,12 +2,12 @@
 
 Background and shape noise pick pixels at random, each with the same probability p and independently. Drawing a
 number per pixel would cost as much as the frame; instead one word decides how many of a block of `BLOCK` pixels
-of a row are picked (binomial, by inversion of a table), and only then are the picked ones chosen. For block b of
-row y at a step the words are, in the notation of `philox.py`:
+are picked (binomial, by inversion of a table), and only then are the picked ones chosen. Pixels are numbered row by
+row, y · width + x, and block b has those from b · BLOCK on. At a step its words are, in the notation of `philox.py`:
 
-    count     word b mod GROUP of element y · groups + b // GROUP, round 0; groups = ceil(blocks / GROUP)
-    choice    words 0, 1, … of element y · blocks + b, rounds 1, 2, …: word 0's bits are the polarities (1 = ON), and
-              word i is the pick number i of a Floyd sample, i = 1 … count
+    count     word b mod GROUP of element b // GROUP, round 0
+    choice    words 0, 1, … of element b, rounds 1, 2, …: one for each pick of a Floyd sample, whose lowest bit is the
+              polarity (1 = ON)
 
 Floyd's sample of `count` out of n pixels: for j from n - count to n - 1, take a random t in 0 … j, as
 (word · (j + 1)) >> 32, or j itself if t is taken already.
@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 WORD = 2**32
-BLOCK = 32  # pixels of one row that share a draw
-GROUP = 4  # blocks of a row whose counts are the four words of one draw
+BLOCK = 64  # pixels that share a draw
+GROUP = 4  # blocks whose counts are the four words of one draw
 ROUND = 256  # added to a purpose for each further round of words for the same element
 
 
@@ -48,14 +48,14 @@ def binomial_table(probability: float, pixels: int) -> NDArray[np.int64]:
     return table
 
 
-def block_tables(probability: float, width: int) -> NDArray[np.int64]:
-    """(2, BLOCK): the table of a whole block, and that of the last block of a row."""
-    return np.stack([binomial_table(probability, BLOCK), binomial_table(probability, last_block(width))])
+def block_tables(probability: float, pixels: int) -> NDArray[np.int64]:
+    """(2, BLOCK): the table of a whole block, and that of the last block of a frame with so many pixels."""
+    return np.stack([binomial_table(probability, BLOCK), binomial_table(probability, last_block(pixels))])
 
 
-def last_block(width: int) -> int:
-    """Pixels in the last block of a row."""
-    return (width - 1) % BLOCK + 1
+def last_block(pixels: int) -> int:
+    """Pixels in the last block of a frame."""
+    return (pixels - 1) % BLOCK + 1
 
 
 def drop_bound(probability: float) -> int:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError
 from gerd.geometry.shapes import RADIUS
+from gerd.geometry.trajectory import Send
 from gerd.scene.scenes import Scenes
 
 Array = NDArray[np.float64]
@@ -89,13 +90,13 @@ def borders(scenes: Scenes, times: NDArray[Any]) -> Borders:
     return Borders(np.ascontiguousarray(coefficients), *numbered(scenes))  # of one layout: kernels are compiled for it
 
 
-def placed(scenes: Scenes, times: NDArray[Any], device: str | None = None) -> tuple[Any, ...]:
+def placed(scenes: Scenes, times: NDArray[Any], send: Send | None = None) -> tuple[Any, ...]:
     """The entries of T, each (recordings, actors, times), or with 1 where they are alike; an error if one is too large.
 
-    With `device` they are PyTorch tensors there.
+    With `send` they are PyTorch tensors on the device to which it sends arrays.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused
-        entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], device)
+        entries = scenes.trajectory.entries(times if times.ndim == 1 else times[:, None], send)
     check(scenes, entries, times)
     return entries
 

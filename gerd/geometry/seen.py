@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry import exactmath
 from gerd.geometry.parameters import SCALE_X, X, Y
-from gerd.geometry.trajectory import Trajectory
+from gerd.geometry.trajectory import Send, Trajectory
 
 Array = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -116,13 +116,11 @@ class Seen(Trajectory):
     def in_own_time(self) -> Seen:
         return replace(self, rate=1.0, through=self.through.then(UNMOVED, 1.0 / self.rate))
 
-    def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
-        a, b, x, c, d, y = super().entries(times, device)
+    def entries(self, times: ArrayLike, send: Send | None = None) -> tuple[Any, ...]:
+        a, b, x, c, d, y = super().entries(times, send)
         right, down = np.ascontiguousarray(np.moveaxis(self.through.moved(times), -1, 0))
-        if device is not None:
-            import torch
-
-            right, down = torch.from_numpy(right).to(device), torch.from_numpy(down).to(device)
+        if send is not None:
+            right, down = send(right, down)
         if self.through.is_shift:
             return a, b, x + right, c, d, y + down
         (a, c), (b, d), (x, y) = (self.through.applied(column) for column in ((a, c), (b, d), (x, y)))

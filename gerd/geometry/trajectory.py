@@ -36,6 +36,7 @@ from gerd.geometry.parameters import (
 )
 
 Array = NDArray[np.float64]
+Send = Callable[..., list[Any]]  # arrays to PyTorch tensors on some device
 
 WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
 LIMITED_WINDOW = 2**12  # the same of each motion with a speed limit, which is heeded interval by interval
@@ -151,46 +152,42 @@ class Trajectory:
             result[..., 2, i] = push * (self.rate * self.rate)
         return result
 
-    def entries(self, times: ArrayLike, device: str | None = None) -> tuple[Any, ...]:
+    def entries(self, times: ArrayLike, send: Send | None = None) -> tuple[Any, ...]:
         """The entries of T that `affine` gives, each (…, times), or (…, 1) where it rests: what a picture needs.
 
         `times` are common to all motions, or have axes that broadcast against the leading ones, and one more.
-        With `device` they are PyTorch tensors, with the same bits, and mostly worked out on the device.
+        With `send` they are PyTorch tensors, with the same bits, and mostly worked out on the device.
         """
         t = np.asarray(times, np.float64) * self.rate
         pieces = list(self._pieces(t))
-        if device is None:
+        if send is None:
             return affine([self._value(i, t, pieces) for i in range(PARAMETER_COUNT)])
         import torch
 
-        def on_device(array: NDArray[Any]) -> torch.Tensor:
-            return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device)
-
-        start, speed, low, high, wrap, clock = (
-            on_device(part) for part in (self.start, self.velocity, self.low, self.high, self.wrap, t)
-        )
+        start, speed, low, high, wrap, clock = send(self.start, self.velocity, self.low, self.high, self.wrap, t)
         values: list[Any] = []
+        stays_inside = self._stays_inside(t)
         for i in range(PARAMETER_COUNT):
             if self.base[..., i].any() or any(motion._pushed(i) for _, motion in pieces):
-                values.append(on_device(self._value(i, t, pieces)))
+                values += send(self._value(i, t, pieces))
                 continue
             u = start[..., i, None]
             if self.velocity[..., i].any():
                 u = u + speed[..., i, None] * clock
-            if not self._stays_inside(i, t):
+            if not stays_inside[i]:
                 u = _fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
             values.append(u)
         turned = self.start[..., ROTATION].any() or self.velocity[..., ROTATION].any()
         return affine(values, torch if turned or any(motion._pushed(ROTATION) for _, motion in pieces) else None)
 
-    def _stays_inside(self, i: int, t: Array) -> bool:
-        """Whether parameter i, if nothing pushes it, is between its bounds at the times `t`.
+    def _stays_inside(self, t: Array) -> list[bool]:
+        """Whether each parameter, if nothing pushes it, is between its bounds at the times `t`.
 
         It then is at the first and at the last of them: rounding keeps the order of sums and products.
         """
-        ends = [self.start[..., i, None] + self.velocity[..., i, None] * of(t) for of in (np.min, np.max)]
-        low, high = self.low[..., i, None], self.high[..., i, None]
-        return all(bool(((low <= end) & (end < high)).all()) for end in ends)
+        ends = [self.start + self.velocity * time for time in (t.min(), t.max())]
+        inside = np.logical_and(*((self.low <= end) & (end < self.high) for end in ends))
+        return [bool(inside[..., i].all()) for i in range(PARAMETER_COUNT)]
 
     def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
         """Parameter i at own times `t`."""
@@ -346,11 +343,12 @@ def slowed(speed: Array, limit: Array) -> Array:
 
 
 def _cells(xp: Any, u: Any, low: Any, high: Any) -> tuple[Any, ...]:
-    """How many sizes `u` is away from its anchor; the anchor; the size; and whether there are two bounds."""
-    bounded = xp.isfinite(low) & xp.isfinite(high)
+    """How many sizes `u` is away from its anchor; the anchor; the size; whether there is each of the bounds."""
+    has_low, has_high = low > -np.inf, high < np.inf
+    bounded = has_low & has_high
     size = xp.where(bounded, high, 1.0) - xp.where(bounded, low, 0.0)
-    anchor = xp.where(xp.isfinite(low), low, xp.where(xp.isfinite(high), high, 0.0))
-    return (u - anchor) / size, anchor, size, bounded
+    anchor = xp.where(has_low, low, xp.where(has_high, high, 0.0))
+    return (u - anchor) / size, anchor, size, has_low, has_high
 
 
 def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array:
@@ -364,13 +362,13 @@ def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array
 
 
 def _fold(xp: Any, u: Any, low: Any, high: Any, wrap: Any) -> Any:
-    cells, anchor, size, bounded = _cells(xp, u, low, high)
-    cell = xp.floor(cells)
+    cells, anchor, size, has_low, has_high = _cells(xp, u, low, high)
+    cell, bounded = xp.floor(cells), has_low & has_high
     rest = u - cell * size
     odd = xp.remainder(cell, 2.0) == 1.0
     mirrored = xp.clip(xp.where(odd, (anchor + xp.where(bounded, high, 0.0)) - rest, rest), low, high)  # of rounding
     cyclic = xp.where((cells == cell) | (rest < low) | (rest >= high), anchor, rest)  # in [low, high)
-    beyond = xp.where(xp.isfinite(low), u < low, u > high)  # one limit only: reflect there once
+    beyond = xp.where(has_low, u < low, u > high)  # one limit only: reflect there once
     once = xp.where(beyond, anchor - (u - anchor), u)
     folded = xp.where(bounded, xp.where(wrap, cyclic, mirrored), once)
     return xp.where((u >= low) & (u < high), u, folded)  # cells are rounded: what is inside stays as it is
@@ -383,9 +381,9 @@ def _flipped(
     inside = (u > low) & (u < high)
     if inside.all():
         return np.zeros(u.shape, np.bool_)
-    cells, _, _, bounded = _cells(np, u, low, high)
+    cells, _, _, has_low, has_high = _cells(np, u, low, high)
     cell = np.floor(cells)
     leaving = (speed < 0) | ((speed == 0) & (push < 0))
     cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
-    beyond = np.where(np.isfinite(low), cell < 0, np.isfinite(high) & (cell >= 0))
-    return ~inside & np.where(bounded, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
+    beyond = np.where(has_low, cell < 0, has_high & (cell >= 0))
+    return ~inside & np.where(has_low & has_high, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)

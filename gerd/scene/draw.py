@@ -40,7 +40,7 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
 
 def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     """The same scenes without their motion: all actors rest at the origin. Runs no code that the config names."""
-    for index in indices:
+    for index in [*indices[:1], *indices[-1:]] if isinstance(indices, range) else indices:  # of a range, its ends
         check_whole("index", index, 0, MOST_INDICES - 1)
     config, rows = config.in_steps, np.asarray(indices, np.int64)
     first, differing = _first_appearance(config)

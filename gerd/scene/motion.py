@@ -52,8 +52,10 @@ def motion(config: Config, source: Source, outlines: Sequence[Outline], family: 
     wrap = np.zeros(start.shape, np.bool_)
     wrap[:, X:SCALE_X] = actor.translation.border == "wrap"
     base = np.zeros_like(start)
-    inside = Trajectory.at_rest(start, low, high, wrap).parameters([0.0])[:, 0, 0]
-    start = np.where((start < low) | (start > high), inside, start)
+    outside = (start < low) | (start > high)
+    if outside.any():
+        inside = Trajectory.at_rest(start, low, high, wrap).parameters([0.0])[:, 0, 0]
+        start = np.where(outside, inside, start)
     velocity = _velocity(config, source, outlines, start)
     if isinstance(actor.scale.velocity, Factor):
         sizes = PARTS["scale"]

@@ -13,6 +13,8 @@ Each backend has this function in its own language; this file is the numpy one.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,28 +25,30 @@ SCENE, ACCELERATION, INITIAL, SHAPE, EVENT, BACKGROUND, SPLIT, WINDOW, TIME = ra
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
+LOW, SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 Words = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]
 
 
 def words(seed: int, element: ArrayLike, step: ArrayLike, index: ArrayLike, purpose: int) -> Words:
     """Four independent 32-bit words (held in uint64) for each element of the broadcast arguments."""
-    low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
-    counters = [np.asarray(value, np.int64).astype(np.uint64) & low for value in (element, step, index, purpose)]
-    a, b, c, d = np.broadcast_arrays(*counters)
-    key_a, key_b = seed & 0xFFFFFFFF, seed >> 32
-    for _ in range(ROUNDS):
-        first = a * np.uint64(MULTIPLIERS[0])
-        second = c * np.uint64(MULTIPLIERS[1])
-        a, b, c, d = (
-            (second >> shift) ^ b ^ np.uint64(key_a),
-            second & low,
-            (first >> shift) ^ d ^ np.uint64(key_b),
-            first & low,
-        )
-        key_a = (key_a + KEY_STEPS[0]) & 0xFFFFFFFF
-        key_b = (key_b + KEY_STEPS[1]) & 0xFFFFFFFF
-    return a, b, c, d
+    a, b, c, d = (np.asarray(value, np.int64).astype(np.uint64) & LOW for value in (element, step, index, purpose))
+    state = np.empty((4, *np.broadcast_shapes(a.shape, b.shape, c.shape)), np.uint64)
+    state[0], state[1], state[2], state[3] = a, c, b, d
+    ac, bd = state[:2], state[2:]  # halves of a round are worked out together
+    pair = (2, *(1,) * (state.ndim - 1))
+    multipliers = np.array(MULTIPLIERS, np.uint64).reshape(pair)
+    for key in _keys(seed):
+        products = (ac * multipliers)[::-1]
+        ac, bd = (products >> SHIFT) ^ bd ^ key.reshape(pair), products & LOW
+    return ac[0], bd[0], ac[1], bd[1]
+
+
+@lru_cache
+def _keys(seed: int) -> NDArray[np.uint64]:
+    """(ROUNDS, 2): the key of each round."""
+    halves = np.array([seed & 0xFFFFFFFF, seed >> 32], np.uint64)
+    return (halves + np.arange(ROUNDS, dtype=np.uint64)[:, None] * np.array(KEY_STEPS, np.uint64)) & LOW
 
 
 def unit(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,13 @@ class Source:
         if isinstance(value, PairChoice):
             return np.array(value.choice)[_picked(self._words(use, parameter), len(value.choice))]
         both = value if isinstance(value, tuple) else (value, value)
-        return np.stack([self.sample(both[i], use, parameter + i) for i in range(2)], axis=1)
+        words = cache(partial(self._words, use, np.array([[parameter], [parameter + 1]])))  # of both at once
+
+        def of_axis(i: int) -> philox.Words:
+            a, b, c, d = words()
+            return a[i], b[i], c[i], d[i]
+
+        return np.stack([_sampled(both[i], partial(of_axis, i), self.rows.shape) for i in range(2)], axis=1)
 
     def size(self, value: Any, use: int) -> Array:
         """(rows, 2) numbers, equal for both sides unless they are given as a pair."""
@@ -76,7 +83,7 @@ class Source:
 
         return _sampled(value, draw, (len(self.rows), len(steps)))
 
-    def _words(self, use: int, parameter: int) -> philox.Words:
+    def _words(self, use: int, parameter: int | NDArray[np.int64]) -> philox.Words:
         slot = (self._number * USES + use) * SLOTS + parameter
         return philox.words(self.seed, slot, 0, self.rows, philox.SCENE)
 

@@ -66,8 +66,8 @@ def test_the_error_names_recording_actor_and_time(bad: float, backend: str) -> N
     scenes = draw(config(actor(), actor(size=4.0), steps=9), [5, 6, 7])
 
     class Spoilt(Trajectory):
-        def entries(self, times: Any, device: str | None = None) -> tuple[Any, ...]:
-            entries = [np.broadcast_to(e, (3, 2, len(times))).copy() for e in super().entries(times, device)]
+        def entries(self, times: Any, send: Any = None) -> tuple[Any, ...]:
+            entries = [np.broadcast_to(e, (3, 2, len(times))).copy() for e in super().entries(times, send)]
             entries[1][1:, 1, np.asarray(times) >= 4] = bad
             return tuple(entries)
 

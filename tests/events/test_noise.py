@@ -18,7 +18,7 @@ from gerd.events import noise
 from gerd.recording.recording import Recording
 
 RATES = [0.001, 0.05, 0.5, 1.0]
-WIDTHS = [1, 31, 32, 33, 70, 131]  # 131 pixels are five blocks: the last has three pixels, and counts come in fours
+WIDTHS = [1, 7, 63, 64, 65, 131]  # of 9 rows: less than a block, whole blocks, and blocks that go on in the next row
 
 
 def likely(count: int, trials: int, p: float) -> bool:
@@ -73,11 +73,12 @@ def test_background_events_are_independent() -> None:
     p = 0.3
     fired = background(p, 70, steps=400).any(axis=1)
     other = background(p, 70, steps=400, index=1).any(axis=1)
+    pixels = fired.reshape(400, -1)
     pairs = {
         "x": fired[..., 0::2] & fired[..., 1::2],
-        "half a block": fired[..., :16] & fired[..., 16:32],
-        "block": fired[..., 31] & fired[..., 32],
-        "blocks": fired[..., :32] & fired[..., 32:64],
+        "half a block": fired[..., :32] & fired[..., 32:64],
+        "block": pixels[..., 63] & pixels[..., 64],
+        "blocks": pixels[..., :64] & pixels[..., 64:128],
         "y": fired[:, 0:8:2] & fired[:, 1:8:2],
         "time": fired[0::2] & fired[1::2],
         "recording": fired & other,
@@ -87,10 +88,10 @@ def test_background_events_are_independent() -> None:
 
 
 def test_how_many_of_a_block_fire_is_binomial() -> None:
-    counts = background(0.1, 64, steps=800).any(axis=1).reshape(-1, 32).sum(axis=1)
-    expected = stats.binom.pmf(np.arange(9), 32, 0.1) * len(counts)
-    found = np.bincount(np.minimum(counts, 8), minlength=9)
-    expected[8] = len(counts) - expected[:8].sum()
+    counts = background(0.1, 64, steps=800).any(axis=1).reshape(-1, 64).sum(axis=1)
+    expected = stats.binom.pmf(np.arange(15), 64, 0.1) * len(counts)
+    found = np.bincount(np.minimum(counts, 14), minlength=15)
+    expected[14] = len(counts) - expected[:14].sum()
     assert stats.chisquare(found, expected).pvalue > FALSE_ALARM
 
 
@@ -246,22 +247,22 @@ def test_the_members_of_a_family_share_their_noise() -> None:
 
 
 @pytest.mark.parametrize("p", [1e-9, 0.001, 0.3, 0.5, 0.999, 1.0])
-@pytest.mark.parametrize("pixels", [1, 2, 17, 31, 32])
+@pytest.mark.parametrize("pixels", [1, 2, 17, 63, 64])
 def test_the_table_is_the_binomial_distribution(p: float, pixels: int) -> None:
     table = noise.binomial_table(p, pixels)
-    assert table.shape == (32,)
+    assert table.shape == (64,)
     np.testing.assert_allclose(
         table[:pixels] / 2**32, stats.binom.cdf(np.arange(pixels), pixels, p), rtol=0, atol=2.0**-31
     )
     assert (table[pixels:] == 2**32).all()  # no word reaches these: never more than all pixels
 
 
-@pytest.mark.parametrize(("width", "pixels"), [(1, 1), (31, 31), (32, 32), (33, 1), (64, 32), (131, 3)])
-def test_the_last_block_has_the_rest_of_the_row(width: int, pixels: int) -> None:
-    whole, rest = noise.block_tables(0.3, width)
-    np.testing.assert_array_equal(whole, noise.binomial_table(0.3, 32))
-    np.testing.assert_array_equal(rest, noise.binomial_table(0.3, pixels))
-    assert noise.last_block(width) == pixels
+@pytest.mark.parametrize(("pixels", "last"), [(1, 1), (63, 63), (64, 64), (65, 1), (128, 64), (259, 3)])
+def test_the_last_block_has_the_rest_of_the_frame(pixels: int, last: int) -> None:
+    whole, rest = noise.block_tables(0.3, pixels)
+    np.testing.assert_array_equal(whole, noise.binomial_table(0.3, 64))
+    np.testing.assert_array_equal(rest, noise.binomial_table(0.3, last))
+    assert noise.last_block(pixels) == last
 
 
 def test_bounds() -> None:

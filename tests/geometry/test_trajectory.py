@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.scenes import FALSE_ALARM, SHAPES, actor, config, drawn, generic, moving_actors, rings, simulated
+from support.scenes import FALSE_ALARM, SHAPES, actor, config, drawn, generic, moving_actors, rings, sent, simulated
 
 import gerd
 from gerd.config.config import Config
@@ -386,7 +386,7 @@ def _integrals(pushes: dict[int, float], t: float) -> tuple[float, float]:
 def test_tensors_have_the_bits_of_arrays(path: Trajectory) -> None:
     """What a GPU works out itself, here on PyTorch's CPU."""
     t = np.arange(-3, 60) * 0.7
-    for array, tensor in zip(path.entries(t), path.entries(t, "cpu"), strict=True):
+    for array, tensor in zip(path.entries(t), path.entries(t, sent), strict=True):
         np.testing.assert_array_equal(np.broadcast_to(array, t.shape), np.broadcast_to(tensor.numpy(), t.shape))
 
 

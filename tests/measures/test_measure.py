@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from support.scenes import FALSE_ALARM, actor, config
+from support.scenes import FALSE_ALARM, actor, config, sent
 from torch import Tensor
 
 import gerd
@@ -121,7 +121,7 @@ def test_a_transformed_scene_moves_by_G_times_T(g: Transformation) -> None:
 @pytest.mark.parametrize("g", SPATIAL, ids=str)
 def test_what_a_device_works_out_has_the_same_bits(g: Transformation) -> None:
     seen = g(draw(turning(), [0, 1])).trajectory
-    for here, there in zip(seen.entries(np.arange(-2, 9)), seen.entries(np.arange(-2, 9), "cpu"), strict=True):
+    for here, there in zip(seen.entries(np.arange(-2, 9)), seen.entries(np.arange(-2, 9), sent), strict=True):
         assert np.array_equal(np.broadcast_to(here, there.shape), there.numpy())
 
 

@@ -22,7 +22,7 @@ from gerd.scene.scenes import Scenes
 
 Event = tuple[int, int, int, int, bool]  # microseconds, y, x, p, background
 
-BLOCK = 32
+BLOCK = 64
 INITIAL, SHAPE, EVENT, BACKGROUND, TIME = 2, 3, 4, 5, 8  # purposes
 
 
@@ -80,19 +80,17 @@ def picture(scenes: Scenes, step: float) -> np.ndarray:
 
 def scattered(scenes: Scenes, step: int, p: float, purpose: int) -> dict[tuple[int, int], int]:
     """The pixels (y, x) that a noise of probability `p` picks at a step, each with a random bit."""
-    blocks = -(-scenes.width // BLOCK)
-    picked: dict[tuple[int, int], int] = {}
-    for y in range(scenes.height):
-        for block in range(blocks):
-            n = min(BLOCK, scenes.width - block * BLOCK)
-            word = words(scenes, y * -(-blocks // 4) + block // 4, step, purpose)[block % 4]
-            count = sum(word >= bound for bound in binomial_bounds(p, n))
-            drawn = [w for i in range(9) for w in words(scenes, y * blocks + block, step, purpose, 1 + i)]
-            chosen: set[int] = set()
-            for i, j in enumerate(range(n - count, n), start=1):  # Floyd
-                t = drawn[i] * (j + 1) >> 32
-                chosen.add(j if t in chosen else t)
-            picked |= {(y, block * BLOCK + lane): drawn[0] >> lane & 1 for lane in chosen}
+    pixels, picked = scenes.height * scenes.width, {}
+    for block in range(-(-pixels // BLOCK)):
+        n = min(BLOCK, pixels - block * BLOCK)
+        word = words(scenes, block // 4, step, purpose)[block % 4]
+        count = sum(word >= bound for bound in binomial_bounds(p, n))
+        drawn = [w for i in range(-(-count // 4)) for w in words(scenes, block, step, purpose, 1 + i)]
+        chosen: dict[int, int] = {}
+        for word, j in zip(drawn, range(n - count, n), strict=False):  # Floyd
+            t = word * (j + 1) >> 32
+            chosen[j if t in chosen else t] = word % 2
+        picked |= {divmod(block * BLOCK + lane, scenes.width): bit for lane, bit in chosen.items()}
     return picked
 
 

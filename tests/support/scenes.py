@@ -56,6 +56,11 @@ def actor(
     }
 
 
+def sent(*arrays: Any) -> list[torch.Tensor]:
+    """What `Trajectory.entries` takes, for PyTorch's CPU."""
+    return [torch.tensor(array) for array in arrays]
+
+
 def config(*actors: dict[str, Any], width: int = 16, height: int = 12, **fields: Any) -> Config:
     """A config of these actors; initial state 0 and no warm-up unless `fields` says otherwise."""
     fields = {"steps": 4, "integrator": {"initial": 0.0, "warmup": 0}, **fields}
