@@ -63,18 +63,17 @@ def problems_of(error: ValidationError) -> list[InitErrorDetails]:
         message = part["msg"].replace("Input should be", "allowed:")
         if part["type"] in _WORDING:
             message = _WORDING[part["type"]].format_map(context)
-        path = tuple(word for word in part["loc"] if word not in _TAGS)
+        path = tuple(word for word in part["loc"] if word not in TAGS.values())
         result.append(problem(message, path, part["input"], part["type"], **context))
     return result
 
 
-_TAGS: set[str | int] = set()
+TAGS: dict[str, str] = {}  # of the forms in which values are written
 
 
 def tag(form: str) -> str:
     """A name for one of several forms of a value; `problems_of` leaves it out of paths, since nobody wrote it."""
-    _TAGS.add(f"<{form}>")
-    return f"<{form}>"
+    return TAGS.setdefault(form, f"<{form}>")
 
 
 def did_you_mean(words: Iterable[Any], names: Iterable[str]) -> str:
@@ -104,10 +103,11 @@ class Model(BaseModel):
             return handler(data)
         problems = []
         for number, key in enumerate(key for key in data if key not in known):
-            meant = did_you_mean([key], cls.model_fields) if number < MOST_WORDS else ""
-            if number < MOST_WORDS and str(key) in cls.elsewhere:
-                where = cls.elsewhere[str(key)]
+            meant, where = "", cls.elsewhere.get(str(key))
+            if number < MOST_WORDS and where:
                 meant = f"{key} is a field of {where}: is the line indented as far as the others there? "
+            elif number < MOST_WORDS:
+                meant = did_you_mean([key], cls.model_fields)
             problems.append(problem(f"unknown key; {meant}allowed: {fields}", (str(key),), data[key]))
         try:
             handler(known)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, PrivateAttr, Tag, field_validator
 
 from gerd.config import expression
-from gerd.config.base import Model, invalid, tag
+from gerd.config.base import TAGS, Model, invalid, tag
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e9, le=1e9)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
@@ -79,12 +79,10 @@ class WholeChoice(Model):
 
 
 WORDS = ("uniform", "centre", "usual", "stationary")
-FORM_KEYS = ("uniform", "normal", "choice", "boundary", "factor", "profile", "expression", "function")
-TRANSFORM_KEYS = ("translate", "rotate", "scale", "shear", "mirror", "affine", "boost", "accelerate", "time_scale")
 
 
 def _form(value: Any) -> str | None:
-    """Which of the forms below a value is written in; the tag of the unions."""
+    """Which form a value is written in; the tag of the unions here and in `transform.py`."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -97,7 +95,7 @@ def _form(value: Any) -> str | None:
     options = fields.get("choice")
     if len(fields) == 1 and isinstance(options, list | tuple) and options and isinstance(options[0], list | tuple):
         return tag("{choice of pairs}")
-    return next((tag(f"{{{key}}}") for key in fields if key in (*FORM_KEYS, *TRANSFORM_KEYS)), None)
+    return next((TAGS[f"{{{key}}}"] for key in fields if f"{{{key}}}" in TAGS), None)
 
 
 _DRAWN = "a number, {uniform: [low, high]}, {normal: [mean, sd]}, {choice: [a, b, …]}"

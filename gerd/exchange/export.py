@@ -105,8 +105,8 @@ def _begin(
             raise StorageError(f"{folder}: holds a different export: {'; '.join(changed)}")
     for place in (folder, folder / SHARDS):
         tidy(place)
-    about, known = {"what": "recordings exported by gerd", **wanted, "complete": False}, stored.get("sha256")
-    known = known if isinstance(known, dict) else {}
+    about = {"what": "recordings exported by gerd", **wanted, "complete": False}
+    known = stored["sha256"] if isinstance(stored.get("sha256"), dict) else {}
     write_whole(folder / INDEX, json_bytes({**about, "sha256": known}))
     return about, known
 
@@ -151,12 +151,9 @@ def _export(
         if format == FRAMES:
             _write_frames(recording, main, levels)
         else:
-            events, duration = (
-                recording.events_with_causes if causes else recording.events,
-                recording.steps * recording.step_us,
-            )
+            events = recording.events_with_causes if causes else recording.events
             size = {"width": recording.width, "height": recording.height}
-            write_events(main, events, **size, format=format, duration=duration)
+            write_events(main, events, **size, format=format, duration=recording.steps * recording.step_us)
         ledger.finish(main.name)
     if not ledger.has(truth.name):
         header = truth_lines.header(recording, file=main.name, steps=recording.steps, digest=recording.digest)

@@ -282,7 +282,8 @@ def play(
             end = min(begin + together, window.steps)
             low, high = window.codec.bounds(window.keys, [begin, end])
             t, duration = (window.first + end - 1) * window.step_us, (end - begin) * window.step_us
-            at_once, count = sink.at_once or max(1, high - low), max(1, high - low)
+            count = max(1, int(high - low))
+            at_once = sink.at_once or count
             for start in range(0, count, at_once):  # many events in pieces, spread over the duration of their steps
                 pace.wait(t + duration * start / count)
                 sink.send(events[low:high][start : start + at_once])

@@ -60,9 +60,10 @@ def render(
             raise GerdError(f"member {shorten(member)}: a family is all members; allowed: one of both")
         config = as_config(source)  # type: ignore[arg-type]
         recordings = family_of(config, index) if family else [simulate(config, index, member)]
-    parts = [recording.window(start, stop) for recording in recordings]
-    for recording, part in zip(recordings, parts, strict=True):
-        if part.steps < 1:
+    parts = []
+    for recording in recordings:
+        parts.append(recording.window(start, stop))
+        if parts[-1].steps < 1:
             end = recording.steps if stop is None else stop
             raise GerdError(f"steps {start} up to {end}: there are none; the recording has {recording.steps} steps")
     if kind == PAGE:

@@ -148,19 +148,19 @@ export class Cloud {
     const side = Math.max(recording.width, recording.height);
     const [w, h, d] = [recording.width / side / 2, recording.height / side / 2, DEPTH / 2];
     const spot = (x, y, z) => project(view, [x, y, z], width, height);
-    const path = (...points) => {
+    const draw = (...points) => {
       context.beginPath();
-      points.forEach((point, i) => (i ? context.lineTo(...point) : context.moveTo(...point)));
+      for (const point of points) context.lineTo(...point); // the first only moves there
+      context.stroke();
     };
     const face = (z) => [spot(-w, h, z), spot(w, h, z), spot(w, -h, z), spot(-w, -h, z), spot(-w, h, z)];
     context.strokeStyle = "#8888887a";
-    for (const z of [d, -d]) path(...face(z)), context.stroke();
-    for (const [x, y] of [[-w, h], [w, h], [w, -h], [-w, -h]]) path(spot(x, y, d), spot(x, y, -d)), context.stroke();
-    path(...face(DEPTH * (0.5 - (step + 0.5) / recording.steps)));
-    context.fillStyle = "#3f8fcb18";
-    context.fill();
+    for (const z of [d, -d]) draw(...face(z));
+    for (const [x, y] of [[-w, h], [w, h], [w, -h], [-w, -h]]) draw(spot(x, y, d), spot(x, y, -d));
     context.strokeStyle = style("--accent");
-    context.stroke();
+    context.fillStyle = "#3f8fcb18";
+    draw(...face(DEPTH * (0.5 - (step + 0.5) / recording.steps)));
+    context.fill();
     this.#labels(context, recording, spot, [w, h, d]);
   }
 

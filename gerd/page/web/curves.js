@@ -116,11 +116,7 @@ export class Curves extends Chart {
       context.lineWidth = k ? 1.2 : 1.5;
       context.setLineDash(k ? [4, 3] : []);
       context.beginPath();
-      points.forEach(([step, value], i) => {
-        const x = left + ((step + 0.5) / steps) * w;
-        if (i) context.lineTo(x, height(value));
-        else context.moveTo(x, height(value));
-      });
+      for (const [step, value] of points) context.lineTo(left + ((step + 0.5) / steps) * w, height(value)); // from the first
       context.stroke();
     }
     context.restore();
@@ -201,14 +197,15 @@ export class Timeline extends Chart {
     const most = Math.max(1, ...recordings.flatMap(({ counts }) => [peak(counts.on), peak(counts.off)]));
     recordings.forEach(({ counts, steps: own }, k) => {
       for (const [counted, colour, way] of [[counts.on, on, -1], [counts.off, off, 1]]) {
-        context.fillStyle = context.strokeStyle = css(colour, 0.85);
+        context.fillStyle = css(colour, 0.85);
+        context.strokeStyle = style("--ink");
         context.beginPath();
         for (let step = 0; step < own; step++) {
           const y = middle + (way * (middle - 2) * counted[step]) / most;
           if (k) context.lineTo((step + 0.5) * bar, y); // the second recording as a line over the first
           else context.rect(step * bar, middle, Math.max(bar - (bar > 3 ? 1 : 0), 0.7), y - middle);
         }
-        if (k) (context.strokeStyle = style("--ink")), context.stroke();
+        if (k) context.stroke();
         else context.fill();
       }
     });

@@ -46,7 +46,12 @@ export class Editing {
       for (const each of onChange) each.setAttribute("aria-checked", each.dataset.draw === which);
       this.takesNext = which === "next";
     };
-    for (const button of onChange) button.addEventListener("click", () => (take(button.dataset.draw), this.changed()));
+    for (const button of onChange) {
+      button.addEventListener("click", () => {
+        take(button.dataset.draw);
+        this.changed();
+      });
+    }
     take(state.change?.[0] === "next" ? "next" : "same");
   }
 

@@ -107,7 +107,9 @@ function trace(context, recording, step, actor, zoom, then) {
     context.beginPath();
     if (!rings.length) context.arc(0, 0, 0.5, 0, 2 * Math.PI);
     for (const ring of rings) {
-      ring.forEach(([u, v], i) => (i ? context.lineTo(u, v) : context.moveTo(u, v)));
+      const [first, ...others] = ring;
+      context.moveTo(...first);
+      for (const point of others) context.lineTo(...point);
       context.closePath();
     }
     context.restore(); // the path is made in the unit frame, the line drawn in the page's

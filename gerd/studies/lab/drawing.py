@@ -118,16 +118,16 @@ def assembled(results: Results, title: str, setting: str, conclusions: Sequence[
     made, conclusive = results.made, results.settings.size.conclusive
     versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
     training = f", with {made.seconds:.0f} s of training" if made.seconds else ""
-    follows = ["## Conclusions\n", *(f"- {line}" for line in conclusions)]
-    follows += [SURELY] if any("surely" in line for line in conclusions) else []
-    lines = [
-        f"# {title}\n",
-        *([] if conclusive else [f"> **{SMOKE}**\n"]),
-        *([f"> **Not finished: {counted(results.missing, 'network')} missing.**\n"] if results.missing else []),
-        setting,
-        f"Made on {made.date} by `{made.command}` on {made.device}{training} ({versions}).\n",
-        *(follows if conclusive else []),
-    ]
+    lines = [f"# {title}\n"]
+    if not conclusive:
+        lines.append(f"> **{SMOKE}**\n")
+    if results.missing:
+        lines.append(f"> **Not finished: {counted(results.missing, 'network')} missing.**\n")
+    lines += [setting, f"Made on {made.date} by `{made.command}` on {made.device}{training} ({versions}).\n"]
+    if conclusive:
+        lines += ["## Conclusions\n", *(f"- {line}" for line in conclusions)]
+        if any("surely" in line for line in conclusions):
+            lines.append(SURELY)
     return "\n".join([*lines, *parts])
 
 

@@ -57,10 +57,10 @@ class Experiment:
         seeds = range(self.order.seed, self.order.seed + self.size.seeds)
         names = [(model, seed) for model in networks for seed in seeds]
         done: dict[tuple[str, int], Run] = {}
-        for must in (False, True):
+        for wait in (False, True):
             for number, (model, seed) in enumerate(names, 1):
                 run = _file_name(model, seed)
-                if must or self.folder.is_free(run):
+                if wait or self.folder.is_free(run):
                     title = f"[{number}/{len(names)}] {model}, seed {seed}"
                     make = partial(self._trained_and_tested, networks[model], model, seed, title)
                     with suppress(OutOfTimeError):

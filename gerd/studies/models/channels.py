@@ -124,6 +124,21 @@ class Channels(nn.Module):
         flat = F.conv2d(flat, self.weights[number], padding=kernel // 2)
         return flat.permute(0, 2, 3, 1).unflatten(0, x.shape[:3])
 
+    def features(self, frames: Tensor) -> Tensor:
+        """(batch, 1, steps, rows, columns, 2) in the type that the network computes in."""
+        polarities, device = self.layers.widths[0], frames.device.type
+        if frames.ndim != 5 or frames.shape[2] != polarities:
+            allowed = f"(batch, steps, {polarities}, height, width)"
+            raise GerdError(f"frames of shape {tuple(frames.shape)}: allowed: {allowed}")
+        kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.weights[0].dtype
+        return frames.permute(0, 1, 3, 4, 2).to(kind, memory_format=torch.contiguous_format)[:, None]
+
+    def last_layer(self, x: Tensor) -> Tensor:
+        """The logits, in full precision: they are exponentiated."""
+        with torch.autocast(x.device.type, enabled=False):
+            logits = self.convolved(x.to(self.weights[-1].dtype), len(self.weights) - 1) + self.biases[-1]
+        return logits[..., 0].float()
+
 
 def fused(logits: Tensor, width: int, height: int, fusion: Fusion) -> Reading:
     """Heat maps (batch, channels, steps, rows, columns) to places.
@@ -144,22 +159,6 @@ def normalised(logits: Tensor) -> tuple[Tensor, Tensor]:
 def weighted(places: Tensor, evidence: Tensor, fusion: Fusion) -> Reading:
     weights = evidence.softmax(dim=1) if fusion == "evidence" else torch.full_like(evidence, 1 / evidence.shape[1])
     return Reading((weights[..., None] * places).sum(1), places, weights, evidence)
-
-
-def as_features(frames: Tensor, like: Tensor) -> Tensor:
-    """(batch, 1, steps, rows, columns, 2) in the type that the network computes in."""
-    if frames.ndim != 5 or frames.shape[2] != like.shape[1]:
-        shape, polarities = tuple(frames.shape), like.shape[1]
-        raise GerdError(f"frames of shape {shape}: allowed: (batch, steps, {polarities}, height, width)")
-    kind = torch.get_autocast_dtype(frames.device.type) if torch.is_autocast_enabled(frames.device.type) else like.dtype
-    return frames.permute(0, 1, 3, 4, 2).to(kind, memory_format=torch.contiguous_format)[:, None]
-
-
-def last_layer(network: Channels, x: Tensor, last: int) -> Tensor:
-    """The last layer, in full precision: its result is exponentiated."""
-    with torch.autocast(x.device.type, enabled=False):
-        logits = network.convolved(x.to(network.weights[last].dtype), last) + network.biases[last]
-    return logits[..., 0].float()
 
 
 def _initial(layers: Layers, number: int, draws: torch.Generator) -> Tensor:

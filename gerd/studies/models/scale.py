@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from gerd.studies.models.channels import ChannelOptions, Channels, as_features, last_layer
+from gerd.studies.models.channels import ChannelOptions, Channels
 from gerd.studies.models.integrators import TIME_CONSTANTS, checked, integrate
 
 
@@ -42,9 +42,8 @@ class ScaleChannels(Channels):
         return tuple(self.time_constants(number)[len(self) // 2].item() for number in layers)
 
     def logits(self, frames: Tensor) -> Tensor:
-        x = as_features(frames, self.weights[0])
-        last = len(self.weights) - 1
-        for number in range(last):
+        x = self.features(frames)
+        for number in range(len(self.weights) - 1):
             x = integrate(self.convolved(x, number), self.time_constants(number), trace=number == 0)
             x = F.relu(x + self.biases[number].to(x.dtype))
-        return last_layer(self, x, last)
+        return self.last_layer(x)

@@ -10,16 +10,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from gerd.errors import GerdError
-from gerd.studies.models.channels import (
-    ChannelOptions,
-    Channels,
-    Reading,
-    as_features,
-    last_layer,
-    normalised,
-    place_of,
-    weighted,
-)
+from gerd.studies.models.channels import ChannelOptions, Channels, Reading, normalised, place_of, weighted
 from gerd.studies.models.integrators import TIME_BANK, checked, integration_matrices, over_time
 
 SAMPLES = 2  # along each axis of a pixel, of a frame that is seen scaled or turned
@@ -49,11 +40,10 @@ class TraceChannels(Channels):
     def logits(self, frames: Tensor, channels: Sequence[int] | None = None, steps: Tensor | None = None) -> Tensor:
         """(batch, channels, steps, rows, columns), each channel's in its own view."""
         channels, steps = self._asked(frames, channels, steps)
-        x = self.traces(as_features(frames, self.weights[0])[:, 0], channels, steps)
-        last = len(self.weights) - 1
-        for number in range(last):
+        x = self.traces(self.features(frames)[:, 0], channels, steps)
+        for number in range(len(self.weights) - 1):
             x = F.relu(self.convolved(x, number, pooled=number == 0) + self.biases[number].to(x.dtype))
-        return last_layer(self, x, last)
+        return self.last_layer(x)
 
     def _asked(
         self, frames: Tensor, channels: Sequence[int] | None, steps: Tensor | None

@@ -110,8 +110,8 @@ def _better(results: Results, reference: str, kept: float, sweep: Sweep) -> Bar:
     return Bar(claim, f"smallest d {_listed(smallest, '.2f')}", all(d > LARGE for d in smallest))
 
 
-def _listed(values: Sequence[float], digits: str) -> str:
-    return ", ".join(f"{value:{digits}}" for value in values)
+def _listed(values: Sequence[float], form: str) -> str:
+    return ", ".join(f"{value:{form}}" for value in values)
 
 
 def conclusions(results: Results) -> list[str]:
