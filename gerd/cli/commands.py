@@ -189,7 +189,7 @@ def render(
     options: Any = {name: wish for name, wish in {**wishes, "zoom": zoom, "fps": fps}.items() if wish is not None}
     check_wishes(out, kind, options, family=family)
     if family and member:
-        raise GerdError(f"--member {member[0]}: --family shows all members; allowed: one of both")
+        raise GerdError(f"--member {member[0]}: --family shows all members; allowed: one of the two")
     recordings = _recordings(source, index, member, family, set_, trust)
     with Bar("steps", max(recording.window(start, stop).steps for recording in recordings)) as bar:
         write(recordings if family else recordings[0], out, kind, start=start, stop=stop, progress=bar, **options)

@@ -98,7 +98,7 @@ def _actors(text: str, source: str) -> tuple[dict[str, Any], list[Any], yaml.Seq
     data = parse_yaml(text, source).data
     actors = (data.get("actors") or []) if isinstance(data, dict) else None
     if not isinstance(actors, list):
-        raise ConfigError([Problem(source, "they are no list in the text, which is edited by hand", path="actors")])
+        raise ConfigError([Problem(source, "they are no list in the text; edit the text by hand", path="actors")])
     node = _child(yaml.compose(text, Loader=yaml.SafeLoader), "actors")
     return data, actors, node if isinstance(node, yaml.SequenceNode) else None
 

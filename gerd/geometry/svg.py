@@ -86,7 +86,7 @@ class _Drawing:
             path = _ELEMENTS[name](attributes)
             self._length += len(path)
             if self._length > LONGEST_PATH:
-                raise ValueError(f"has paths of more than {LONGEST_PATH} characters; at most these are allowed")
+                raise ValueError(f"has paths that are too long; allowed: up to {LONGEST_PATH} characters")
             for command, points in commands_of_path(path):
                 self.commands.append((command, tuple(map(group.transform.transformPoint, points))))
 

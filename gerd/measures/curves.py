@@ -95,11 +95,11 @@ class Curve:
     def slope(self, neutral: float = 1.0) -> Number:
         """Error gained per factor of two in the amount, away from `neutral`: least squares, and its interval."""
         if not all(amount > 0 for amount in self.amounts):
-            raise GerdError(f"amounts {self.amounts}: allowed for a slope against the logarithm are positive numbers")
+            raise GerdError(f"amounts {self.amounts}: allowed for a slope against the logarithm: positive numbers")
         away = np.abs(np.log2(np.array(self.amounts) / neutral))
         centred = away - away.mean()
         if not centred.any():
-            raise GerdError(f"amounts {self.amounts}: allowed for a slope are different distances from {neutral}")
+            raise GerdError(f"amounts {self.amounts}: allowed for a slope: different distances from {neutral}")
         weights = centred / (centred**2).sum()
         return self._from_medians(lambda middle: weights @ middle)
 

@@ -57,7 +57,7 @@ def render(
     kind = check(path, kind, options, family=several)
     if recordings is None:
         if family and member is not None:
-            raise GerdError(f"member {shorten(member)}: a family is all members; allowed: one of both")
+            raise GerdError(f"member {shorten(member)}: a family is all members; allowed: one of the two")
         config = as_config(source)  # type: ignore[arg-type]
         recordings = family_of(config, index) if family else [simulate(config, index, member)]
     parts = []

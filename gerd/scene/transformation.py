@@ -150,7 +150,7 @@ def affine(first: tuple[float, float, float], second: tuple[float, float, float]
     (a, b, right), (c, d, down) = first, second
     determinant = a * d - b * c
     if determinant == 0:
-        raise GerdError(f"affine {first}, {second}: allowed: a map that can be taken back: a·d - b·c is 0")
+        raise GerdError(f"affine {first}, {second}: a·d - b·c is 0; allowed: a map that can be taken back")
     return Transformation("affine", determinant, 1.0, MovingMap(((a, b), (c, d)), (right, down)))
 
 

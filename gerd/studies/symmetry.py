@@ -161,7 +161,7 @@ def compute(
     size = order.size
     config = (config or stimuli(size.side, order.seed)).in_steps
     if config.steps <= size.first_step:
-        raise GerdError(f"steps: got {config.steps}: allowed with this study are more than {size.first_step}")
+        raise GerdError(f"steps: got {config.steps}: allowed with this study: more than {size.first_step}")
     network: Any = None if model is None else load_model(model, checkpoint, order.device)
     own = {"model": model or OWN, "checkpoint": None if checkpoint is None else str(checkpoint)}
     module = getattr(sys.modules.get((model or "").partition(":")[0]), "__file__", None)

@@ -120,7 +120,9 @@ class ItemSpec:
                 allowed = f"{', '.join(LABELS)}, a function of the recording, or several of these"
                 raise GerdError(f"label {shorten(leaf)}: allowed: {allowed}")
             if not callable(leaf) and leaf in PER_EVENT and self.item in (*DENSE, "sparse"):
-                raise GerdError(f"label {leaf}: is one of each event, and goes with the item events, not {self.item}")
+                raise GerdError(
+                    f"label {leaf}: belongs to single events, and goes with the item events, not {self.item}"
+                )
         for name, least in (("warmup", 0), ("sum", 1), ("every", 1), ("stack", 1), ("delay", None)):
             check_whole(name, getattr(self, name), least)
         if not isinstance(self.dtype, torch.dtype | None):
@@ -129,7 +131,7 @@ class ItemSpec:
             if not self.is_dense and getattr(self, name) not in (1, None):
                 raise GerdError(f"{name}: goes with the items {' and '.join(DENSE)}, not with {shorten(self.item)}")
         if self.warmup % self.every:
-            raise GerdError(f"warmup {self.warmup}: allowed with every={self.every} is a multiple of it")
+            raise GerdError(f"warmup {self.warmup}: allowed with every={self.every}: a multiple of it")
 
     @property
     def is_dense(self) -> bool:
@@ -156,7 +158,7 @@ class ItemSpec:
         if steps is None:
             steps = max(room // self.every, 1) * self.every
         if steps % self.every:
-            raise GerdError(f"steps {steps}: allowed with every={self.every} is a multiple of it")
+            raise GerdError(f"steps {steps}: allowed with every={self.every}: a multiple of it")
         if steps > room:
             needed = f"{low} before the labelled part and {max(self.delay, 0)} after it"
             raise GerdError(f"steps {steps}: the recording has {length}, of which {needed} are needed")

@@ -36,7 +36,7 @@ class RandomWindows(Sampler[int]):
         check_whole("seed", seed, 0)
         check_whole("ranks", ranks, 1)
         if not 0 <= rank < ranks:
-            raise GerdError(f"rank {rank}: allowed with ranks={ranks} is 0 to {ranks - 1}")
+            raise GerdError(f"rank {rank}: allowed with ranks={ranks}: 0 to {ranks - 1}")
         self.data, self.seed, self.rank, self.ranks = data, seed, rank, ranks
         self.epoch = 0  # of the next iteration
         self._skip = 0  # windows of that epoch that were drawn before the state was taken
@@ -135,8 +135,8 @@ class RandomWindowsLoader(DataLoader[Any]):
         sampler, batch_size = self.sampler, self.batch_size or 1
         if not isinstance(sampler, RandomWindows):
             raise GerdError(
-                "something has replaced the sampler of this loader; Lightning does not with "
-                "Trainer(use_distributed_sampler=False), and random_windows(rank=…, ranks=…) are for several ranks"
+                "something has replaced the sampler of this loader; for Lightning take "
+                "Trainer(use_distributed_sampler=False), and for several ranks random_windows(rank=…, ranks=…)"
             )
         epoch, used = sampler.epoch, sampler._skip
         self._used = epoch, used

@@ -99,7 +99,7 @@ def shares(units: Rows, fractions: Sequence[float], seed: int) -> list[Rows]:
     parts = np.split(dealt, bounds[:-1])
     for fraction, part in zip(fractions, parts, strict=True):
         if not len(part):
-            raise GerdError(f"fraction {fraction:g}: of {len(units)} recordings (or families) is less than one")
+            raise GerdError(f"fraction {fraction:g}: is less than one of {len(units)} recordings (or families)")
     return parts
 
 

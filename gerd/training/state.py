@@ -21,5 +21,5 @@ def of_one_rank(state: Mapping[str, Any], name: str, ranks: int) -> int:
     total: Any = state.get(name)
     check_whole(name, total, 0)
     if total % ranks:
-        raise GerdError(f"{name} {total}: allowed with {ranks} ranks is a multiple of {ranks}")
+        raise GerdError(f"{name} {total}: allowed with {ranks} ranks: a multiple of {ranks}")
     return int(total) // ranks

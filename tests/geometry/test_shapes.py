@@ -395,7 +395,7 @@ class TestSvgFile:
         '<path d="M 0 0 L 1e300 0 L 4 4 z"/>': "has a coordinate that is too large",
         '<rect width="nan" height="4"/>': "is not an SVG path: it has the character 'n'",
         '<path d="M 0 0 L 1 0"/>': "encloses no area",
-        f'<path d="M 0 0 {"L 1 2 L 3 5 " * 90_000}"/>': "characters; at most these are allowed",
+        f'<path d="M 0 0 {"L 1 2 L 3 5 " * 90_000}"/>': "has paths that are too long; allowed: up to",
     }
 
     @pytest.mark.parametrize("inner", WRONG, ids=lambda inner: inner[:40])

@@ -649,7 +649,7 @@ def nothing():
         (["study", "noise", "--smoke", "--minutes", "0"], "the same command continues"),
         (["study", "noise", "--smoke", "--minutes", "nan"], "minutes nan: allowed: a number, 0 or more"),
         (["study", "noise", "--smoke", "--quick"], "allowed: one of them"),
-        (["study", "symmetry", "--smoke", "--seeds", "2"], "symmetry is of one network"),
+        (["study", "symmetry", "--smoke", "--seeds", "2"], "symmetry has one network"),
         (["study", "--from", "nowhere"], "allowed: the folder of a finished study"),
         (["study", "noise", "--smoke", "--seed", "1", "--out", "/dev/null/x"], "/dev/null/x: cannot be written"),
     ],

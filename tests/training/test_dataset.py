@@ -756,15 +756,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"warmup": -1}, "warmup -1: allowed: a whole number, 0 or more"),
     ({"warmup": True}, "warmup True: allowed"),
     ({"rest": "keep"}, "rest 'keep': allowed: overlap, drop"),
-    ({"every": 4, "steps": 6}, "steps 6: allowed with every=4 is a multiple of it"),
-    ({"every": 4, "warmup": 6}, "warmup 6: allowed with every=4 is a multiple of it"),
+    ({"every": 4, "steps": 6}, "steps 6: allowed with every=4: a multiple of it"),
+    ({"every": 4, "warmup": 6}, "warmup 6: allowed with every=4: a multiple of it"),
     ({"dtype": "float32"}, "dtype 'float32': allowed: a type of PyTorch, such as torch.float32"),
     ({"item": "events", "sum": 2}, "sum: goes with the items frames and counts, not with 'events'"),
     ({"item": "sparse", "dtype": torch.float32}, "dtype: goes with the items frames and counts"),
-    ({"label": ("T", "actor")}, "label actor: is one of each event, and goes with the item events, not frames"),
+    ({"label": ("T", "actor")}, "label actor: belongs to single events, and goes with the item events, not frames"),
     (
         {"item": "sparse", "label": "echo"},
-        "label echo: is one of each event, and goes with the item events, not sparse",
+        "label echo: belongs to single events, and goes with the item events, not sparse",
     ),
 ]
 
@@ -801,11 +801,11 @@ def test_mistakes_in_choosing_are_explained(busy: Path, tmp_path: Path) -> None:
     for fractions in ((), (0.7, 0.2), (1.2, -0.2), ("all",), (float("nan"), 1.0)):
         with pytest.raises(gerd.GerdError, match="numbers above 0 that add up to 1"):
             data.split(*fractions)
-    with pytest.raises(gerd.GerdError, match=r"fraction 0.001: of 70 recordings \(or families\) is less than one"):
+    with pytest.raises(gerd.GerdError, match=r"fraction 0.001: is less than one of 70 recordings \(or families\)"):
         data.split(0.999, 0.001)
     with pytest.raises(gerd.GerdError, match="a part would be empty; split first, then choose"):
         data.where(lambda r: r.index == 3).split(0.5, 0.5)
-    with pytest.raises(gerd.GerdError, match="rank 3: allowed with ranks=3 is 0 to 2"):
+    with pytest.raises(gerd.GerdError, match="rank 3: allowed with ranks=3: 0 to 2"):
         data.random_windows(rank=3, ranks=3)
 
 

@@ -233,7 +233,7 @@ def test_the_state_of_random_windows_counts_all_ranks(folder: Path) -> None:
         rest = list(other)
         assert rest[: len(whole[6 + rank :: ranks])] == whole[6 + rank :: ranks]
         assert 6 // ranks + len(rest) == len(other)
-    with pytest.raises(gerd.GerdError, match="item 6: allowed with 4 ranks is a multiple of 4"):
+    with pytest.raises(gerd.GerdError, match="item 6: allowed with 4 ranks: a multiple of 4"):
         data.random_windows(rank=0, ranks=4).load_state_dict(state)
 
 

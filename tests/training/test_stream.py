@@ -159,7 +159,7 @@ def test_the_state_counts_the_batches_of_all_ranks() -> None:
     pair = gerd.Stream(MOVING, 2, label="index", rank=0, ranks=2)
     pair.load_state_dict(state)
     assert indices(islice(pair, 1)) == [[24, 25]]
-    with pytest.raises(gerd.GerdError, match="batch 12: allowed with 5 ranks is a multiple of 5"):
+    with pytest.raises(gerd.GerdError, match="batch 12: allowed with 5 ranks: a multiple of 5"):
         gerd.Stream(MOVING, 2, rank=0, ranks=5).load_state_dict(state)
 
 

@@ -66,7 +66,7 @@ def compute_study(
     for key, number in changes.items():
         check_whole(key, number, 1)
     if name == "symmetry" and seeds is not None:
-        raise GerdError("--seeds: goes with the other studies; symmetry is of one network")
+        raise GerdError("--seeds: goes with the other studies; symmetry has one network")
     check_device(device)
     own = {option: value for option, value in own.items() if value is not None}
     command = _command(name, size, {"device": device, "seed": seed, **changes, **own})
