@@ -174,15 +174,8 @@ def _bars(figure: Figure, grid: Any, axes: Any, names: list[str], handles: list[
         place.legend(handles=handles, loc="center", ncols=3)
 
 
-KINDS: dict[str, Callable[..., Figure]] = {
-    "frame": frame,
-    "sheet": sheet,
-    "cloud": cloud,
-    "rate": rate,
-    "curves": curves,
-    "parameters": parameters,
-    "stages": stages,
-}
+_DRAWN = (frame, sheet, cloud, rate, curves, parameters, stages)
+KINDS: dict[str, Callable[..., Figure]] = {draw.__name__: draw for draw in _DRAWN}
 
 
 def save(figure: Figure, path: Path, format: str) -> None:

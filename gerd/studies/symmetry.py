@@ -82,14 +82,14 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
         "density": (1 - noise.event, 1.0, 0.5, 0.25, 0.1, 0.05),
     }
     if any(actor.translation.border == "wrap" for actor in config.actors):  # a torus cannot be moved or turned
-        amounts = {kind: several for kind, several in amounts.items() if kind not in SPATIAL}
+        amounts = {kind: amounts[kind] for kind in amounts if kind not in SPATIAL}
     moving = {"velocity": velocity, "acceleration": acceleration}
     return {
         kind: [
             moving[kind](amount, epoch=middle) if kind in moving else KINDS[kind](amount)
-            for amount in dict.fromkeys((several[0], *sorted(several)))
+            for amount in dict.fromkeys((tested[0], *sorted(tested)))
         ]
-        for kind, several in amounts.items()
+        for kind, tested in amounts.items()
     }
 
 
@@ -175,27 +175,27 @@ def compute(
         data = recordings(config, 0, size.training, order.device)
         losses, seconds = train(network, data, place_loss, order, order.seed, folder.weights("network"), "network")
     tests = tuple(
-        folder.kept(kind, SweepResult, partial(_tested, network, config, kind, several, order))
-        for kind, several in transformations(config, size.first_step).items()
+        folder.kept(kind, SweepResult, partial(_tested, network, config, kind, amounts, order))
+        for kind, amounts in transformations(config, size.first_step).items()
     )
     chance = chance_error(config, size.training, size.tests, size.first_step)
     return folder.finish(chance, [Run(model or OWN, order.seed, losses, seconds, tests)])
 
 
-def _tested(network: Model, config: Config, kind: str, several: list[Transformation], order: Order) -> SweepResult:
+def _tested(network: Model, config: Config, kind: str, amounts: list[Transformation], order: Order) -> SweepResult:
     order.deadline.check()
     size = order.size
     recordings = {"count": size.tests, "first": size.training, "first_step": size.first_step}
     options: Any = {**recordings, "device": order.device, "batch": BATCH}
-    pairs = [equivariance_error(network, config, g, **options).values for g in several]
+    pairs = [equivariance_error(network, config, g, **options).values for g in amounts]
     tested = SweepResult(
         kind,
-        tuple(g.amount for g in several),
-        errors=tuple(rounded(truth_error(network, config, g, **options)) for g in several),
+        tuple(g.amount for g in amounts),
+        errors=tuple(rounded(truth_error(network, config, g, **options)) for g in amounts),
         relative=tuple(rounded(values[:, 0], 6) for values in pairs),
         absolute=tuple(rounded(values[:, 1]) for values in pairs),
     )
-    order.say(f"{kind}: {len(several)} amounts on {size.tests} recordings")
+    order.say(f"{kind}: {len(amounts)} amounts on {size.tests} recordings")
     return tested
 
 
