@@ -21,7 +21,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIST = "import gerd.events.compiled as c; print(*c.processors())"
-KERNELS = ("compiled", "cpu_kernels", "exact_kernels", "coverage_kernels", "placing_kernels")  # what decides the code
+KERNELS = (
+    "compiled",
+    *(f"{name}_kernels" for name in ("cpu", "change", "step", "exact", "span", "coverage", "placing")),
+)
 USE_ALL = """
 import gerd
 from gerd.events import cpu, known

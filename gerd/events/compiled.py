@@ -25,7 +25,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,11 +125,11 @@ _PACKING: dict[type, Callable[[Any], Packed]] = {
 
 
 class Kernel:
-    """A function of a module of kernels, as machine code; `modules` are those whose sources decide what it does."""
+    """A function of a module of kernels, as machine code."""
 
-    def __init__(self, function: FunctionType, *modules: ModuleType):
+    def __init__(self, function: FunctionType):
         self._function = function
-        files = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
+        files = [Path(__file__), *sorted(_sources(function.__module__))]
         source = b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files)
         self._name = f"{function.__name__}-{hashlib.sha256(source).hexdigest()[:16]}"
         self.loaded: dict[str, Callable[[Any], int]] = {}  # by the kinds of its arguments
@@ -162,6 +162,13 @@ class Kernel:
         with suppress(Exception):  # then the next process compiles it, too
             _keep(cache_folder() / f"{stem}-{_this_compiler()}", code)
         return _entry(code)
+
+
+def _sources(module: str) -> set[Path]:
+    """The files that decide what the kernels of a module do: its own, and those of the kernels that it takes."""
+    names = vars(sys.modules[module])
+    others = {value.__module__ for value in names.values() if hasattr(value, "options")} - {module}
+    return {Path(str(names["__file__"])).absolute()}.union(*map(_sources, others))
 
 
 def _found(stem: str) -> Callable[[Any], int] | None:

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events import rasterise
+from gerd.events.change_kernels import MOST_SPLIT
 from gerd.events.compiled import packed
 from gerd.events.cpu import LANES, crossings_room, kernels, slots_of
+from gerd.events.cpu_kernels import WORD_BITS
 from gerd.scene.scenes import Scenes
 
 Array = NDArray[np.float64]
@@ -151,8 +153,7 @@ class _Room:
                 np.arange(width) + 0.5,
             )
         )
-        compiled = kernels("coverage_kernels")
-        rows, parts = height + LANES, 2 << compiled.MOST_SPLIT
+        rows, parts = height + LANES, 2 << MOST_SPLIT
         spans = (
             np.empty((rows, width + 2), np.int32),
             np.empty(rows, np.int64),
@@ -166,7 +167,7 @@ class _Room:
                 np.empty((parts, f, rows), np.int32),
                 *np.empty((2, 2 * slots[-1] + 2), np.int32),
                 np.zeros(width + 2, np.int32),
-                np.zeros(-(-(width + 2) // compiled.WORD_BITS), np.uint64),
+                np.zeros(-(-(width + 2) // WORD_BITS), np.uint64),
                 spans,
                 np.empty((2, f), np.int32),
             )

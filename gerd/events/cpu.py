@@ -10,14 +10,14 @@ import mmap
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from threading import Lock
+from threading import RLock
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import exact, known, noise, rasterise
+from gerd.events import change_kernels, cpu_kernels, exact, known, noise, rasterise, step_kernels
 from gerd.events.compiled import Kernel, packed
 from gerd.events.shared import Events, chunks
 from gerd.scene import philox
@@ -29,23 +29,22 @@ CHUNK = 1024  # steps whose outlines are worked out together
 ROOM = 2**17  # events that are handed over together, at least
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
 
-_LOADING = Lock()
+_LOADING = RLock()
 
 
 def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
-    loaded = kernels()
-    if scenes.exact:
-        _check_exact()
-    return _run(loaded, scenes, chunk)
+    with _LOADING:
+        _check("exact" if scenes.exact else "step")
+    return _run(scenes, chunk)
 
 
-def _run(loaded: Any, scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
+def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
     numbers = numbers_of(scenes)
     fitting = max(1, CHUNK_VALUES // numbers)
     chunk = chunk or min(CHUNK, fitting)
     if scenes.exact:
-        camera = _Camera(loaded)
+        camera = _Camera()
         for row in range(len(scenes)):
             camera.begin(scenes, row)
             for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
@@ -63,7 +62,7 @@ def _run(loaded: Any, scenes: Scenes, chunk: int | None = None) -> Iterator[Even
             if row % together == 0:
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
-            state = state or _State(loaded, scenes, borders)
+            state = state or _State(scenes, borders)
             if piece.start == first:
                 state.begin(row)
             keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
@@ -75,16 +74,16 @@ def _run(loaded: Any, scenes: Scenes, chunk: int | None = None) -> Iterator[Even
 class _State:
     """What a recording carries from step to step, and room to work in; used for one recording after the other."""
 
-    def __init__(self, kernels: Any, scenes: Scenes, borders: rasterise.Borders):
+    def __init__(self, scenes: Scenes, borders: rasterise.Borders):
         height, width, f = scenes.height, scenes.width, scenes.upsampling
         area = height * width
         slots = slots_of(borders.first, borders.convex)
         sizes = np.diff(slots)
-        self._kernels, self._scenes, self._actor = kernels, scenes, borders.actor
+        self._scenes, self._actor = scenes, borders.actor
         self._sensor = packed((width, height, f))
         self._intensity = np.empty(len(sizes), scenes.intensity.dtype)
         outlines = (borders.first, borders.is_ellipse, borders.convex, slots)
-        self._pieces = packed(kernels.Pieces(*outlines, self._intensity))
+        self._pieces = packed(cpu_kernels.Pieces(*outlines, self._intensity))
         largest = noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0
         initial = 0 if isinstance(scenes.initial, str) else scenes.initial
         stationary = scenes.initial == "stationary"
@@ -94,22 +93,22 @@ class _State:
         self._noise = packed((shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0))
         self._crossings = [crossings_room(slots, f, height) for _ in range(2)]
         self._frames = [packed(room) for room in self._crossings]
-        blocks = height * -(-width // kernels.TOGETHER)
+        blocks = height * -(-width // step_kernels.TOGETHER)
         lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
         counted = (height, width) if scenes.exact and scenes.event_noise > 0 else (1, 1)
         rooms = (np.zeros(3, np.int64), *lists, _blank(*counted))
-        self._pixels = kernels.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
+        self._pixels = cpu_kernels.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
         self._carried = packed(self._pixels)
-        changes = kernels.Changes(
-            _blank(height, width + kernels.NEAR),
-            np.zeros((height, width // kernels.WORD_BITS + 2), np.uint64),
+        changes = cpu_kernels.Changes(
+            _blank(height, width + cpu_kernels.NEAR),
+            np.zeros((height, width // cpu_kernels.WORD_BITS + 2), np.uint64),
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
             np.zeros(width + 2, np.int32),
             np.empty(area + 1, np.uint64),
             np.empty(area + 1, np.int64),
         )
         listed = noise.GROUP * AT_ONCE + 1
-        draws = kernels.Draws(
+        draws = cpu_kernels.Draws(
             np.empty((4, AT_ONCE), np.uint64),
             np.empty(AT_ONCE, np.uint64),
             np.empty(AT_ONCE + 1, np.uint64),
@@ -118,15 +117,17 @@ class _State:
             np.empty(listed, np.int64),
             np.empty(area, np.int64),
         )
-        scratch = kernels.Scratch(
+        covers = (cpu_kernels.Crossings(*crossings_room(change_kernels.LAYER_SLOTS, f, height)) for _ in range(2))
+        scratch = cpu_kernels.Scratch(
             np.empty(len(sizes), np.int64),
-            np.empty((2 << kernels.MOST_SPLIT, f, height + LANES), np.int32),
-            np.empty((2 << kernels.MOST_SPLIT, f, height + LANES), np.int32),
-            *(kernels.Crossings(*crossings_room(kernels.LAYER_SLOTS, f, height)) for _ in range(2)),
+            np.empty((2 << change_kernels.MOST_SPLIT, f, height + LANES), np.int32),
+            np.empty((2 << change_kernels.MOST_SPLIT, f, height + LANES), np.int32),
+            next(covers),
+            next(covers),
             np.empty((3, 2 * slots[-1] + 2), np.int32),
-            kernels.Sums(*(np.empty(height + LANES, np.int32) for _ in range(6))),
+            cpu_kernels.Sums(*(np.empty(height + LANES, np.int32) for _ in range(6))),
         )
-        self._room = kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
+        self._room = cpu_kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
         self._rooms = [packed(group) for group in (changes, draws, scratch, self._room)]
 
     def begin(self, row: int) -> None:
@@ -148,7 +149,7 @@ class _State:
         background: list[Any] = []
         begin = 0
         while begin < len(steps):  # once, unless there are more events than the room holds
-            done, made = self._kernels.simulate_steps(
+            done, made = kernels("step_kernels").simulate_steps(
                 coefficients[begin:], steps[begin:], fresh and begin == 0, self._scene,
                 *self._frames, self._carried, *self._rooms,
             )  # fmt: skip
@@ -189,8 +190,7 @@ class _State:
 class _Camera:
     """Exact timing of one recording after the other, each as a batch of one."""
 
-    def __init__(self, kernels: Any):
-        self._kernels = kernels
+    def __init__(self) -> None:
         self._state: _State | None = None
 
     def begin(self, scenes: Scenes, row: int) -> None:
@@ -199,7 +199,7 @@ class _Camera:
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
         borders = rasterise.borders(scenes, instants.own)
-        self._state = self._state or _State(self._kernels, self._batch, borders)
+        self._state = self._state or _State(self._batch, borders)
         if self._fresh:
             self._state.begin(self._row)
         fresh, self._fresh = self._fresh, False
@@ -231,47 +231,27 @@ def _blank(height: int, width: int) -> NDArray[np.int32]:
     return np.frombuffer(private, np.int32).reshape(height, width)
 
 
-def kernels(name: str = "cpu_kernels") -> Any:
-    """A module of kernels, loaded or compiled when they are called; events of known recordings come out right."""
+def kernels(module: str) -> Any:
+    """The kernels of a module that can be called from here, as machine code: loaded or compiled at their first call."""
     with _LOADING:  # by one thread
-        return _loaded(name)
+        return _kernels(module)
+
+
+@cache
+def _kernels(module: str) -> Any:
+    entries = import_module(f"gerd.events.{module}").ENTRIES
+    return SimpleNamespace(**{entry.__name__: Kernel(entry) for entry in entries})
 
 
 def are_kept(exact: bool) -> bool:
     """Whether there is machine code for this timing; then it is soon loaded."""
-    kernel = _module("exact_kernels").simulate_instants if exact else _module("cpu_kernels").simulate_steps
+    kernel = kernels("exact_kernels").simulate_instants if exact else kernels("step_kernels").simulate_steps
     return bool(kernel.is_kept())
 
 
 @cache
-def _module(name: str) -> Any:
-    """The names of a module of kernels, those that can be called from here as machine code."""
-    from gerd.events import cpu_kernels
-
-    module = import_module(f"gerd.events.{name}")
-    entries = {entry.__name__: Kernel(entry, cpu_kernels, module) for entry in module.ENTRIES}
-    return SimpleNamespace(**{**vars(module), **entries})
-
-
-@cache
-def _loaded(name: str) -> Any:
-    module = _module(name)
-    if name == "cpu_kernels":
-        _check_constants()
-        known.check(lambda scenes: _run(module, scenes), "the backend cpu")
-    return module
-
-
-@cache
-def _check_exact() -> None:
-    """The kernels of exact timing are seen to give the right events, too, when they are first needed."""
-    known.check(lambda scenes: _run(kernels(), scenes), "the backend cpu", "exact")
-
-
-def _check_constants() -> None:
-    """What the kernels repeat from other modules is the same there."""
-    from gerd.events import cpu_kernels
-
+def _check(timing: str) -> None:
+    """An error unless kernels repeat other modules' constants as they are, and known events of a timing come out."""
     repeated = {
         "MULTIPLIER_A": philox.MULTIPLIERS[0],
         "MULTIPLIER_B": philox.MULTIPLIERS[1],
@@ -284,6 +264,7 @@ def _check_constants() -> None:
     for name, value in repeated.items():
         if int(getattr(cpu_kernels, name)) != value:
             raise AssertionError(f"{name} in cpu_kernels.py is not {value}, as in the module it is repeated from")
+    known.check(_run, "the backend cpu", timing)
 
 
 def numbers_of(scenes: Scenes) -> int:

@@ -1,8 +1,7 @@
 """The compiled part of exact timing: one recording, instant by instant, at a cost that follows what changes.
 
-The rules and the walk from one picture to the next are those of `cpu_kernels.py`. Here a pixel fires as often as it
-passes its threshold between two instants, and each event has its own time. Compiled by `compiled.py`, together with the
-kernels that this file uses.
+The way from one picture to the next is that of `step_kernels.py`. Here a pixel fires as often as it passes its
+threshold between two instants, and each event has its own time.
 """
 # mypy: ignore-errors
 
@@ -36,19 +35,21 @@ from gerd.events.cpu_kernels import (
     Sensor,
     Source,
     Sums,
-    begin_block,
-    begin_recording,
     bit_number,
     dropped,
-    find_changes,
     find_crossings,
-    forget,
-    groups_of,
     key,
     passage_us,
     passages,
-    scattered,
     words,
+)
+from gerd.events.step_kernels import (
+    begin_block,
+    begin_recording,
+    find_changes,
+    forget,
+    groups_of,
+    scattered,
 )
 
 Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks from `end` on are not recorded

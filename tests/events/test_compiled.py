@@ -67,7 +67,7 @@ def fresh(folder: Path, name: str = "fill") -> Kernel:
     spec: Any = importlib.util.spec_from_file_location("tiny_kernel", file)
     module = sys.modules["tiny_kernel"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return Kernel(getattr(module, name), module)
+    return Kernel(getattr(module, name))
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import gerd.events.cpu, tiny_kernel
 from gerd.events.compiled import Kernel
-kernel = Kernel(tiny_kernel.fill, tiny_kernel)
+kernel = Kernel(tiny_kernel.fill)
 assert "numba" not in sys.modules
 with ThreadPoolExecutor(4) as pool:
     made = list(pool.map(lambda _: kernel(np.zeros((3, 2)), (2.5, True, 7)), range(4)))

@@ -220,7 +220,7 @@ config = gerd.load({str(ROOT / "configs" / "square.yaml")!r})
 with ThreadPoolExecutor(4) as pool:
     made = list(pool.map(lambda i: gerd.simulate(config, i, backend="cpu").digest, [0] * 4))
 assert len(set(made)) == 1
-print(backend.kernels().simulate_steps.compilations, "numba" in sys.modules)
+print(backend.kernels('step_kernels').simulate_steps.compilations, "numba" in sys.modules)
 import numba, numpy, pytest
 beyond = numba.njit(lambda array: array[len(array)])
 with pytest.raises(IndexError):
@@ -230,7 +230,7 @@ LATER_USE = """
 import sys, pytest
 code = pytest.main(sys.argv[1:])
 from gerd.events.cpu import kernels
-print(kernels().simulate_steps.compilations, "numba" in sys.modules)
+print(kernels('step_kernels').simulate_steps.compilations, "numba" in sys.modules)
 sys.exit(code)
 """
 

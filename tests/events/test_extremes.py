@@ -98,7 +98,7 @@ def test_a_turn_that_has_no_digits_left_is_no_number() -> None:
 
 def test_all_of_them_run_the_same_machine_code() -> None:
     """Outlines have one layout in memory, with no actor, in a single pixel, at rest and moving: it is compiled once."""
-    kernels = cpu.kernels()
+    kernels = cpu.kernels("step_kernels")
     for size, actors in (
         (16, [actor(velocity=1)]),
         (16, [actor()]),

@@ -1,0 +1,433 @@
+"""The compiled part of step timing: one recording, step by step, at a cost that follows what changes.
+
+Only pixels are visited that change, or that still hold more than a threshold from an earlier step. That changes no bit:
+an integrator whose count stays as it is, within the threshold, does not fire. Here are also the noises, and the initial
+states of integrators, which are drawn when they are first visited; exact timing has both from here.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from gerd.events.change_kernels import compare
+from gerd.events.compiled import compiled, inlined
+from gerd.events.cpu_kernels import (
+    ABSENT,
+    BACKGROUND,
+    BIAS,
+    BLOCK,
+    EVENT,
+    GROUP,
+    INITIAL,
+    LOW,
+    NONE,
+    ONE,
+    ROUND,
+    SHAPE,
+    SHIFT,
+    WORD_BITS,
+    WORD_SHIFT,
+    ZERO,
+    Area,
+    Changes,
+    Crossings,
+    Draws,
+    Model,
+    Noise,
+    Pieces,
+    Pixels,
+    Room,
+    Scene,
+    Scratch,
+    Sensor,
+    Source,
+    Sums,
+    bit_number,
+    dropped,
+    find_crossings,
+    how_many,
+    hull,
+    initial_state,
+    integrate_and_fire,
+    key,
+    pick,
+    stationary_state,
+    touch,
+    unsigned_range,
+    words,
+)
+
+TOGETHER = 16  # integrators that get their initial state when one of them is touched
+PENDING, HIDDEN, BEGUN = 0, 1, 2  # places in `Pixels.numbers`
+
+
+@compiled
+def scattered(source, step, purpose, table, sensor, first, last, draws):
+    """What a scattered noise picks from some blocks, as `noise.py` says: how many keys it puts into `draws.picked`.
+
+    Blocks go in groups of four; the groups first … last - 1 are taken. The blocks in which something is picked are
+    listed first, so that their words, too, are drawn in one loop.
+    """
+    most, number, pixels = len(draws.largest), 0, sensor.height * sensor.width
+    for begin in range(first, last, most):
+        groups = min(most, last - begin)
+        draw_counts(source, begin, step, purpose, groups, draws)
+        hits = list_blocks(begin, groups, table, pixels, draws)
+        draw_choices(source, step, purpose, hits, draws)
+        for i in range(hits):
+            block = np.int64(draws.block[i])
+            size = min(pixels - block * BLOCK, BLOCK)
+            count = how_many(draws.word[i], table[0 if size == BLOCK else 1])
+            chosen, polarities = choose(source, block, step, purpose, size, count, draws.choosing[:, i])
+            while chosen:
+                bit = chosen & (~chosen + ONE)
+                chosen ^= bit
+                p = 1 if polarities & bit else 0
+                draws.picked[number] = key(step, block * BLOCK + bit_number(bit), p, sensor)
+                number += 1
+    return number
+
+
+@inlined
+def groups_of(sensor):
+    """How many groups of blocks a frame has."""
+    return (sensor.height * sensor.width + GROUP * BLOCK - 1) // (GROUP * BLOCK)
+
+
+@compiled
+def draw_counts(source, begin, step, purpose, number, draws):
+    """Philox for consecutive groups, and the largest of the words, in a loop that compiles to vector instructions."""
+    drawn, largest = draws.counting, draws.largest
+    for i in unsigned_range(ZERO, number):
+        a, b, c, d = words(source.seed, np.uint64(begin) + i, step, source.index, purpose)
+        drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i], largest[i] = a, b, c, d, max(max(a, b), max(c, d))
+
+
+@compiled
+def list_blocks(begin, groups, table, pixels, draws):
+    """List the blocks of some groups in which something is picked; how many they are.
+
+    Few are, and where is hard to foresee. So each is put down, and the next one in its place if it is none of them.
+    """
+    hits, found, blocks = ZERO, ZERO, (pixels + BLOCK - 1) // BLOCK
+    rare = np.uint64(min(table[0, 0], table[1, 0]))
+    for i in unsigned_range(ZERO, groups):
+        draws.group[found] = i
+        found += np.int64(draws.largest[i] >= rare)
+    for n in unsigned_range(ZERO, found):
+        i = draws.group[n]
+        first = (begin + np.int64(i)) * GROUP
+        for block in range(first, first + GROUP):
+            word, is_whole = draws.counting[block - first, i], (block + 1) * BLOCK <= pixels
+            draws.block[hits], draws.word[hits] = np.uint64(block), np.int64(word)
+            hits += np.int64((np.int64(word) >= table[0 if is_whole else 1, 0]) & (block < blocks))
+    return hits
+
+
+@compiled
+def draw_choices(source, step, purpose, number, draws):
+    """Philox for the listed blocks, likewise."""
+    drawn = draws.choosing
+    for i in unsigned_range(ZERO, number):
+        a, b, c, d = words(source.seed, draws.block[i], step, source.index, purpose + ROUND)
+        drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = a, b, c, d
+
+
+@inlined
+def choose(source, block, step, purpose, size, count, four):
+    """Floyd's sample of `count` out of `size` pixels, as masks: all of them, and those that are ON.
+
+    `four` has the words of round 1, and is used up.
+    """
+    chosen, polarities = NONE, NONE
+    for i in range(count):
+        if i % 4 == 0 and i > 0:
+            later = purpose + ROUND * (1 + i // 4)
+            four[0], four[1], four[2], four[3] = words(source.seed, block, step, source.index, later)
+        number = pick(four[i % 4], size - count + i, chosen)
+        chosen |= ONE << number
+        polarities |= (four[i % 4] & ONE) << number
+    return chosen, polarities
+
+
+@compiled
+def covered(pieces, frame, y, sensor):
+    """First pixel and end of the part of row y that crossings enclose."""
+    left, right = sensor.width, ZERO
+    for piece in range(len(pieces.convex)):
+        if frame.low[piece] <= y < frame.high[piece]:
+            for s in range(sensor.f):
+                begin = frame.cols[pieces.slot[piece], s, y]
+                end = frame.cols[pieces.slot[piece + 1] - 1, s, y]
+                if begin != ABSENT and begin < end:
+                    left, right = min(left, begin // sensor.f), max(right, (end - 1) // sensor.f + 1)
+    return left, right
+
+
+@compiled
+def show(area, width, pixels, changes):
+    """Bring `activation` up to date, and let what was missing in the last frame reappear."""
+    for y in range(area.top, area.bottom):
+        for word in range(changes.touched.shape[1]):
+            rest = changes.touched[y, word]
+            while rest:
+                bit = rest & (~rest + ONE)
+                rest ^= bit
+                x = word * WORD_BITS + bit_number(bit)
+                pixels.activation[y, x] += changes.change[y, x]
+    for i in range(pixels.numbers[HIDDEN]):
+        y, x = pixels.hidden[i] // width, pixels.hidden[i] % width
+        changes.change[y, x] += pixels.hidden_counts[i]
+        touch(changes.touched, y, x)
+
+
+@compiled
+def hide(step, scene, frame, pixels, changes, draws):
+    """Shape noise: take the pixels that are missing in this frame out of it, and keep their activations."""
+    sensor, pieces, activation = scene.sensor, scene.pieces, pixels.activation
+    wide = GROUP * BLOCK  # pixels in a group
+    begin, end, done = sensor.height, ZERO, ZERO
+    for piece in range(len(pieces.convex)):
+        begin, end = hull(begin, end, frame.low[piece], frame.high[piece])
+    number = 0
+    for y in range(begin, end):
+        left, right = covered(pieces, frame, y, sensor)
+        if left >= right:
+            continue
+        first, last = max(done, (y * sensor.width + left) // wide), (y * sensor.width + right - 1) // wide + 1
+        done = last  # a group may have pixels of several rows, and is asked once
+        for i in range(scattered(scene.source, step, SHAPE, scene.noise.shape, sensor, first, last, draws)):
+            pixel = (draws.picked[i] - key(step, 0, 0, sensor)) // 2
+            row, x = pixel // sensor.width, pixel % sensor.width
+            if activation[row, x] != 0:
+                pixels.hidden[number], pixels.hidden_counts[number] = pixel, activation[row, x]
+                number += 1
+                changes.change[row, x] -= activation[row, x]
+                touch(changes.touched, row, x)
+    pixels.numbers[HIDDEN] = number
+
+
+@inlined
+def find_changes(step, reference, scene, old, new, pixels, changes, draws, scratch):
+    """Add up what differs between two frames, shape noise included; where it may. A reference is compared with none."""
+    area = Area(scene.sensor.height, ZERO, ZERO, ZERO)
+    if scene.noise.has_shape or scene.model.stationary or not reference:
+        area = compare(scene, old, new, changes, scratch)
+    if scene.noise.has_shape:
+        show(area, scene.sensor.width, pixels, changes)
+        hide(step, scene, new, pixels, changes, draws)
+        area = Area(ZERO, scene.sensor.height, ZERO, np.int64(changes.touched.shape[1]))
+    return area
+
+
+@compiled
+def discard(area, changes):
+    """Forget the changes in some rows."""
+    for y in range(area.top, area.bottom):
+        for x in range(changes.change.shape[1]):
+            changes.change[y, x] = 0
+        for word in range(changes.touched.shape[1]):
+            changes.touched[y, word] = NONE
+
+
+@compiled
+def touch_pending(area, pixels, changes):
+    """Mark the pixels that still hold more than a threshold; the area with them."""
+    top, bottom, left, right = area
+    width = pixels.v.shape[1]
+    for i in range(pixels.numbers[PENDING]):
+        y, x = pixels.pending[i] // width, pixels.pending[i] % width
+        touch(changes.touched, y, x)
+        top, bottom = hull(top, bottom, y, y + 1)
+        left, right = hull(left, right, x // WORD_BITS, x // WORD_BITS + 1)
+    pixels.numbers[PENDING] = 0
+    return Area(top, bottom, left, right)
+
+
+@compiled
+def begin_block(y, x, model, source, pixels):
+    """The initial state of the integrator at a pixel, and of some neighbours in its row."""
+    width, block = pixels.v.shape[1], x // TOGETHER * TOGETHER
+    pixel, v = y * width + block, pixels.v[y, block:]
+    for i in unsigned_range(ZERO, min(TOGETHER, width - block)):
+        word, other, _, _ = words(source.seed, np.uint64(pixel) + i, 0, source.index, INITIAL)
+        drawn = initial_state(word, model.largest) if model.largest > 0 else model.initial
+        if model.stationary:
+            left_by_dark = np.int64((other * np.uint64(model.actors)) >> SHIFT) < model.dark
+            drawn = stationary_state(word, model.threshold, left_by_dark)
+        v[i] = np.int32(drawn + BIAS)
+    pixels.begun[pixels.numbers[BEGUN]] = pixel
+    pixels.numbers[BEGUN] += 1
+
+
+@compiled
+def begin_covered(area, scene, pixels, changes):
+    """The stationary state of the integrators that a shape covers in the first picture, which is in `changes`."""
+    model, source = scene.model, scene.source
+    for y in range(area.top, area.bottom):
+        for word in range(area.left, area.right):
+            rest = changes.touched[y, word]
+            while rest:
+                bit = rest & (~rest + ONE)
+                rest ^= bit
+                x = word * WORD_BITS + bit_number(bit)
+                if changes.change[y, x] != 0:
+                    if pixels.v[y, x] == 0:
+                        begin_block(y, x, model, source, pixels)
+                    drawn = words(source.seed, y * scene.sensor.width + x, 0, source.index, INITIAL)[0]
+                    state = stationary_state(drawn, model.threshold, changes.change[y, x] > 0)
+                    pixels.v[y, x] = np.int32(state + BIAS)
+
+
+@compiled
+def forget(pixels):
+    """Integrators that another recording has begun are again not touched yet, and nothing is pending or hidden."""
+    width = pixels.v.shape[1]
+    for i in range(pixels.numbers[BEGUN]):
+        y, block = pixels.begun[i] // width, pixels.begun[i] % width
+        for x in range(block, min(block + TOGETHER, width)):
+            pixels.v[y, x] = 0
+            if len(pixels.fired) > 1:
+                pixels.fired[y, x] = 0
+    pixels.numbers[PENDING] = pixels.numbers[HIDDEN] = pixels.numbers[BEGUN] = 0
+
+
+@compiled
+def fire(step, area, scene, pixels, changes, picked, number, room, made):
+    """Let the touched pixels of an area fire; events and background noise go into the room. The events so far."""
+    touched = list_touched(area, changes)
+    firing = integrate(touched, scene, pixels, changes)
+    if step < 0:
+        return made
+    if scene.noise.drop_below > 0:
+        firing = keep(step, firing, scene, changes.fired)
+    return merge(key(step, 0, 0, scene.sensor), changes.fired[:firing], picked[:number], room, made)
+
+
+@compiled
+def list_touched(area, changes):
+    """Put the touched pixels of an area into `changes.listed`, and touch none any more; how many they were."""
+    number, touched, listed = ZERO, changes.touched, changes.listed
+    for y in unsigned_range(area.top, area.bottom):
+        for word in unsigned_range(area.left, area.right):
+            rest, first = touched[y, word], (y << SHIFT) + (word << WORD_SHIFT)
+            touched[y, word] = NONE
+            while rest:
+                listed[number] = first + np.uint64(bit_number(rest & (~rest + ONE)))
+                rest &= rest - ONE
+                number += 1
+    return number
+
+
+@compiled
+def integrate(number, scene, pixels, changes):
+    """Let the integrators of the listed pixels fire: how many do. Their keys in a step go into `changes.fired`.
+
+    Whether one fires is hard to foresee, so nothing is skipped where it does not.
+    """
+    model, v, change, listed, fired = scene.model, pixels.v, changes.change, changes.listed, changes.fired
+    firing = ZERO
+    for n in unsigned_range(ZERO, number):
+        y, x = listed[n] >> SHIFT, listed[n] & LOW
+        pixel = np.int64(y) * scene.sensor.width + np.int64(x)
+        if v[y, x] == 0:
+            begin_block(np.int64(y), np.int64(x), model, scene.source, pixels)
+        state = np.int64(v[y, x]) - BIAS
+        _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), model.threshold, model.to_zero)
+        change[y, x], v[y, x] = 0, left + BIAS
+        if (left < -model.threshold) | (left > model.threshold):
+            pixels.pending[pixels.numbers[PENDING]] = pixel
+            pixels.numbers[PENDING] += 1
+        fired[firing] = 2 * pixel + np.int64(on)
+        firing += np.int64(off | on)
+    return firing
+
+
+@compiled
+def keep(step, number, scene, fired):
+    """Event noise: keep what it does not drop of the events of a step; how many are left."""
+    source, left = scene.source, ZERO
+    for n in unsigned_range(ZERO, number):
+        word = words(source.seed, fired[n] // 2, step, source.index, EVENT)[0]
+        fired[left] = fired[n]
+        left += np.int64(not dropped(word, scene.noise.drop_below))
+    return left
+
+
+@compiled
+def merge(first_key, fired, picked, room, made):
+    """Put the events of a step, and its background noise, into the room in the order of keys; the events so far.
+
+    An event of the signal takes the place of one of background noise with the same key.
+    """
+    i, j, keys, background = ZERO, ZERO, room.keys, room.background
+    while i < len(fired) and j < len(picked):
+        event, noise = first_key + fired[i], picked[j]
+        keys[made], background[made] = min(event, noise), noise < event
+        i += np.int64(event <= noise)
+        j += np.int64(noise <= event)
+        made += 1
+    for n in range(i, len(fired)):
+        keys[made], background[made] = first_key + fired[n], False
+        made += 1
+    for n in range(j, len(picked)):
+        keys[made], background[made] = picked[n], True
+        made += 1
+    return made
+
+
+@compiled
+def begin_recording(area, scene, pixels, changes):
+    """The first picture is compared with nothing and fires nothing; stationary integrators look at it."""
+    if scene.model.stationary:
+        begin_covered(area, scene, pixels, changes)
+    discard(area, changes)
+
+
+@inlined
+def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
+    """Run one recording over the frames at `steps`, as long as there is room for what one more step could bring.
+
+    Puts the keys and background flags of the events at steps >= 0 into `room`; how many steps were done, how many
+    events there are.
+
+    With `fresh`, the first frame is the one before the first step: it is compared with nothing and fires nothing.
+    """
+    sensor, made = scene.sensor, ZERO
+    if fresh:
+        forget(pixels)
+    for i in range(len(steps)):
+        if made + 2 * sensor.height * sensor.width > len(room.keys):  # in a step, a pixel fires once, and noise once
+            return i, made
+        step, reference = steps[i], fresh and i == 0
+        find_crossings(scene.pieces, coefficients[i], sensor, new)
+        area = find_changes(step, reference, scene, old, new, pixels, changes, draws, scratch)
+        old, new = new, old
+        if reference:
+            begin_recording(area, scene, pixels, changes)
+            continue
+        area = touch_pending(area, pixels, changes)
+        number = 0
+        if scene.noise.has_background and step >= 0:
+            table, groups = scene.noise.background, groups_of(sensor)
+            number = scattered(scene.source, step, BACKGROUND, table, sensor, ZERO, groups, draws)
+        made = fire(step, area, scene, pixels, changes, draws.picked, number, room, made)
+    return len(steps), made
+
+
+@compiled
+def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
+    """`run_steps` of plain tuples, as `compiled.py` hands them over."""
+    sensor, pieces, model, noise, source = scene
+    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
+    return run_steps(
+        coefficients, steps, fresh,
+        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
+        Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
+        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
+        Room(*room),
+    )  # fmt: skip
+
+
+ENTRIES = (simulate_steps,)  # what can be called from Python
