@@ -25,8 +25,7 @@ from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, Sweep
-from gerd.studies.lab.stimuli import square
-from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss, square
 from gerd.studies.models import Channels, Layers, PoseChannels, VelocityChannels
 
 TITLE = "Do banks of channels make a network indifferent to boosts, to spatial scale and to rotation?"

@@ -24,8 +24,7 @@ from gerd.studies.lab.comparison import Comparison, compared, surely
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Sweep
-from gerd.studies.lab.stimuli import square
-from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, square
 from gerd.studies.models import ScaleChannels
 
 TITLE = "How far does a network work beyond the noise it was trained with?"

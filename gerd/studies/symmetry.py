@@ -30,8 +30,7 @@ from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration
 from gerd.studies.lab import drawing
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, SweepResult
-from gerd.studies.lab.stimuli import square
-from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, rounded, train
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, rounded, square, train
 from gerd.studies.models import ScaleChannels
 
 TITLE = "Which transformations does a network respect?"

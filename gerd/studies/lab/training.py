@@ -1,4 +1,4 @@
-"""What the studies share: data on the device, training that survives a kill, errors in pixels.
+"""What the studies share: stimuli, data on the device, training that survives a kill, errors in pixels.
 
 A run is one network trained from one seed. Its state is written to a file after every epoch, and training goes on from
 there when it is started again, to the same weights as without the interruption (on a GPU up to the rounding of sums
@@ -8,7 +8,7 @@ that are taken in any order). Nothing here needs more than PyTorch, so that a ba
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.config.config import Config
+from gerd.config.load import parse
 from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.scene.draw import draw
@@ -106,6 +107,13 @@ class Order:
     deadline: Deadline = Deadline()
     say: Say = print
     command: str = ""  # that asks for the same
+
+
+def square(side: int, seed: int, steps: int, noise: Mapping[str, float], timing: str = "step", **motion: Any) -> Config:
+    """The stimuli: a square in a frame of `side` pixels; `motion` has its transformations as a config has them."""
+    actor = {"shape": "square", **{name: {"acceleration": 0, **fields} for name, fields in motion.items()}}
+    sensor = {"width": side, "height": side}
+    return parse({"seed": seed, "sensor": sensor, "steps": steps, "timing": timing, "noise": noise, "actors": [actor]})
 
 
 def recordings(config: Config, first: int, count: int, device: str, g: Transformation = NOTHING) -> Data:
