@@ -152,9 +152,8 @@ def is_storable(truth: Truth) -> bool:
 
 def pack_truths(truths: Sequence[Truth]) -> list[bytes]:
     """The bytes of a block of each of several recordings, whose ground truths (steps, actors, 3, 6) have one shape."""
-    alike = np.array([truth.reshape(len(truth), -1).T for truth in truths], order="C")
-    count = alike.shape[1]  # columns of a recording
-    columns = alike.reshape(len(truths) * count, alike.shape[2])
+    steps, count = len(truths[0]), truths[0][0].size  # columns of a recording
+    columns = np.array([truth.transpose(1, 2, 3, 0) for truth in truths], order="C").reshape(-1, steps)
     bits, order_of = columns.view(np.int64), np.arange(len(columns)) // PARAMETER_COUNT % ORDERS
     given = (bits != bits[:, :1]).any(axis=1)
     chosen: list[NDArray[np.intp]] = []
@@ -168,15 +167,14 @@ def pack_truths(truths: Sequence[Truth]) -> list[bytes]:
         given[chosen[-1]] = False
     chosen.insert(0, np.flatnonzero(given))
     content.insert(0, columns[given, 1:].astype(FLOAT))
-    first = alike[:, :, 0].astype(FLOAT)
     ends = np.array([np.searchsorted(part, np.arange(len(truths) + 1) * count) for part in chosen])
+    first, sizes = columns[:, 0].astype(FLOAT).reshape(len(truths), count), np.diff(ends).T.astype(WHOLE[4], order="C")
+    which = [(part % max(count, 1)).astype(WHOLE[4]) for part in chosen]
     result = []
-    for number, (begins, stops) in enumerate(pairwise(ends.T.tolist())):
-        own = [slice(begin, stop) for begin, stop in zip(begins, stops, strict=True)]
-        which = [part[rows] - number * count for part, rows in zip(chosen, own, strict=True)]
-        sizes = np.concatenate([[len(part) for part in which], *which]).astype(WHOLE[4])
-        parts = (first[number], sizes, *(part[rows] for part, rows in zip(content, own, strict=True)))
-        result.append(b"".join(part.data for part in parts))
+    for number, bounds in enumerate(pairwise(ends.T.tolist())):
+        own = [slice(*both) for both in zip(*bounds, strict=True)]
+        listed = (part[rows] for part, rows in zip([*which, *content], own * 2, strict=True))
+        result.append(b"".join(part.data for part in (first[number], sizes[number], *listed)))
     return result
 
 
