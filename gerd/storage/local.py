@@ -20,7 +20,7 @@ from typing import Any
 
 from gerd.config.sweep import member
 from gerd.errors import GerdError
-from gerd.events.backends import run
+from gerd.events.backends import needs_compiling, run
 from gerd.scene.draw import draw
 from gerd.scene.trust import import_from
 from gerd.storage.manifest import Entry
@@ -34,8 +34,8 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
         for number in numbers:
             yield finish_shard(job, number, progress)
         return
-    if job.device == "cpu":
-        run(draw(member(job.config, 0), [0]))  # compiles, if need be, once and not in each worker, and says so
+    if job.device == "cpu" and needs_compiling(scenes := draw(member(job.config, 0), [0])):
+        run(scenes)  # compiles once and not in each worker, and says so
     context = multiprocessing.get_context("spawn")
     with safe_path():
         counter = context.Value("q", 0)  # starts a process that tidies up
