@@ -1,11 +1,12 @@
 """From a config to a dataset on disk: its rate against the bare kernel's, bytes per event, and memory.
 
-    python benchmarks/to_disk.py [--count N] [--json FILE]
+    python benchmarks/to_disk.py [--count N] [--rounds N] [--json FILE]
 
 The bare kernel is what makes the events, without ground truth, digests and files, in a process for each core.
 `gerd.generate` runs as it does by default. Its processes take a while to start, which counts the less the more they
-make: the steady rate is that of the recordings beyond the first quarter, from two runs. On a machine that others use,
-too, compare the processor time: processes get a share of it each, and `gerd.generate` has one more of them.
+make: the steady rate is that of the recordings beyond the first quarter, from two runs. All take turns, and of each the
+best round counts. On a machine that others use, too, compare the processor time: processes get a share of it each, and
+`gerd.generate` has one more of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import gerd
+from gerd.config.config import Config
 from gerd.events.backends import run
 from gerd.events.shared import Events
 from gerd.scene.draw import draw
@@ -42,6 +44,26 @@ def kernel_only(begin: int) -> tuple[int, float]:
     return sum(len(part.keys) for part in parts), time.process_time() - began
 
 
+def kernel_seconds(count: int, workers: int) -> tuple[float, float, int]:
+    """Seconds to make the events of `count` recordings, those of the processor, and how many events there are."""
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(kernel_only, range(0, workers * SHARD_SIZE, SHARD_SIZE)))  # imports and compiles
+        begun = time.perf_counter()
+        made = list(pool.map(kernel_only, range(0, count, SHARD_SIZE)))
+        taken = time.perf_counter() - begun
+    return taken, sum(used for _, used in made), sum(events for events, _ in made)
+
+
+def generate_seconds(config: Config, folder: Path, count: int) -> tuple[float, float, int]:
+    """Seconds to make a dataset, those of the processor, and the bytes that it has."""
+    begun, used = time.perf_counter(), processor_seconds()
+    gerd.generate(config, folder, count)
+    taken, used = time.perf_counter() - begun, processor_seconds() - used
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    shutil.rmtree(folder)
+    return taken, used, size
+
+
 def processor_seconds() -> float:
     """Of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -50,32 +72,29 @@ def processor_seconds() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=16384)
+    parser.add_argument("--count", type=int, default=4096)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     config, workers = gerd.load(CONFIG), len(os.sched_getaffinity(0))
-    folder = Path(tempfile.mkdtemp(prefix="gerd-bench-"))
     counts = (chosen.count // 4, chosen.count)
-    taken: list[tuple[float, float]] = []  # seconds, and those of the processor
+    folder = Path(tempfile.mkdtemp(prefix="gerd-bench-"))
     memory = []  # the largest of all child processes so far: no others may come before
+    rounds = []
     try:
-        gerd.generate(config, folder / "warm", SHARD_SIZE * workers)
-        for count in counts:
-            begun, used = time.perf_counter(), processor_seconds()
-            gerd.generate(config, folder / str(count), count)
-            taken.append((time.perf_counter() - begun, processor_seconds() - used))
-            memory.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
-        size = sum(file.stat().st_size for file in (folder / str(chosen.count)).iterdir())
+        generate_seconds(config, folder / "warm", SHARD_SIZE * workers)
+        for _ in range(chosen.rounds):
+            made = []
+            for count in counts:
+                made.append(generate_seconds(config, folder / "data", count))
+                memory.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+            rounds.append([*made, kernel_seconds(chosen.count, workers)])
     finally:
         shutil.rmtree(folder)
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(kernel_only, range(0, workers * SHARD_SIZE, SHARD_SIZE)))  # imports and compiles
-        begun = time.perf_counter()
-        made = list(pool.map(kernel_only, range(0, chosen.count, SHARD_SIZE)))
-        kernel = chosen.count / (time.perf_counter() - begun)
-    events, needed = sum(number for number, _ in made), sum(seconds for _, seconds in made)
-    (quarter_s, quarter_used), (all_s, all_used) = taken
-    rate, steady = chosen.count / all_s, (counts[1] - counts[0]) / (all_s - quarter_s)
+    (quarter_s, quarter_used, _), (all_s, all_used, size), (kernel_s, needed, events) = (
+        [min(numbers) for numbers in zip(*of_rounds, strict=True)] for of_rounds in zip(*rounds, strict=True)
+    )
+    kernel, rate, steady = chosen.count / kernel_s, chosen.count / all_s, (counts[1] - counts[0]) / (all_s - quarter_s)
     steady_used = (all_used - quarter_used) / (1 - counts[0] / counts[1])
     result = {
         "kernel_per_s": kernel,
@@ -86,7 +105,7 @@ def main() -> None:
         "steady_share": steady / kernel,
         "steady_share_of_processor_time": needed / steady_used,
         "bytes_per_event": size / events,
-        "worker_memory_mb": memory,
+        "worker_memory_mb": memory[:2],
     }
     print("\n| what | measured |\n| --- | --- |")
     print(f"| bare kernel, {workers} processes | {kernel:,.0f} recordings/s |")
