@@ -26,7 +26,7 @@ from gerd.geometry.parameters import PARAMETERS, ROTATION, UNITS
 from gerd.geometry.shapes import BUILT_IN
 from gerd.scene.draw import draw
 from gerd.scene.scenes import INTENSITY_ONE, Scenes
-from gerd.storage.blocks import pack_events, pack_truth
+from gerd.storage.blocks import pack_events, pack_truths
 from gerd.storage.code import code_digest
 from gerd.storage.generate import TRIED_MEMBERS
 from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_name, shard_number
@@ -91,7 +91,7 @@ def _sampled(config: Config) -> _Sample:
         steps = max(steps, min(scenes.steps, QUICK_VALUES // values_of_picture(scenes)))
         keys, background = _first_steps(scenes, steps)
     packed = len(pack_events(keys, background, 0, steps * Keys.of(scenes).per_step)[0])
-    packed += len(pack_truth(scenes.truth(np.arange(steps))[0]))
+    packed += len(pack_truths([scenes.truth(np.arange(steps))[0]])[0])
     longer = scenes.steps / steps
     return _Sample(
         len(keys) * longer,

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import classes, named, number_of
+from gerd.config.sweep import KEPT_MEMBERS, classes, named, number_of
 from gerd.errors import GerdError, check_whole, counted
 from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry.parameters import PARAMETERS, derivatives, matrix
@@ -56,6 +57,28 @@ class Identity:
     format_version: int
 
 
+class Packed(Protocol):
+    """Ground truth that is still to be unpacked."""
+
+    def __len__(self) -> int: ...  # steps
+    def __call__(self) -> Array: ...
+
+
+class _Truth:
+    """A field for ground truth. What is packed is unpacked when it is first read: many who want events never do."""
+
+    def __get__(self, recording: Recording | None, _: type) -> Array:
+        if recording is None:
+            raise AttributeError("the field has no default")
+        value = recording.__dict__["_truth"]
+        if not isinstance(value, np.ndarray):
+            value = recording.__dict__["_truth"] = value()
+        return value
+
+    def __set__(self, recording: Recording, value: Array | Packed) -> None:
+        recording.__dict__["_truth"] = value
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Recording:
     """The events of one scene, the ground truth behind them, and what they were made from."""
@@ -68,7 +91,7 @@ class Recording:
     step_us: int
     keys: NDArray[np.int64]  # of each event, ascending
     background: NDArray[np.bool_]  # per event: noise that no moving edge caused
-    truth: Array  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
+    truth: _Truth = _Truth()  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
     first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
     drawn: Scenes | None = None  # what `shown` is, where that is known already
 
@@ -77,7 +100,7 @@ class Recording:
         cls,
         config: Config,
         index: int,
-        truth: Array,
+        truth: Array | Packed,
         keys: NDArray[np.int64] | None = None,
         background: NDArray[np.bool_] | None = None,
         *,
@@ -86,9 +109,9 @@ class Recording:
         drawn: Scenes | None = None,
     ) -> Recording:
         """Recording `index` of a config, from its ground truth and its events (by default none)."""
-        labels = dict(config.origin.labels)
+        digest, labels = _origin(config)
         return cls(
-            identity=Identity(config.family.digest, config.seed, index, labels, made_by, FORMAT_VERSION),
+            identity=Identity(digest, config.seed, index, dict(labels), made_by, FORMAT_VERSION),
             config=config,
             width=config.sensor.width,
             height=config.sensor.height,
@@ -136,7 +159,7 @@ class Recording:
     @property
     def actors(self) -> int:
         """The number of actors that there can be: where the config draws how many there are, some may be absent."""
-        return self.truth.shape[1]
+        return len(self.config.cast)
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -404,3 +427,9 @@ class Recording:
 
         start, stop, _ = slice(start, stop).indices(self.steps)
         return stages_of(self.scene, self.first + start, self.first + max(start, stop))
+
+
+@lru_cache(KEPT_MEMBERS)
+def _origin(config: Config) -> tuple[str, Mapping[str, Any]]:
+    """The digest of a config's family, and the values that were set for this member of it."""
+    return config.family.digest, config.origin.labels

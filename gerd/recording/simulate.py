@@ -72,8 +72,8 @@ def simulate_batch(
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)
     truth = scenes.truth(np.arange(scenes.steps))
-    looks = scenes.at_rest()
-    return [_recording(config, looks[i : i + 1], parts[i], truth[i]) for i in range(len(indices))]
+    looks = _looks(scenes)
+    return [_recording(config, *each) for each in zip(looks, parts, truth, strict=True)]
 
 
 def simulate_chunks(
@@ -101,11 +101,19 @@ def simulate_chunks(
 
 
 def _windows(config: Config, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
-    looks = scenes.at_rest()
+    (looks,) = _looks(scenes)
     for part in parts:
         steps = np.arange(part.steps.start, part.steps.stop)
         scenes = scenes.resumed(steps)
         yield _recording(config, looks, [part], scenes.truth(steps)[0])
+
+
+def _looks(scenes: Scenes) -> Iterator[Scenes]:
+    """Each scene of a batch by itself, without its motion."""
+    first = scenes[:1].at_rest()
+    for i in range(len(scenes)):
+        own = slice(i, i + 1)
+        yield replace(first, indices=scenes.indices[own], chosen=scenes.chosen[own], intensity=scenes.intensity[own])
 
 
 def _recording(config: Config, looks: Scenes, parts: list[Events], truth: Array) -> Recording:

@@ -26,6 +26,8 @@ every version of every library.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,15 +38,16 @@ from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 # Bits of a key that are stored: bytes of `low`, half bytes of `extra`.
 BITS = {8: (1, 0), 12: (1, 1), 16: (2, 0), 20: (2, 1), 24: (2, 2), 32: (4, 0), 63: (8, 0)}
 COUNT_BYTES = (1, 2, 4)
+WHOLE = {size: np.dtype(name) for size, name in ((1, "u1"), (2, "<u2"), (4, "<u4"), (8, "<i8"))}  # none has a sign
 CROWD = 16  # events in a range, at least, on average
 TARGET = 2**18  # bytes of keys (as 16 bits) and ground truth (as float64) in a block, at most
 LONGEST = 4096  # steps of a block
+FLOAT = np.dtype("<f8")
 LARGEST_TRUTH = 1e300  # so that no prediction overflows
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.float64]
 Truth = NDArray[np.float64]  # (steps, actors, 3, 6)
-Part = tuple[int, NDArray[np.int64], NDArray[np.bool_], Truth]  # its first step, keys, background flags, ground truth
 
 
 def block_steps(steps: int, events: int, actors: int) -> int:
@@ -83,95 +86,153 @@ def pack_events(keys: NDArray[np.int64], background: NDArray[np.bool_], base: in
     counts = np.append(bounds, len(keys))
     counts[1:] -= bounds
     count_bytes = next(size for size in COUNT_BYTES if counts.max() < 256**size)
-    (low, halves), relative, middle = BITS[bits], keys - base, (len(keys) + 1) // 2
-    extra = (relative >> (8 * low)).astype(np.uint8) if halves else np.empty(0, np.uint8)
+    (low, halves), middle = BITS[bits], (len(keys) + 1) // 2
+    lower = (keys - base if base else keys).astype(WHOLE[min(2 * low, 8)])  # bits of a key that are stored, and more
+    extra = (lower >> (8 * low)).astype(np.uint8) if halves else np.empty(0, np.uint8)
     if halves == 1:
         extra, upper = extra[:middle] & np.uint8(15), extra[middle:]
         extra[: len(upper)] |= upper << 4
-    parts = (counts.astype(f"<u{count_bytes}"), relative.astype(f"<u{low}"), extra, np.packbits(background))
-    return b"".join(part.tobytes() for part in parts), bits, count_bytes
+    parts = (counts.astype(WHOLE[count_bytes]), lower.astype(WHOLE[low], copy=False), extra, np.packbits(background))
+    return b"".join(part.data for part in parts), bits, count_bytes
 
 
 def unpack_events(
-    data: Bytes, events: int, bits: int, count_bytes: int, base: int, span: int, start: int, stop: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    data: bytes, events: int, bits: int, count_bytes: int, base: int, span: int, start: int, stop: int
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Keys and flags of a block from its bytes: those of the ranges that reach into the keys from `start` to `stop`.
 
-    ValueError if there are too few or many bytes, or if the counts are not those of its events.
+    Keys have 32 bits where that is enough. ValueError if there are too few or many bytes, or if the counts are not
+    those of its events.
     """
     if len(data) != events_size(events, bits, count_bytes, span):
         raise ValueError("has changed")
     if not events:
         return np.empty(0, np.int64), np.empty(0, np.bool_)
-    ranges, (low, halves), middle = _ranges(span, bits), BITS[bits], (events + 1) // 2
-    counts = data[: ranges * count_bytes].view(f"<u{count_bytes}").astype(np.int64)
+    ranges, (low, halves) = _ranges(span, bits), BITS[bits]
+    counts = np.frombuffer(data, WHOLE[count_bytes], ranges).astype(np.int64)
     if counts.sum() != events:
         raise ValueError("has changed")
     first, end = max(start - base, 0) >> bits, min(-(-(stop - base) >> bits), ranges)
     i, at = int(counts[:first].sum()) if first else 0, ranges * count_bytes
     j = events - (int(counts[end:].sum()) if end < ranges else 0)
-    kept: NDArray[Any] = data[at + low * i : at + low * j].view(f"<u{low}" if low < 8 else "<i8")
+    kept: NDArray[Any] = np.frombuffer(data, WHOLE[low], j - i, at + low * i)
     at += low * events
-    if halves:
-        kind, shift = np.dtype(np.uint16 if low == 1 else np.uint32), 8 * low
-        kept = kept.astype(kind)
-        if halves == 1:
-            below, above = data[at + i : at + min(j, middle)], data[at + max(i - middle, 0) : at + max(j - middle, 0)]
-            kept[: len(below)] |= (below & 15).astype(kind) << shift
-            kept[len(kept) - len(above) :] |= (above >> 4).astype(kind) << shift
-        else:
-            kept |= data[at + i : at + j].astype(kind) << shift
-    keys = np.repeat((np.arange(first, end) << bits) + base, counts[first:end])
+    if halves == 1:
+        kept = _with_halves(kept, np.frombuffer(data, np.uint8, (events + 1) // 2, at), i, 8 * low)
+    elif halves == 2:
+        kept = (np.frombuffer(data, np.uint8, j - i, at + i).astype(np.int32) << 16) | kept
+    kind = np.dtype(np.int32 if base + (ranges << bits) <= 2**31 else np.int64)
+    firsts: NDArray[Any] = np.arange(first, end, dtype=kind)
+    keys = np.repeat((firsts << bits) + base, counts[first:end])
     keys += kept
     at += (halves * events + 1) // 2 + i // 8
-    return keys, np.unpackbits(data[at : at + 1 + j // 8 - i // 8])[i % 8 : i % 8 + j - i].view(np.bool_)
+    flags = np.unpackbits(np.frombuffer(data, np.uint8, -(-j // 8) - i // 8, at))
+    return keys, flags[i % 8 : i % 8 + j - i].view(np.bool_)
 
 
-def pack_truth(truth: Truth) -> bytes:
-    """The bytes of the ground truth (steps, actors, 3, 6) of a block."""
-    columns = np.ascontiguousarray(truth.reshape(len(truth), -1).T)
-    finite = np.abs(columns) < LARGEST_TRUTH
-    if not (finite.all() or (finite.T.reshape(truth.shape) | np.isnan(truth).all(axis=(2, 3), keepdims=True)).all()):
-        raise ValueError("its ground truth is not finite")
-    bits = columns.view(np.int64)
+def _with_halves(kept: NDArray[Any], extra: Bytes, i: int, shift: int) -> NDArray[Any]:
+    """The lower bits of some events, from number `i` on, and above them, at `shift`, those in half bytes."""
+    kind, middle, j = np.dtype(np.uint16 if shift == 8 else np.int32), len(extra), i + len(kept)
+    wide, result = extra.astype(kind), np.empty(len(kept), kind)
+    split = max(min(j, middle) - i, 0)
+    np.left_shift(wide[i:middle][:split], shift, out=result[:split])
+    np.left_shift(wide[max(i - middle, 0) : max(j - middle, 0)], shift - 4, out=result[split:])
+    result &= 15 << shift
+    result |= kept.astype(kind)
+    return result
+
+
+def is_storable(truth: Truth) -> bool:
+    """Whether ground truth is finite; an actor that is absent has none at all."""
+    if np.abs(truth).max(initial=0.0) < LARGEST_TRUTH:
+        return True
+    absent = np.isnan(truth).all(axis=(2, 3), keepdims=True)
+    return bool(((np.abs(truth) < LARGEST_TRUTH) | absent).all())
+
+
+def pack_truths(truths: Sequence[Truth]) -> list[bytes]:
+    """The bytes of a block of each of several recordings, whose ground truths (steps, actors, 3, 6) have one shape."""
+    steps, count = len(truths[0]), truths[0][0].size  # columns of a recording
+    columns = np.array([truth.transpose(1, 2, 3, 0) for truth in truths], order="C").reshape(-1, steps)
+    bits, order_of = columns.view(np.int64), np.arange(len(columns)) // PARAMETER_COUNT % ORDERS
     given = (bits != bits[:, :1]).any(axis=1)
-    chosen, lacks = [], []
+    chosen: list[NDArray[np.intp]] = []
+    content: list[NDArray[Any]] = []
     for order in (1, 0):
-        tried = np.flatnonzero(given & (np.arange(len(given)) // PARAMETER_COUNT % ORDERS == order))
+        tried = np.flatnonzero(given & (order_of == order))
         lack = bits[tried, 1:] - _predicted(columns, tried, order)
         fits = ((lack >= -128) & (lack < 128)).all(axis=1)
         chosen.append(tried[fits])
-        lacks.append(lack[fits].astype(np.int8))
+        content.append(lack[fits].astype(np.int8))
         given[chosen[-1]] = False
     chosen.insert(0, np.flatnonzero(given))
-    which = np.concatenate([[len(part) for part in chosen], *chosen]).astype("<u4")
-    parts = [columns[:, 0].astype("<f8"), which, columns[given, 1:].astype("<f8"), *lacks]
-    return b"".join(part.tobytes() for part in parts)
+    content.insert(0, columns[given, 1:].astype(FLOAT))
+    ends = np.array([np.searchsorted(part, np.arange(len(truths) + 1) * count) for part in chosen])
+    first, sizes = columns[:, 0].astype(FLOAT).reshape(len(truths), count), np.diff(ends).T.astype(WHOLE[4], order="C")
+    which = [(part % max(count, 1)).astype(WHOLE[4]) for part in chosen]
+    result = []
+    for number, bounds in enumerate(pairwise(ends.T.tolist())):
+        own = [slice(*both) for both in zip(*bounds, strict=True)]
+        listed = (part[rows] for part, rows in zip([*which, *content], own * 2, strict=True))
+        result.append(b"".join(part.data for part in (first[number], sizes[number], *listed)))
+    return result
 
 
-def unpack_truth(data: Bytes, truth: Truth) -> None:
-    """Fill in the ground truth (steps, actors, 3, 6) of a block; `ValueError` if there are too few or many bytes."""
-    rest, count = len(truth) - 1, truth[0].size
-    first, at = data[: 8 * count].view("<f8"), 8 * count + 12
-    given, velocities, parameters = data[8 * count : at].view("<u4").tolist()
-    predicted = velocities + parameters
-    numbers_at = at + 4 * (given + predicted)
-    lacks_at = numbers_at + 8 * given * rest
-    if len(data) != lacks_at + predicted * rest:
+class PackedTruth:
+    """The ground truth of some steps of a recording: bytes that are unpacked when it is asked for."""
+
+    def __init__(self, blocks: Sequence[bytes], size: int, covered: int, actors: int, steps: slice):
+        """Blocks of `size` steps, the last perhaps of fewer, `covered` in all; `steps` are counted from their first."""
+        self._blocks, self._size, self._actors, self._steps = blocks, size, actors, steps
+        self._columns = (actors * ORDERS * PARAMETER_COUNT, covered)
+        for number, data in enumerate(blocks):
+            _check_truth(data, self._columns[0], min(size, covered - number * size))
+
+    def __len__(self) -> int:
+        return self._steps.stop - self._steps.start
+
+    def __call__(self) -> Truth:
+        """(steps, actors, 3, 6)."""
+        columns = np.empty(self._columns)
+        for number, data in enumerate(self._blocks):
+            _unpack_truth(data, columns[:, number * self._size : (number + 1) * self._size])
+        return columns.T[self._steps].reshape(len(self), self._actors, ORDERS, PARAMETER_COUNT)
+
+
+# Steps; keys and background flags of their events; the ground truth of those of them that were asked for.
+Part = tuple[range, NDArray[Any], NDArray[np.bool_], Truth | PackedTruth]
+
+
+def _check_truth(data: bytes, count: int, steps: int) -> None:
+    """`ValueError` unless these are the bytes of a block of so many columns and steps, which can be unpacked."""
+    at = 8 * count + 12
+    sizes = np.frombuffer(data, WHOLE[4], 3, at - 12).tolist()
+    columns = sum(sizes)
+    if len(data) != at + 4 * columns + (8 * sizes[0] + sizes[1] + sizes[2]) * (steps - 1):
         raise ValueError("has changed")
-    which = data[at:numbers_at].view("<u4").astype(np.intp)
-    columns = np.empty((count, rest + 1))
-    columns[:] = first[:, None]
-    if given:
-        columns[which[:given], 1:] = data[numbers_at:lacks_at].view("<f8").reshape(given, rest)
-    lacks = data[lacks_at:].view(np.int8).reshape(predicted, rest)
-    for order, chosen, lack in (
-        (1, which[given : given + velocities], lacks[:velocities]),
-        (0, which[given + velocities :], lacks[velocities:]),
-    ):
-        if len(chosen):
-            columns[chosen, 1:] = (_predicted(columns, chosen, order) + lack).view(np.float64)
-    truth.reshape(rest + 1, count)[:] = columns.T
+    which = np.frombuffer(data, WHOLE[4], columns, at).tolist()
+    for behind, size in enumerate(sizes):  # what is predicted has columns of its derivatives behind it
+        own, which = which[:size], which[size:]
+        if own and max(own) + behind * PARAMETER_COUNT >= count:
+            raise ValueError("has changed")
+
+
+def _unpack_truth(data: bytes, columns: Numbers) -> None:
+    """Fill in the columns (C, steps) of a block."""
+    count, rest = len(columns), columns.shape[1] - 1
+    at = 8 * count + 12
+    given, velocities, parameters = np.frombuffer(data, WHOLE[4], 3, at - 12).tolist()
+    which = np.frombuffer(data, WHOLE[4], given + velocities + parameters, at).astype(np.intp)
+    at += 4 * len(which)
+    columns[:] = np.frombuffer(data, FLOAT, count)[:, None]
+    columns[which[:given], 1:] = np.frombuffer(data, FLOAT, given * rest, at).reshape(given, rest)
+    at += 8 * given * rest
+    for order, begin, size in ((1, given, velocities), (0, given + velocities, parameters)):
+        if size:
+            predicted = _predicted(columns, which[begin : begin + size], order)
+            predicted += np.frombuffer(data, np.int8, size * rest, at).reshape(size, rest)
+            columns[which[begin : begin + size], 1:] = predicted.view(np.float64)
+            at += size * rest
 
 
 def _predicted(columns: Numbers, chosen: NDArray[np.intp], order: int) -> NDArray[np.int64]:

@@ -20,12 +20,12 @@ from typing import Any
 
 from gerd.config.sweep import member
 from gerd.errors import GerdError
-from gerd.events.backends import run
+from gerd.events.backends import needs_compiling, run
 from gerd.scene.draw import draw
 from gerd.scene.trust import import_from
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
-from gerd.surroundings import ignore_settings, safe_path
+from gerd.surroundings import environment, ignore_settings, safe_path
 
 
 def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress: Progress) -> Iterator[Entry]:
@@ -34,16 +34,17 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
         for number in numbers:
             yield finish_shard(job, number, progress)
         return
-    if job.device == "cpu":
-        run(draw(member(job.config, 0), [0]))  # compiles, if need be, once and not in each worker, and says so
+    if job.device == "cpu" and needs_compiling(scenes := draw(member(job.config, 0), [0])):
+        run(scenes)  # compiles once and not in each worker, and says so
     context = multiprocessing.get_context("spawn")
     with safe_path():
         counter = context.Value("q", 0)  # starts a process that tidies up
     alive, hold = context.Pipe(duplex=False)  # workers see its end when this process lets go of it or dies
     pool = ProcessPoolExecutor(workers, context, _start_worker, (counter, alive, job.config.origin.trust))
+    threads = os.environ.get("OMP_NUM_THREADS", "1")  # of each library: there is a worker for each core
     seen = 0
     try:
-        with starting_workers():
+        with starting_workers(), environment(OMP_NUM_THREADS=threads):
             waiting: set[Future[Entry]] = {pool.submit(_finish, job, number) for number in numbers}
         while waiting:
             done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
@@ -100,7 +101,6 @@ _counter: Any = None  # recordings made by all workers together; set in a worker
 def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
     global _counter
     ignore_settings()
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # there is a worker for each core
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
     import_from(trusted)
     _counter = counter

@@ -23,15 +23,15 @@ Files of version 1 of the format are read, too; see `version1.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import LARGEST_KEY, Config
-from gerd.config.sweep import member, member_count
+from gerd.config.sweep import KEPT_MEMBERS, member, member_count
 from gerd.errors import StorageError, shorten
 from gerd.events.keys import Keys
 from gerd.recording.recording import FORMAT_VERSION, Recording
@@ -40,22 +40,18 @@ from gerd.storage.manifest import Manifest
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, read_header, tensors_bytes
 from gerd.storage.version1 import Version1
-from gerd.storage.version2 import Block, Version2, packed
+from gerd.storage.version2 import Version2, packed
 
 LARGEST = 2**31  # steps, height, width and actors
+UNREADABLE = (ValueError, IndexError, MemoryError)  # what reading damaged blocks gives
 FOREIGN = "is not a recording of the dataset's config"
 
 
 def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_digest: str) -> bytes:
     """A shard as the bytes of its file: the same for the same recordings, whoever writes it."""
     sizes = [block_steps(r.steps, len(r), r.actors) for r in recordings]
-    blocks: list[Block] = []
-    for recording, size in zip(recordings, sizes, strict=True):
-        try:
-            blocks += packed(recording, size)
-        except ValueError as error:
-            raise StorageError(f"index {recording.identity.index}: cannot be stored: {error}") from None
-    tensors: dict[str, NDArray[Any]] = {
+    blocks = list(packed(recordings, sizes))
+    tensors: dict[str, NDArray[Any] | list[bytes]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),
         "member": np.array(members, np.int64),
         "shape": np.array([(r.steps, r.height, r.width, r.actors, r.codec.ticks) for r in recordings], np.int64),
@@ -63,8 +59,8 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_di
         "blocks": np.array([block.entry for block in blocks], np.uint64),
         "digest": np.array([list(bytes.fromhex(r.digest)) for r in recordings], np.uint8),
         CHECKSUM: np.zeros(1, np.uint64),
-        "truth": np.frombuffer(b"".join(block.truth for block in blocks), np.uint8),
-        "events": np.frombuffer(b"".join(block.events for block in blocks), np.uint8),
+        "truth": [block.truth for block in blocks],
+        "events": [block.events for block in blocks],
     }
     first = recordings[0].identity
     about = {
@@ -82,6 +78,14 @@ def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_di
         raise StorageError(f"index {first.index} and following: cannot be stored: {error}") from None
 
 
+@lru_cache(KEPT_MEMBERS)
+def _described(family: Config, number: int) -> tuple[Config, Mapping[str, Any], list[int], int]:
+    """The config of a member, and what a shard says about each of its recordings."""
+    config = member(family, number)
+    shape = [config.steps, config.sensor.height, config.sensor.width, len(config.cast), config.ticks]
+    return config, config.origin.labels, shape, config.step_us
+
+
 class Content(Protocol):
     """What the recordings of a file are, by its version of the format; `ValueError` if one is damaged."""
 
@@ -89,7 +93,7 @@ class Content(Protocol):
     lengths: NDArray[np.int64]  # (n,): events
 
     def part(self, row: int, start: int, stop: int) -> Part:
-        """The steps from `start` up to `stop`, and perhaps some before and after them."""
+        """The ground truth of the steps from `start` up to `stop`, and events of these and perhaps of other steps."""
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): all of the ground truth."""
@@ -163,43 +167,35 @@ class Shard:
         if not 0 <= start <= stop <= steps:
             raise StorageError(f"{self.path}: row {row} has the steps 0 to {steps - 1}, not {start} to {stop - 1}")
         own, codec = self._config(row, config), Keys(height, width, ticks)
-        if own.ticks != ticks:
-            raise self._damaged(row, FOREIGN)
-        with self._reading(row):
-            first, keys, background, truth = self.content.part(row, start, stop)
-            end = first + len(truth)
-            if not in_order(keys, codec.moved(0, first), codec.moved(0, len(truth)), own.timing == "step"):
+        try:
+            covered, keys, background, truth = self.content.part(row, start, stop)
+            base, span = codec.moved(0, covered.start), codec.moved(0, len(covered))
+            if not in_order(keys, base, span, own.timing == "step"):
                 raise ValueError("has changed")
-        if (first, end) != (start, stop):
+        except UNREADABLE as error:
+            raise self._damaged(row, error) from None
+        if covered != range(start, stop):
             low, high = codec.bounds(keys, [start, stop])
-            keys, background, truth = keys[low:high], background[low:high], truth[start - first : stop - first]
-        index, made_by = int(self.index[row]), self.gerd_version
-        return Recording.of(own, index, truth, codec.moved(keys, -start), background, first=start, made_by=made_by)
+            keys, background = keys[low:high], background[low:high]
+        keys, index = codec.moved(keys, -start).astype(np.int64, copy=False), int(self.index[row])
+        return Recording.of(own, index, truth, keys, background, first=start, made_by=self.gerd_version)
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): the ground truth of a recording, without its events."""
-        with self._reading(row):
+        try:
             return self.content.truth(row)
+        except UNREADABLE as error:
+            raise self._damaged(row, error) from None
 
     def _config(self, row: int, family: Config) -> Config:
         """The config of the recording in a row; StorageError if the family's config describes another one."""
         number = int(self.member[row])
         if 0 <= number < member_count(family):
-            config = member(family, number)
-            shape = [config.steps, config.sensor.height, config.sensor.width, len(config.cast)]
-            described = (config.origin.labels, shape, config.step_us)
-            if described == (self.labels[row], self._shapes[row][:4], self.step_us[row]):
+            config, *described = _described(family, number)
+            if described == [self.labels[row], self._shapes[row], self.step_us[row]]:
                 return config
         raise self._damaged(row, FOREIGN)
 
-    @contextmanager
-    def _reading(self, row: int) -> Iterator[None]:
-        try:
-            yield
-        except (ValueError, IndexError) as error:
-            raise self._damaged(row, str(error)) from None
-        except MemoryError:
-            raise self._damaged(row, "does not fit into the memory") from None
-
-    def _damaged(self, row: int, problem: str) -> StorageError:
-        return StorageError(f"{self.path}: is damaged: index {self.index[row]}, member {self.member[row]}, {problem}")
+    def _damaged(self, row: int, problem: str | Exception) -> StorageError:
+        what = "does not fit into the memory" if isinstance(problem, MemoryError) else problem
+        return StorageError(f"{self.path}: is damaged: index {self.index[row]}, member {self.member[row]}, {what}")

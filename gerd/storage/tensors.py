@@ -43,27 +43,39 @@ class Tensor:
     def rows(self, low: int, high: int) -> NDArray[Any]:
         """Rows `low` to `high`; they cannot be written to."""
         size = self.type.itemsize * math.prod(self.shape[1:])
-        array = np.frombuffer(self.file.read(self.start + low * size, self.start + high * size), self.type)
+        array = np.frombuffer(self.bytes(low * size, high * size), self.type)
         return array.reshape(high - low, *self.shape[1:]) if len(self.shape) > 1 else array
+
+    def bytes(self, low: int, high: int) -> bytes:
+        """Bytes `low` to `high`, counted from its first."""
+        return self.file.read(self.start + low, self.start + high)
 
     def whole(self) -> NDArray[Any]:
         return self.rows(0, self.shape[0])
 
 
-def tensors_bytes(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> bytes:
-    """A safetensors file of these arrays, and of `about` as JSON; the checksum, which is one of them, is filled in."""
+def tensors_bytes(tensors: Mapping[str, NDArray[Any] | list[bytes]], about: Mapping[str, Any]) -> bytes:
+    """A safetensors file of these arrays, and of `about` as JSON; the checksum, which is one of them, is filled in.
+
+    Bytes may be given in pieces.
+    """
     header: dict[str, Any] = {"__metadata__": {"gerd": json.dumps(about)}}
     end = 0
     for name, array in tensors.items():
-        begin, end = end, end + array.nbytes
-        header[name] = {"dtype": _NAMES[array.dtype.str], "shape": array.shape, "data_offsets": (begin, end)}
+        size = sum(map(len, array)) if isinstance(array, list) else array.nbytes
+        begin, end = end, end + size
+        kind, shape = ("U8", (size,)) if isinstance(array, list) else (_NAMES[array.dtype.str], array.shape)
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": (begin, end)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
         raise ValueError(f"its swept values take {len(text)} bytes; allowed: {LONGEST_HEADER}")
     parts: list[Any] = [len(text).to_bytes(8, "little"), text]
     for name, array in tensors.items():
-        parts.append(hash_of(b"".join(parts)).to_bytes(8, "little") if name == CHECKSUM else array.data)
+        if name == CHECKSUM:
+            parts.append(hash_of(b"".join(parts)).to_bytes(8, "little"))
+        else:
+            parts += array if isinstance(array, list) else [array.data]
     return b"".join(parts)
 
 

@@ -64,8 +64,8 @@ class Version1:
         self.lengths = np.diff(self._events)
         self.shape = np.column_stack([self._shape, np.ones(n, np.int64)])  # one tick per step
 
-    def part(self, row: int, start: int, stop: int) -> Part:  # noqa: ARG002 - a part cannot be checked alone
-        """All of the recording, compared with its checksum."""
+    def part(self, row: int, start: int, stop: int) -> Part:
+        """All events, and the ground truth of the steps from `start` up to `stop`; no part can be checked alone."""
         low, high = self._events[row : row + 2].tolist()
         keys = self._tensors["keys"].rows(low, high).astype(np.int64)
         bits = np.unpackbits(self._tensors["background"].rows(low // 8, -(-high // 8)))
@@ -80,8 +80,8 @@ class Version1:
             checksum = zlib.crc32(np.ascontiguousarray(part, kind).data, checksum)
         if checksum != self._checksums[row]:
             raise ValueError("has changed")
-        return 0, keys, background, truth
+        return range(steps), keys, background, truth[start:stop]
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): all of the ground truth."""
-        return self.part(row, 0, 0)[-1]
+        return np.asarray(self.part(row, 0, int(self._shape[row, 0]))[-1])

@@ -6,27 +6,28 @@ checksum, or that contradicts itself, is a `ValueError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events.keys import Keys
-from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
+from gerd.errors import StorageError
 from gerd.recording.recording import Recording
 from gerd.storage.blocks import (
     BITS,
     COUNT_BYTES,
     LONGEST,
+    PackedTruth,
     Part,
     Truth,
     in_order,
+    is_storable,
     pack_events,
-    pack_truth,
+    pack_truths,
     unpack_events,
-    unpack_truth,
 )
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, Tensor, check_kinds, hash_of
@@ -62,20 +63,47 @@ class Block(NamedTuple):
     events: bytes
 
 
-def packed(recording: Recording, size: int) -> Iterator[Block]:
-    """The blocks of a recording, of `size` steps each."""
-    codec, firsts = recording.codec, range(0, recording.steps, size)
-    per_step = codec.per_step
-    if not in_order(recording.keys, 0, recording.steps * per_step, recording.config.timing == "step"):
-        raise ValueError("its events are not in order")
-    bounds = [0, *codec.bounds(recording.keys, firsts[1:]).tolist(), len(recording)]
+def packed(recordings: Sequence[Recording], sizes: Sequence[int]) -> Iterator[Block]:
+    """The blocks of all recordings, of so many steps each; StorageError if a recording cannot be stored."""
+    truths = _packed_truths(recordings, sizes)
+    for recording, size, of_recording in zip(recordings, sizes, truths, strict=True):
+        for truth, (events, *how) in zip(of_recording, _packed_events(recording, size), strict=True):
+            entry = Entry(len(truth), hash_of(truth), len(events), hash_of(events), *how)
+            yield Block(entry, truth, events)
+
+
+def _packed_events(recording: Recording, size: int) -> Iterator[tuple[bytes, int, int, int]]:
+    """Of each block the bytes of its events, how many there are, `bits` and `count_bytes`."""
+    codec, steps, keys = recording.codec, recording.steps, recording.keys
+    per_step, firsts = codec.per_step, range(0, steps, size)
+    if not in_order(keys, 0, steps * per_step, recording.config.timing == "step"):
+        raise _unfit(recording, "its events are not in order")
+    bounds = [0, *codec.bounds(keys, firsts[1:]).tolist(), len(keys)] if len(firsts) > 1 else [0, len(keys)]
     for first, (low, high) in zip(firsts, pairwise(bounds), strict=True):
-        own, span = slice(low, high), min(size, recording.steps - first) * per_step
-        keys, background = recording.keys[own], recording.background[own]
-        events, bits, count_bytes = pack_events(keys, background, first * per_step, span)
-        truth = pack_truth(recording.truth[first : first + size])
-        sizes = (len(truth), hash_of(truth), len(events), hash_of(events))
-        yield Block(Entry(*sizes, len(keys), bits, count_bytes), truth, events)
+        span = min(size, steps - first) * per_step
+        flags = recording.background[low:high]
+        events, bits, count_bytes = pack_events(keys[low:high], flags, first * per_step, span)
+        yield events, high - low, bits, count_bytes
+
+
+def _packed_truths(recordings: Sequence[Recording], sizes: Sequence[int]) -> list[list[bytes]]:
+    """The ground truth of each recording, block by block; recordings of one shape are packed together."""
+    result: list[list[bytes]] = [[] for _ in recordings]
+    alike = defaultdict(list)
+    for recording, size, blocks in zip(recordings, sizes, result, strict=True):
+        if not is_storable(recording.truth):
+            raise _unfit(recording, "its ground truth is not finite")
+        alike[recording.truth.shape, size].append((recording.truth, blocks))
+    for ((steps, *_), size), group in alike.items():
+        for first in range(0, steps, size):
+            together = pack_truths([truth[first : first + size] for truth, _ in group])
+            for (_, blocks), data in zip(group, together, strict=True):
+                blocks.append(data)
+    return result
+
+
+def _unfit(recording: Recording, problem: str) -> StorageError:
+    return StorageError(f"index {recording.identity.index}: cannot be stored: {problem}")
 
 
 class Version2:
@@ -106,43 +134,46 @@ class Version2:
         self.lengths = np.diff([ends[first] for first in self._firsts])
 
     def part(self, row: int, start: int, stop: int) -> Part:
-        """The blocks that hold the steps from `start` up to `stop`; events outside of these may be left out."""
+        """The events of the blocks that hold the steps from `start` up to `stop`, and the ground truth of these steps.
+
+        Events outside of the steps may be left out.
+        """
         steps, height, width, _, ticks = self._shapes[row]
-        size, per_step = self._sizes[row], Keys(height, width, ticks).per_step
+        size, per_step = self._sizes[row], 2 * height * width * ticks
         low, high = self._firsts[row] + start // size, self._firsts[row] + -(-stop // size)
-        ends, first = self._event_ends[low : high + 1], start // size * size
-        data, keys, flags = self._events.rows(ends[0], ends[-1]), [], []
-        for step, block, (begin, end) in zip(
-            range(first, stop, size), self._blocks[low:high], pairwise(ends), strict=True
-        ):
-            part = data[begin - ends[0] : end - ends[0]]
-            if hash_of(part) != block.event_checksum:
+        first, keys, flags = start // size * size, [], []
+        for number, data in enumerate(_pieces(self._events, self._event_ends[low : high + 1])):
+            step, block = first + number * size, self._blocks[low + number]
+            if hash_of(data) != block.event_checksum:
                 raise ValueError("has changed")
             span = min(size, steps - step) * per_step
             own = (block.events, block.bits, block.count_bytes, step * per_step, span)
-            of_keys, of_flags = unpack_events(part, *own, start * per_step, stop * per_step)
+            of_keys, of_flags = unpack_events(data, *own, start * per_step, stop * per_step)
             keys.append(of_keys)
             flags.append(of_flags)
-        truth = self._truths(row, low, high)
-        return first, _joined(keys, np.int64), _joined(flags, np.bool_), truth
+        covered = range(first, min(first + len(keys) * size, steps))
+        truth = self._packed_truth(row, low, high, slice(start - first, stop - first))
+        return covered, _joined(keys, np.int64), _joined(flags, np.bool_), truth
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): all of the ground truth."""
-        return self._truths(row, self._firsts[row], self._firsts[row + 1])
+        return self._packed_truth(row, self._firsts[row], self._firsts[row + 1], slice(0, self._shapes[row][0]))()
 
-    def _truths(self, row: int, low: int, high: int) -> Truth:
-        """The ground truth of some blocks of a recording."""
+    def _packed_truth(self, row: int, low: int, high: int, chosen: slice) -> PackedTruth:
+        """The ground truth of the blocks from `low` up to `high`: of those of their steps that are chosen."""
         steps, _, _, actors, _ = self._shapes[row]
-        size, first = self._sizes[row], (low - self._firsts[row]) * self._sizes[row]
-        data, at = self._truth.rows(self._truth_ends[low], self._truth_ends[high]), 0
-        result = np.empty((min((high - low) * size, steps - first), actors, ORDERS, PARAMETER_COUNT))
-        for number, block in enumerate(self._blocks[low:high]):
-            part = data[at : at + block.truth_bytes]
-            at += len(part)
-            if hash_of(part) != block.truth_checksum:
+        size, blocks = self._sizes[row], _pieces(self._truth, self._truth_ends[low : high + 1])
+        for data, block in zip(blocks, self._blocks[low:high], strict=True):
+            if hash_of(data) != block.truth_checksum:
                 raise ValueError("has changed")
-            unpack_truth(part, result[number * size : (number + 1) * size])
-        return result
+        covered = min((high - low) * size, steps - (low - self._firsts[row]) * size)
+        return PackedTruth(blocks, size, covered, actors, chosen)
+
+
+def _pieces(tensor: Tensor, ends: list[int]) -> list[bytes]:
+    """The bytes of a tensor between one end and the next, read at once."""
+    data, first = tensor.bytes(ends[0], ends[-1]), ends[0]
+    return [data[begin - first : end - first] for begin, end in pairwise(ends)]
 
 
 def _joined(parts: list[NDArray[Any]], kind: type) -> NDArray[Any]:

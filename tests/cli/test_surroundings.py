@@ -12,6 +12,8 @@ from support.datasets import SMALL
 from support.processes import DEADLINE
 from support.traps import lay_traps, run_among_traps, trapped
 
+from gerd.surroundings import environment
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -38,3 +40,11 @@ def test_settings_in_the_folder_are_not_read(folder: Path) -> None:
     (folder / ".numba_config.yaml").write_text("- [\n")
     (folder / "config.yaml").write_text(SMALL.replace("shape: square", "shape: {text: g}"))
     run_among_traps(folder, "generate config.yaml data -n 70 --workers 2", "render config.yaml sheet.png")
+
+
+def test_variables_are_set_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GERD_OLD", "before")
+    with environment(GERD_OLD="meanwhile", GERD_NEW="1"):
+        assert (os.environ["GERD_OLD"], os.environ["GERD_NEW"]) == ("meanwhile", "1")
+    assert os.environ["GERD_OLD"] == "before"
+    assert "GERD_NEW" not in os.environ

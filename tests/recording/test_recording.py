@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 import struct
@@ -238,3 +239,23 @@ def test_the_scene_is_the_one_that_was_simulated(size: float) -> None:
     made = config(actor(size=20.0))
     recording = gerd.simulate(made, backend="torch", **{"actors.0.scale.start": size})
     assert recording.scene.trajectory.parameters([0.0])[0, 0, 0, 0, 2] == size == recording.parameters["scale_x"][0, 0]
+
+
+def test_packed_ground_truth_is_unpacked_once_and_when_it_is_asked_for() -> None:
+    made, asked = gerd.simulate({"steps": 5, "actors": [{"shape": "circle"}]}), []
+
+    class Packed:
+        def __len__(self) -> int:
+            return made.steps
+
+        def __call__(self) -> np.ndarray:
+            asked.append(True)
+            return made.truth
+
+    recording = dataclasses.replace(made, truth=Packed())
+    assert (recording.steps, recording.actors, recording.digest) == (made.steps, made.actors, made.digest)
+    assert asked == []
+    for _ in range(2):
+        assert np.array_equal(recording.T, made.T)
+        assert np.array_equal(recording.window(1, 3).truth, made.truth[1:3])
+    assert asked == [True]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from gerd.storage.blocks import (
     BITS,
     LONGEST,
+    PackedTruth,
     block_steps,
     events_size,
     in_order,
     pack_events,
-    pack_truth,
+    pack_truths,
     unpack_events,
-    unpack_truth,
 )
 
 SPANS = st.one_of(st.integers(1, 10**4), st.integers(1, 2**60))  # keys that a block's steps can have
@@ -31,14 +31,14 @@ def test_keys_and_flags_survive(span: int, base: int, count: int, seed: int, dat
     flags = random.random(count) < 0.3
     packed, bits, count_bytes = pack_events(keys, flags, base, span)
     assert len(packed) == events_size(count, bits, count_bytes, span)
-    content, how = np.frombuffer(packed, np.uint8), (count, bits, count_bytes, base, span)
-    found, found_flags = unpack_events(content, *how, base, base + span)
+    how = (count, bits, count_bytes, base, span)
+    found, found_flags = unpack_events(packed, *how, base, base + span)
     assert found.tolist() == keys.tolist()
     assert found_flags.tolist() == flags.tolist()
     if data is not None:  # of a window, its keys and perhaps some more
         start = base + data.draw(st.integers(0, span))
         stop = data.draw(st.integers(start, base + span))
-        part, part_flags = unpack_events(content, *how, start, stop)
+        part, part_flags = unpack_events(packed, *how, start, stop)
         low, high = np.searchsorted(part, [start, stop])
         inside = (keys >= start) & (keys < stop)
         assert part[low:high].tolist() == keys[inside].tolist()
@@ -52,7 +52,7 @@ def test_every_width_is_used_and_survives_at_its_ends() -> None:
         span = 2**exponent
         keys = np.sort(np.concatenate([np.arange(min(span, 40)), span - 1 - np.arange(min(span, 40))]))
         packed, bits, count_bytes = pack_events(keys, keys % 3 == 0, 0, span)
-        found, flags = unpack_events(np.frombuffer(packed, np.uint8), len(keys), bits, count_bytes, 0, span, 0, span)
+        found, flags = unpack_events(packed, len(keys), bits, count_bytes, 0, span, 0, span)
         assert found.tolist() == keys.tolist()
         assert flags.tolist() == (keys % 3 == 0).tolist()
         seen.add(bits)
@@ -66,7 +66,7 @@ def test_exact_timing_takes_three_bytes_more_or_less() -> None:
     keys[100:110] = keys[100]  # events at one tick
     packed, bits, count_bytes = pack_events(keys, random.random(20_000) < 0.3, 0, span)
     assert len(packed) / len(keys) < 3.3
-    found, _ = unpack_events(np.frombuffer(packed, np.uint8), len(keys), bits, count_bytes, 0, span, 0, span)
+    found, _ = unpack_events(packed, len(keys), bits, count_bytes, 0, span, 0, span)
     assert found.tolist() == keys.tolist()
     assert in_order(found, 0, span, once=False)
     assert not in_order(found, 0, span, once=True)
@@ -81,17 +81,22 @@ def test_counts_that_are_not_those_of_the_events_are_refused(count: int) -> None
     forged[0] += 1
     for data in (forged, packed + b"0", packed[:-1]):
         with pytest.raises(ValueError, match="has changed"):
-            unpack_events(np.frombuffer(data, np.uint8), count, *how, 0, 1000, 0, 1000)
+            unpack_events(bytes(data), count, *how, 0, 1000, 0, 1000)
 
 
 NUMBERS = st.floats(-1e299, 1e299, allow_subnormal=True)
 
 
 def survives(truth: np.ndarray) -> int:
-    packed = pack_truth(truth)
-    found = np.full_like(truth, np.nan)
-    unpack_truth(np.frombuffer(packed, np.uint8), found)
-    assert found.tobytes() == truth.tobytes()
+    """Packed alone and with others; the length of its bytes."""
+    steps, actors = truth.shape[:2]
+    (packed,) = pack_truths([truth])
+    assert pack_truths([truth, truth[::-1], truth])[::2] == [packed, packed]
+    found = PackedTruth([packed], steps, steps, actors, slice(0, steps))
+    assert len(found) == steps
+    assert found().tobytes() == truth.tobytes()
+    part = PackedTruth([packed, packed], steps, 2 * steps, actors, slice(steps - 1, steps + 1))
+    assert part().tobytes() == truth[[-1, 0]].tobytes()
     return len(packed)
 
 
@@ -106,6 +111,27 @@ def test_signs_of_zero_survive() -> None:
     truth = np.zeros((4, 1, 3, 6))
     truth[1:3] = -0.0
     survives(truth)
+
+
+def test_forged_columns_are_refused() -> None:
+    """Before they are unpacked, which is later: numbers of columns beyond the last, and of derivatives beyond it."""
+    steps = 4
+    (packed,) = pack_truths([moving(steps, np.ones((steps, 6)) * np.arange(steps)[:, None])])
+    sizes = np.frombuffer(packed, "<u4", 3, 18 * 8)
+    assert (sizes > 0).all()
+    for behind, (number, first) in enumerate(zip(sizes, np.cumsum(sizes) - sizes, strict=True)):
+        for column, sound in ((17 - 6 * behind, True), (18 - 6 * behind, False)):
+            forged = bytearray(packed)
+            at = 18 * 8 + 12 + 4 * int(first + number - 1)
+            forged[at : at + 4] = column.to_bytes(4, "little")
+            if sound:
+                PackedTruth([bytes(forged)], steps, steps, 1, slice(0, steps))()
+            else:
+                with pytest.raises(ValueError, match="has changed"):
+                    PackedTruth([bytes(forged)], steps, steps, 1, slice(0, steps))
+    for data in (packed + b"0", packed[:-1]):
+        with pytest.raises(ValueError, match="has changed"):
+            PackedTruth([data], steps, steps, 1, slice(0, steps))
 
 
 def moving(steps: int, acceleration: np.ndarray) -> np.ndarray:

@@ -228,6 +228,7 @@ def test_recordings_can_be_sent_to_another_process(pristine: Path) -> None:
     data = gerd.Recordings(pristine)
     before = arrays_of(data[100])  # opens a shard and reads the config
     assert arrays_of(pickle.loads(pickle.dumps(data))[100]) == before
+    assert arrays_of(pickle.loads(pickle.dumps(data[100]))) == before  # its ground truth still packed
 
 
 def test_more_shards_than_are_kept_open(pristine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
