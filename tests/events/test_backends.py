@@ -146,14 +146,14 @@ def test_cuda_in_exact_timing() -> None:
         width=18,
         height=9,
         upsampling=2,
-        steps=3,
+        steps=2,
         timing="exact",
         integrator={"threshold": 0.05, "warmup": 1, "initial": "stationary"},
         noise={"background": 0.05, "shape": 0.1, "event": 0.2},
     )
     truth = gerd.simulate(made, 1, backend="torch")
     assert len(truth) > 30
-    for chunk in (None, 2) if GPU else (2,):
+    for chunk in (None, 1) if GPU else (1,):
         assert same(truth, gerd.simulate(made, 1, backend="cuda", device=CUDA, chunk=chunk))
 
 
