@@ -37,7 +37,7 @@ test: setup ## run the tests
 	$(BIN)/pytest $(PARALLEL)
 
 test-long: setup ## run the tests that take longer, too
-	$(BIN)/pytest $(PARALLEL) -m "long or not long"
+	$(BIN)/pytest $(PARALLEL) -m "long or not long" --hypothesis-profile long
 
 check: setup ## format, lint, types, layering of imports, generated docs
 	$(BIN)/ruff format --check .

@@ -16,7 +16,8 @@ import pytest
 import typer.main
 from hypothesis import settings
 
-settings.register_profile("gerd", deadline=None, derandomize=True, database=None, max_examples=40)
+settings.register_profile("gerd", deadline=None, derandomize=True, database=None, max_examples=25)
+settings.register_profile("long", settings.get_profile("gerd"), max_examples=200)  # of `make test-long`
 settings.load_profile("gerd")
 
 typer.main.get_command = cache(typer.main.get_command)  # which reads all commands anew each time that one is run

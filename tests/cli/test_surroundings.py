@@ -25,7 +25,7 @@ def test_the_traps_work(folder: Path) -> None:
 
 
 def test_nothing_is_imported_and_no_setting_is_read_from_the_folder(folder: Path) -> None:
-    """By the command and by its workers; matplotlib would wait for what a pipe says, and numba stop at what is no YAML."""
+    """By the command and by its workers. matplotlib would wait for what a pipe says, numba stop at what is no YAML."""
     os.mkfifo(folder / "matplotlibrc")
     (folder / ".numba_config.yaml").write_text("- [\n")
     (folder / "config.yaml").write_text(SMALL.replace("shape: square", "shape: {text: g}"))
