@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# A file stays with one process, which makes its fixtures once; in their order the last files are short ones.
+# A file stays with one process, which makes its fixtures once; tests/conftest.py has the longest come first. What Python
+# compiles is kept, whatever the environment says: tests start it some hundred times.
 PARALLEL := -q -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo test test-long check format docs figures bench clean
@@ -34,10 +35,10 @@ demo: setup ## generate a small dataset and leave pictures of it in out/
 	@echo "look at out/bouncing.gif"
 
 test: setup ## run the tests
-	$(BIN)/pytest $(PARALLEL)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(PARALLEL)
 
 test-long: setup ## run the tests that take longer, too
-	$(BIN)/pytest $(PARALLEL) -m "long or not long"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(PARALLEL) -m "long or not long" --hypothesis-profile long
 
 check: setup ## format, lint, types, layering of imports, generated docs
 	$(BIN)/ruff format --check .

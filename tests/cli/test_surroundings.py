@@ -26,20 +26,13 @@ def test_the_traps_work(folder: Path) -> None:
     assert trapped(folder) >= {"csv", "yaml"}
 
 
-def test_workers_import_nothing_from_the_folder(folder: Path) -> None:
-    run_among_traps(folder, "generate config.yaml data -n 130 --workers 2", "verify data --regenerate")
-
-
-def test_pictures_import_nothing_from_the_folder(folder: Path) -> None:
-    run_among_traps(folder, *(f"render config.yaml {out}" for out in ("page.html", "video.mp4", "sheet.png")))
-
-
-def test_settings_in_the_folder_are_not_read(folder: Path) -> None:
-    """matplotlib would wait for what a pipe says, and numba would stop at what is no YAML."""
+def test_nothing_is_imported_and_no_setting_is_read_from_the_folder(folder: Path) -> None:
+    """By the command and by its workers. matplotlib would wait for what a pipe says, numba stop at what is no YAML."""
     os.mkfifo(folder / "matplotlibrc")
     (folder / ".numba_config.yaml").write_text("- [\n")
     (folder / "config.yaml").write_text(SMALL.replace("shape: square", "shape: {text: g}"))
-    run_among_traps(folder, "generate config.yaml data -n 70 --workers 2", "render config.yaml sheet.png")
+    pictures = (f"render config.yaml {out}" for out in ("page.html", "video.mp4", "sheet.png"))
+    run_among_traps(folder, "generate config.yaml data -n 70 --workers 2", "verify data --regenerate", *pictures)
 
 
 def test_variables_are_set_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ plain = st.recursive(
 
 
 @given(plain)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_dumped_data_is_read_as_the_same_data(data: Any) -> None:
     assert parse_yaml(dump_yaml(data)).data == data
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support.scenes import actor, config, small_configs
 
 import gerd
@@ -87,7 +87,6 @@ def test_what_is_given_to_the_wrong_function_is_told(ask: Any, message: str) -> 
 # Text again
 
 
-@settings(max_examples=40)
 @given(small_configs())
 def test_text_gives_the_same_config_again(made: Config) -> None:
     assert gerd.parse(made.to_yaml()).digest == made.digest

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.scenes import actor, casts, config, drawn
 
@@ -34,7 +34,6 @@ def borders_of(scenes: Scenes, truth: np.ndarray) -> np.ndarray:
     return rasterise.borders(frames, np.zeros(1)).coefficients[:, 0]
 
 
-@settings(max_examples=40, deadline=None)
 @given(casts(16, 12, 3), st.integers(0, 99), st.sampled_from([1, 3, 8]))
 def test_outlines_are_placed_as_by_numpy(actors: list[dict[str, Any]], index: int, upsampling: int) -> None:
     """All shapes, tori, mirrored and absent actors: coefficients and velocities have the same bits."""

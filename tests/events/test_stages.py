@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support import oracle
 from support.scenes import actor, simulated, small_configs
 
@@ -35,7 +35,6 @@ def obeys_the_model(stages: Stages, reset_to_zero: bool) -> bool:
     )
 
 
-@settings(max_examples=40)
 @given(small_configs())
 def test_every_stage_is_what_the_definition_says(small: Config) -> None:
     recording = gerd.simulate(small, 3, backend="torch", timing="step")

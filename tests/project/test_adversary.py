@@ -12,7 +12,7 @@ PROGRAM = Path(__file__).parents[1] / "support" / "adversary.py"
 
 
 @pytest.mark.parametrize(
-    ("inputs", "interruptions"), [(60, 4), pytest.param(100_000, 500, marks=pytest.mark.long)], ids=["few", "many"]
+    ("inputs", "interruptions"), [(60, 3), pytest.param(100_000, 500, marks=pytest.mark.long)], ids=["few", "many"]
 )
 def test_nothing_is_lost_and_nothing_crashes_hangs_or_is_wrong(inputs: int, interruptions: int, tmp_path: Path) -> None:
     command = [sys.executable, str(PROGRAM), "--inputs", str(inputs), "--interruptions", str(interruptions)]

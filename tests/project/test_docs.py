@@ -19,6 +19,7 @@ from typer.main import get_command
 import gerd
 from gerd.cli.app import app
 from gerd.pictures.colours import BACKDROP
+from gerd.storage.local import finish_in_processes
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = sorted(path.parent.name for path in (ROOT / "gerd").glob("*/__init__.py"))
@@ -33,14 +34,15 @@ def blocks(document: Path) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a reader of the documents sits: at a machine with one core, in a folder with the example configs."""
+    """Where a reader of the documents sits: in a folder with the example configs. Datasets are made in this process."""
     (tmp_path / "configs").symlink_to(ROOT / "configs")
     (tmp_path / "docs").mkdir()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "gerd").write_text(f"#!/bin/sh\nexec '{COMMAND[0]}' -c '{COMMAND[2]}' \"$@\"\n")
     (tmp_path / "bin" / "gerd").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0}, raising=False)
+    alone = lambda job, numbers, _, progress: finish_in_processes(job, numbers, 1, progress)  # noqa: E731
+    monkeypatch.setattr("gerd.storage.generate.finish_in_processes", alone)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

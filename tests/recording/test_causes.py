@@ -34,7 +34,6 @@ def assert_explained(recording: Recording) -> None:
         assert min(np.abs(found - each).max() for each in allowed) < 2e-3
 
 
-@settings(max_examples=40, deadline=None)
 @given(small_configs())
 def test_causes_are_those_of_brute_force(made: Config) -> None:
     """All shapes, tori, overlaps, intensities, thresholds, resets, noises, warm-ups and time scales."""

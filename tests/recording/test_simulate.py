@@ -196,16 +196,16 @@ sys.path.insert(0, sys.argv[1])
 from support.scenes import actor, config
 import gerd
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-made = config(actor(velocity=[0.3, 0.1], border="bounce"), width=48, height=48, steps=200, upsampling=1)
-gerd.simulate(made, backend="torch", chunk=100)
+made = config(actor(velocity=[0.3, 0.1], border="bounce"), width=96, height=96, steps=50, upsampling=1)
+gerd.simulate(made, backend="torch", chunk=25)
 before = peak()
-gerd.simulate(made, backend="torch", chunk=100, steps=10000)
+gerd.simulate(made, backend="torch", chunk=25, steps=2500)
 print(peak() - before)
 """
 
 
 def test_memory_follows_the_chunk_and_not_the_recording() -> None:
-    """10,000 steps of 48 × 48 pixels would be 92 MB as int32 alone; the events are a few."""
+    """2,500 steps of 96 × 96 pixels would be 92 MB as int32 alone; the events are a few."""
     command = [sys.executable, "-c", MEASURE, str(Path(__file__).parents[1])]
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE)
     assert float(found.stdout) < 40  # MB

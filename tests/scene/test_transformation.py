@@ -213,7 +213,6 @@ def test_they_are_a_group(f: Transformation, g: Transformation, h: Transformatio
     assert_same(back.then(f), identity(), size)
 
 
-@settings(max_examples=40)
 @given(transformations(), transformations())
 def test_a_composition_does_what_its_parts_do(f: Transformation, g: Transformation) -> None:
     scenes, t = draw(transformed(), [0, 3]), np.array([-2.5, 0.0, 1.3, 4.0])

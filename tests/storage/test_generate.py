@@ -16,6 +16,7 @@ from support.processes import DEADLINE
 
 import gerd
 from gerd.storage import work
+from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, shard_name
 from gerd.storage.places import Folder
 
@@ -68,14 +69,30 @@ def test_a_dataset_holds_what_simulate_gives(undisturbed: Path) -> None:
         assert data[position].digest == gerd.simulate(config, position).digest
 
 
+def test_there_is_a_worker_for_each_core_and_one_more_or_one_for_each_shard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def noted(job: Any, numbers: Any, workers: int, progress: Any) -> Any:
+        if numbers:
+            asked.append(workers)
+        return finish_in_processes(job, numbers, 1, progress)
+
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr("gerd.storage.generate.finish_in_processes", noted)
+    for count in (1, 70, 260):
+        generate(tmp_path / f"{count}", count=count, workers=None)
+    assert asked == [1, 2, 3]
+
+
 def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(
-        f"import gerd\nprint(len(gerd.generate(gerd.parse({SMALL!r}), 'data', 130, workers=2)))\n"
-    )
+    """With as many processes as there are usually."""
+    (tmp_path / "script.py").write_text(f"import gerd\nprint(len(gerd.generate(gerd.parse({SMALL!r}), 'data', 70)))\n")
     result = subprocess.run(
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=DEADLINE
     )
-    assert result.stdout == "130\n"
+    assert result.stdout == "70\n"
 
 
 # Continuing

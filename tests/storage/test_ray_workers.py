@@ -46,7 +46,7 @@ def generate(folder: Path | str, cluster: Any, text: str = SMALL, count: int = 3
 
 
 def test_the_engine_does_not_show(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with a relative folder, members of a sweep, and when it is continued."""
+    """Also with a relative folder and members of a sweep."""
     monkeypatch.chdir(tmp_path)
     made: list[int] = []
     config = gerd.parse(FAMILY)
@@ -54,49 +54,7 @@ def test_the_engine_does_not_show(cluster: Any, tmp_path: Path, monkeypatch: pyt
     generate("ray", cluster, FAMILY, 60, progress=made.append)
     assert content(tmp_path / "ray") == content(tmp_path / "local")
     assert sum(made) == 360
-    unfinish(tmp_path / "ray")
-    (tmp_path / "ray" / shard_name(1)).unlink()
-    (tmp_path / "ray" / shard_name(3)).write_bytes(b"half")
-    generate("ray", cluster, FAMILY, 60)
-    assert content(tmp_path / "ray") == content(tmp_path / "local")
     assert not ray.is_initialized()
-
-
-def test_ranges_grow_and_few_are_under_way(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if all took no time: ranges grow as far as is fair. Two workers need no more than four."""
-    under_way, sizes, result, wait = [], [], engine._result, ray.wait
-
-    def waited(references: list[Any], **options: Any) -> Any:
-        under_way.append(len(references))
-        return wait(references, **options)
-
-    def returned(*arguments: Any) -> Any:
-        sizes.append(len(arguments[-1]))
-        return result(*arguments)
-
-    monkeypatch.setattr(engine, "TASK_SECONDS", 1e9)
-    monkeypatch.setattr(ray, "wait", waited)
-    monkeypatch.setattr(engine, "_result", returned)
-    generate(tmp_path / "data", cluster, count=32 * SHARD_SIZE)
-    assert max(under_way) == 4
-    assert sum(sizes) == 32
-    assert sizes[0] == 1
-    assert 4 < max(sizes) <= 8
-    assert sizes[-1] <= 2  # the last ranges are short, so that both workers end together
-    assert faults(tmp_path / "data") == []
-
-
-def test_a_failure_names_the_recording_and_the_command_fails(cluster: Any, tmp_path: Path) -> None:
-    with pytest.raises(gerd.GerdError, match="does not move the outline") as there:
-        generate(tmp_path / "ray", cluster, FAILING)
-    index = int(str(there.value).removeprefix("index ").partition(":")[0])
-    gerd.simulate(gerd.parse(FAILING), index - 1)
-    with pytest.raises(gerd.ConfigError, match="does not move the outline"):
-        gerd.simulate(gerd.parse(FAILING), index)
-    assert there.value.exit_code == 2
-    assert not gerd.Recordings(tmp_path / "ray").manifest.complete
-    with pytest.raises(gerd.GerdError, match=r"^index \d+: "):
-        gerd.generate(gerd.parse(FAILING), tmp_path / "local", 330, workers=2)
 
 
 @pytest.mark.long
@@ -200,15 +158,6 @@ def test_a_folder_that_the_nodes_do_not_share_is_named(cluster: Any, tmp_path: P
     )
     assert "does not see" in result.stdout, result.stderr
     assert "all machines must share the folder" in result.stdout
-
-
-def test_a_caller_that_is_connected_stays_connected(cluster: Any, tmp_path: Path) -> None:
-    ray.init(address=cluster.address, log_to_driver=False)
-    try:
-        gerd.generate(gerd.parse(SMALL), tmp_path / "data", 10, engine="ray")
-        assert ray.is_initialized()
-    finally:
-        ray.shutdown()
 
 
 def test_nothing_of_a_cluster_is_needed_on_one_machine(tmp_path: Path) -> None:
@@ -318,3 +267,66 @@ def test_a_range_that_kills_every_worker_is_given_up(cluster: Any, held: Path, s
     (held / "deadly").touch()
     (error,) = errors_of(start(*by_ray(cluster)), 1)
     assert re.search(r"rows \d+ to \d+, tried 6 times: ", error)  # several are under way
+
+
+# A caller that is connected
+
+
+@pytest.fixture(scope="module")
+def connection(cluster: Any) -> Iterator[None]:
+    """One for all of these tests: the workers of another would start anew. What needs none has to stand above."""
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.usefixtures("connection")
+def test_a_run_is_continued_and_the_caller_stays_connected(tmp_path: Path) -> None:
+    config = gerd.parse(FAMILY)
+    gerd.generate(config, tmp_path, 60, workers=1)
+    whole = content(tmp_path)
+    unfinish(tmp_path)
+    (tmp_path / shard_name(1)).unlink()
+    (tmp_path / shard_name(3)).write_bytes(b"half")
+    gerd.generate(config, tmp_path, 60, engine="ray")
+    assert content(tmp_path) == whole
+    assert ray.is_initialized()
+
+
+@pytest.mark.usefixtures("connection")
+def test_ranges_grow_and_few_are_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all took no time: ranges grow as far as is fair. Two workers need no more than four."""
+    under_way, sizes, result, wait = [], [], engine._result, ray.wait
+
+    def waited(references: list[Any], **options: Any) -> Any:
+        under_way.append(len(references))
+        return wait(references, **options)
+
+    def returned(*arguments: Any) -> Any:
+        sizes.append(len(arguments[-1]))
+        return result(*arguments)
+
+    monkeypatch.setattr(engine, "TASK_SECONDS", 1e9)
+    monkeypatch.setattr(ray, "wait", waited)
+    monkeypatch.setattr(engine, "_result", returned)
+    gerd.generate(gerd.parse(SMALL), tmp_path / "data", 32 * SHARD_SIZE, engine="ray")
+    assert max(under_way) == 4
+    assert sum(sizes) == 32
+    assert sizes[0] == 1
+    assert 4 < max(sizes) <= 8
+    assert sizes[-1] <= 2  # the last ranges are short, so that both workers end together
+    assert faults(tmp_path / "data") == []
+
+
+@pytest.mark.usefixtures("connection")
+def test_a_failure_names_the_recording_and_the_command_fails(tmp_path: Path) -> None:
+    with pytest.raises(gerd.GerdError, match="does not move the outline") as there:
+        gerd.generate(gerd.parse(FAILING), tmp_path / "ray", 330, engine="ray")
+    index = int(str(there.value).removeprefix("index ").partition(":")[0])
+    gerd.simulate(gerd.parse(FAILING), index - 1)
+    with pytest.raises(gerd.ConfigError, match="does not move the outline"):
+        gerd.simulate(gerd.parse(FAILING), index)
+    assert there.value.exit_code == 2
+    assert not gerd.Recordings(tmp_path / "ray").manifest.complete
+    with pytest.raises(gerd.GerdError, match=r"^index \d+: "):
+        gerd.generate(gerd.parse(FAILING), tmp_path / "local", 330, workers=2)

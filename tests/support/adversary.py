@@ -420,8 +420,11 @@ def main() -> None:
     jobs = chosen.jobs
     seeds = range(chosen.seed, chosen.seed + jobs)
     parts = [[-(-number // jobs)] * jobs for number in (chosen.inputs, chosen.interruptions)]
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        everyone = list(pool.map(trial, *parts, seeds))
+    if jobs == 1:
+        everyone = [trial(chosen.inputs, chosen.interruptions, chosen.seed)]
+    else:
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            everyone = list(pool.map(trial, *parts, seeds))
     total: Counter[Outcome] = Counter()
     for name in everyone[0]:
         outcomes = sum((tables[name] for tables in everyone), Counter[Outcome]())

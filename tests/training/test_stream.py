@@ -95,13 +95,14 @@ def test_ranks_take_turns() -> None:
 
 
 def take(rank: int, stream: gerd.Stream, store: Path) -> None:
-    """What one of two ranks takes, in turn without workers, with forked and with spawned ones; and what it counts.
+    """What one of two ranks takes, in turn without workers, with forked ones and, the second rank, with a spawned one;
+    and what it counts.
 
     Spawned ones know nothing of torch.distributed.
     """
     torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
     lines = []
-    for workers, start in ((0, None), (2, "fork"), (1, "spawn")):
+    for workers, start in ((0, None), (2, "fork"), (1, "spawn" if rank else "fork")):
         loader = stream.loader(workers, **({"multiprocessing_context": start} if start else {}))
         taken = indices(islice(loader, 2))
         torch.distributed.barrier()
