@@ -52,7 +52,7 @@ def test_any_recording(count: int, tmp_path: Path) -> None:
 
 def test_a_recording_of_a_config(tmp_path: Path) -> None:
     recording = gerd.simulate(gerd.load(Path(__file__).parents[2] / "configs" / "bouncing.yaml"))
-    assert len(recording) == 8537
+    assert len(recording) == 8542
     assert_every_reader_agrees(recording.events, recording.width, recording.height, tmp_path)
 
 
