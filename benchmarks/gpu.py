@@ -133,6 +133,7 @@ def main() -> None:
     if chosen.json:
         chosen.json.write_text(json.dumps(times, indent=1) + "\n")
     if chosen.to:
+        torch.cuda.empty_cache()  # the processes that share the GPU need it
         to_disk(chosen.to, chosen.count)
 
 

@@ -465,9 +465,9 @@ def picture_of(window: Window, selector: str) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(window.page.locator(selector).screenshot())).convert("RGB")).astype(int)
 
 
-def near(picture: np.ndarray, colour: tuple[int, int, int]) -> int:
-    """How many pixels have that colour."""
-    return int((np.abs(picture - np.array(colour)).max(-1) < 12).sum())
+def near(picture: np.ndarray, colour: tuple[int, int, int], away: int = 12) -> int:
+    """How many pixels have that colour, or one that is not as far away."""
+    return int((np.abs(picture - np.array(colour)).max(-1) < away).sum())
 
 
 def test_the_cloud_shows_the_events_and_can_be_turned(window: Callable[..., Window], address: str) -> None:
@@ -475,7 +475,7 @@ def test_the_cloud_shows_the_events_and_can_be_turned(window: Callable[..., Wind
     shown.scrub(3)
     at_first = picture_of(shown, ".cloud")
     assert near(at_first, ON) > 20
-    assert near(at_first, OFF) > 20
+    assert near(at_first, OFF, away=24) > 20  # behind the plane of the step, which is blue
     box = shown.page.locator(".cloud").bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     shown.page.mouse.move(*middle)
