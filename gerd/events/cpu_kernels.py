@@ -169,6 +169,19 @@ def key(tick, pixel, p, sensor):
 
 
 @inlined
+def named(scene, old, new, pixels, changes, draws, scratch, room):
+    """What a recording goes through the kernels with: plain tuples, as `compiled.py` hands them over, with names."""
+    sensor, pieces, model, noise, source = scene
+    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
+    return (
+        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
+        Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
+        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
+        Room(*room),
+    )  # fmt: skip
+
+
+@inlined
 def touch(touched, y, x):
     touched[y, np.uint64(x) >> WORD_SHIFT] |= ONE << (np.uint64(x) & WORD_MASK)
 

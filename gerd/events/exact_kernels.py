@@ -22,23 +22,16 @@ from gerd.events.cpu_kernels import (
     WORD_BITS,
     ZERO,
     Area,
-    Changes,
-    Crossings,
     Draws,
-    Model,
     Noise,
-    Pieces,
-    Pixels,
     Room,
-    Scene,
-    Scratch,
     Sensor,
     Source,
-    Sums,
     bit_number,
     dropped,
     find_crossings,
     key,
+    named,
     passage_us,
     passages,
     words,
@@ -154,15 +147,12 @@ def simulate_instants(
     coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
 ):  # fmt: skip
     """`run_instants` of plain tuples."""
-    sensor, pieces, model, noise, source = scene
-    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
+    scene, old, new, pixels, changes, draws, scratch, room = named(
+        scene, old, new, pixels, changes, draws, scratch, room
+    )
     return run_instants(
-        coefficients, own, steps, Clock(*clock), fresh, begun,
-        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
-        Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
-        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
-        Room(*room),
-    )  # fmt: skip
+        coefficients, own, steps, Clock(*clock), fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
+    )
 
 
 ENTRIES = (simulate_instants, simulate_noise)  # what can be called from Python

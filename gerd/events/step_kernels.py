@@ -30,19 +30,6 @@ from gerd.events.cpu_kernels import (
     WORD_SHIFT,
     ZERO,
     Area,
-    Changes,
-    Crossings,
-    Draws,
-    Model,
-    Noise,
-    Pieces,
-    Pixels,
-    Room,
-    Scene,
-    Scratch,
-    Sensor,
-    Source,
-    Sums,
     bit_number,
     dropped,
     find_crossings,
@@ -51,6 +38,7 @@ from gerd.events.cpu_kernels import (
     initial_state,
     integrate_and_fire,
     key,
+    named,
     pick,
     stationary_state,
     touch,
@@ -419,15 +407,10 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
 @compiled
 def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """`run_steps` of plain tuples, as `compiled.py` hands them over."""
-    sensor, pieces, model, noise, source = scene
-    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
-    return run_steps(
-        coefficients, steps, fresh,
-        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
-        Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
-        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
-        Room(*room),
-    )  # fmt: skip
+    scene, old, new, pixels, changes, draws, scratch, room = named(
+        scene, old, new, pixels, changes, draws, scratch, room
+    )
+    return run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room)
 
 
 ENTRIES = (simulate_steps,)  # what can be called from Python
