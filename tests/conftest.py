@@ -13,8 +13,12 @@ from functools import cache
 from typing import Any
 
 import pytest
+import torch
 import typer.main
 from hypothesis import settings
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported, whichever file is the first to do so
 
 settings.register_profile("gerd", deadline=None, derandomize=True, database=None, max_examples=25)
 settings.register_profile("long", settings.get_profile("gerd"), max_examples=200)  # of `make test-long`

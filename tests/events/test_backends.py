@@ -5,13 +5,6 @@ The `cuda` backend runs on a GPU where there is one, and otherwise in Triton's i
 
 from __future__ import annotations
 
-import os
-
-import torch
-
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-
 import json
 import multiprocessing
 from importlib.util import find_spec
@@ -20,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.scenes import SHAPES, actor, casts, config, small_configs
