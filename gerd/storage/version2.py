@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.errors import StorageError
+from gerd.events.keys import Keys
 from gerd.recording.recording import Recording
 from gerd.storage.blocks import (
     BITS,
@@ -139,7 +140,7 @@ class Version2:
         Events outside of the steps may be left out.
         """
         steps, height, width, _, ticks = self._shapes[row]
-        size, per_step = self._sizes[row], 2 * height * width * ticks
+        size, per_step = self._sizes[row], Keys(height, width, ticks).per_step
         low, high = self._firsts[row] + start // size, self._firsts[row] + -(-stop // size)
         first, keys, flags = start // size * size, [], []
         for number, data in enumerate(_pieces(self._events, self._event_ends[low : high + 1])):
