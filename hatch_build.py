@@ -21,13 +21,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIST = "import gerd.events.compiled as c; print(*c.processors())"
-KERNELS = (
-    "compiled",
-    *(f"{name}_kernels" for name in ("cpu", "change", "step", "exact", "span", "coverage", "placing")),
-)
 USE_ALL = """
 import gerd
-from gerd.events import cpu, known
+from gerd.events.cpu import known, run as cpu
 for timing in known.DIGESTS:
     list(cpu.run(known.scenes(timing)))
 recording = gerd.simulate(known.CONFIG)
@@ -39,7 +35,7 @@ class MachineCode(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         events = Path(self.root) / "gerd" / "events"
         folder, stamp = events / "machine", events / "machine" / "sources"
-        sources = b"".join((events / f"{name}.py").read_bytes() for name in KERNELS)
+        sources = b"".join(file.read_bytes() for file in sorted(events.rglob("*.py")))
         build_data["artifacts"].append("/gerd/events/machine/*")
         with tempfile.TemporaryDirectory() as made:
             try:

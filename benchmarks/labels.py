@@ -36,7 +36,7 @@ import torch
 from gpu import TEXT as THREE_SHAPES
 
 import gerd
-from gerd.events import definition
+from gerd.events.definition import walk as definition
 from gerd.geometry.trajectory import Trajectory
 from gerd.recording.recording import Recording
 from gerd.scene.scenes import INTENSITY_ONE

@@ -1,8 +1,12 @@
-"""`Scenes` to events: crossings of outlines with sub-rows, counts, integrators, noise.
+"""`Scenes` to events: crossings of outlines, integrate-and-fire pixels, noise, in three backends with the same bits.
 
-Scenes go in; `Events` come out, in pieces, as keys. `definition` says what is right, densely and readably; `cpu` and
-`cuda` give the same bits and skip what cannot change. Behind the crossings there are integers only.
+Everything behind the crossings is integer arithmetic; only the times of exact timing are worked out in float64.
 
-To read in this order: `backends` (the choice), `rasterise` (outlines), `definition` (a pixel fires in
-`integrate_and_fire`), `noise`, `keys` (an event as a number), `exact` (times inside a step); then the fast ones.
+    keys, shared        what an event is as one integer; what a backend gives
+    rasterise, exact    outlines in the frame; the instants of exact timing
+    pixel               the numbers behind the noises
+    definition          the backend `torch`: what happens, written to be read, on any device; and its stages
+    cpu, cuda           the fast backends: compiled by numba, and by Triton
+    labels              masks, flow, and the causes of events
+    backends            the choice of a backend
 """

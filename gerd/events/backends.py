@@ -39,15 +39,15 @@ def run(
     check_device(device)
     backend = backend or _fastest(device)
     if backend == "cpu" and device == "cpu":
-        from gerd.events import cpu
+        from gerd.events.cpu import run as cpu
 
         return cpu.run(scenes, chunk)
     if backend == "cuda" and (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
-        from gerd.events import cuda
+        from gerd.events.cuda import run as cuda
 
         return cuda.run(scenes, device, chunk)
     if backend == "torch":
-        from gerd.events import definition
+        from gerd.events.definition import walk as definition
 
         return definition.run(scenes, device, chunk)
     allowed = "allowed: torch on any device, cpu on the device cpu, cuda on a cuda device"
@@ -59,7 +59,7 @@ def frames(scenes: Scenes, device: str = "cpu", counts: bool = False) -> Tensor:
     import torch
 
     if makes_frames(device):
-        from gerd.events import cuda
+        from gerd.events.cuda import run as cuda
 
         return cuda.frames(scenes, device, counts)
     codec = Keys.of(scenes)
@@ -79,7 +79,7 @@ def needs_compiling(scenes: Scenes) -> bool:
     """Whether the fast backend of the CPU would have to compile its kernels first, which takes many seconds."""
     if _fastest("cpu") != "cpu":
         return False
-    from gerd.events import cpu
+    from gerd.events.cpu import run as cpu
 
     return not cpu.are_kept(scenes.exact)
 

@@ -129,8 +129,10 @@ class Kernel:
 
     def __init__(self, function: FunctionType):
         self._function = function
-        files = [Path(__file__), *sorted(_sources(function.__module__))]
+        modules = sorted(_modules(function.__module__))
+        files = [Path(__file__), *(Path(str(sys.modules[module].__file__)) for module in modules)]
         source = b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files)
+        source += repr([_numbers(module) for module in modules]).encode()
         self._name = f"{function.__name__}-{hashlib.sha256(source).hexdigest()[:16]}"
         self.loaded: dict[str, Callable[[Any], int]] = {}  # by the kinds of its arguments
         self.compilations = 0
@@ -164,11 +166,16 @@ class Kernel:
         return _entry(code)
 
 
-def _sources(module: str) -> set[Path]:
-    """The files that decide what the kernels of a module do: its own, and those of the kernels that it takes."""
+def _modules(module: str) -> set[str]:
+    """The modules that decide what the kernels of one do: itself, and those of the kernels that it takes."""
+    taken = {value.__module__ for value in vars(sys.modules[module]).values() if hasattr(value, "options")}
+    return {module}.union(*map(_modules, taken - {module}))
+
+
+def _numbers(module: str) -> list[tuple[str, Any]]:
+    """The constants of a module, which may come from one that has no kernels."""
     names = vars(sys.modules[module])
-    others = {value.__module__ for value in names.values() if hasattr(value, "options")} - {module}
-    return {Path(str(names["__file__"])).absolute()}.union(*map(_sources, others))
+    return sorted((name, value) for name, value in names.items() if isinstance(value, int | float | np.generic))
 
 
 def _found(stem: str) -> Callable[[Any], int] | None:

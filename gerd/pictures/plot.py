@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
-    from gerd.events.stages import Stages
+    from gerd.events.definition.stages import Stages
 
 WIDE = 1.6  # width by height of a picture of several frames
 DETAIL = 480  # cells along the longer side of a drawn frame; larger frames are drawn in blocks of pixels

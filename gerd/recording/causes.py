@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import coverage, exact
-from gerd.events.cpu import CHUNK_VALUES, numbers_of
+from gerd.events import exact
+from gerd.events.cpu.run import CHUNK_VALUES, numbers_of
+from gerd.events.labels import coverage
 from gerd.recording.derived import laps, motion
 from gerd.scene.scenes import Scenes
 
@@ -135,7 +136,7 @@ def _changes(moments: _Moments, asked: Integers) -> Integers:
         numbers = np.unique(np.concatenate([moment - 1, moment]))
         frame, hidden = np.searchsorted(numbers, moment), np.zeros_like(moment)
         if scene.shape_noise > 0:
-            from gerd.events import definition  # needs torch
+            from gerd.events.definition import walk as definition  # needs torch
 
             missing = definition.missing(scene, moments.steps(numbers))[0].numpy()
             hidden += missing[frame - 1, y, x] + 2 * missing[frame, y, x]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import coverage as seen
+from gerd.events.labels import coverage as seen
 from gerd.events.rasterise import COPIES
 from gerd.geometry import exactmath, shapes
 

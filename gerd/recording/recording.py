@@ -35,7 +35,7 @@ from gerd.version import __version__
 if TYPE_CHECKING:
     import torch
 
-    from gerd.events.stages import Stages
+    from gerd.events.definition.stages import Stages
 
 Array = NDArray[np.float64]
 
@@ -423,7 +423,7 @@ class Recording:
         In exact timing they are looked at when a step ends, events in its frame, and integrators after their resets.
         They are worked out anew from the config, by the backend that is the definition, from the first step on.
         """
-        from gerd.events.stages import stages_of
+        from gerd.events.definition.stages import stages_of
 
         start, stop, _ = slice(start, stop).indices(self.steps)
         return stages_of(self.scene, self.first + start, self.first + max(start, stop))

@@ -235,8 +235,8 @@ def test_the_schema_accepts_the_examples_and_no_nonsense(run: Any) -> None:
 @pytest.fixture
 def no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if none were compiled yet; whoever asks for them fails."""
-    monkeypatch.setattr("gerd.events.cpu.are_kept", lambda _: False)
-    monkeypatch.setattr("gerd.events.cpu.kernels", None)
+    monkeypatch.setattr("gerd.events.cpu.run.are_kept", lambda _: False)
+    monkeypatch.setattr("gerd.events.cpu.run.kernels", None)
 
 
 FROM_THE_LEFT = "[{shape: circle, translation: {start: [-%d, 9], velocity: [1, 0], acceleration: 0, border: free}}]"

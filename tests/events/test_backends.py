@@ -133,7 +133,7 @@ def test_cuda_with_everything_at_once() -> None:
 
 @needs_triton
 def test_cuda_in_exact_timing() -> None:
-    from gerd.events import cuda
+    from gerd.events.cuda import run as cuda
     from gerd.scene.draw import draw
 
     slow: dict[str, Any] = {"velocity": [0.22, 0.1], "size": 5.0}
@@ -158,7 +158,7 @@ def test_cuda_in_exact_timing() -> None:
 
 @needs_triton
 def test_cuda_frames_are_the_frames() -> None:
-    from gerd.events import cuda
+    from gerd.events.cuda import run as cuda
     from gerd.scene.draw import draw
 
     made = cuda.frames(draw(CROWDED, [1, 0]), CUDA)
@@ -171,7 +171,7 @@ def test_cuda_frames_are_the_frames() -> None:
 @pytest.mark.skipif(not GPU, reason="needs a GPU")
 def test_batches_do_not_wait_for_each_other_and_are_the_same() -> None:
     """Outlines of the next batch are worked out on another stream while the one before is still being written."""
-    from gerd.events import cuda
+    from gerd.events.cuda import run as cuda
     from gerd.scene.draw import draw
 
     made = gerd.load(ROOT / "configs" / "bouncing.yaml")
@@ -186,7 +186,7 @@ def test_batches_do_not_wait_for_each_other_and_are_the_same() -> None:
 
 @needs_triton
 def test_cuda_keeps_to_a_budget() -> None:
-    from gerd.events import cuda
+    from gerd.events.cuda import run as cuda
     from gerd.scene.draw import draw
 
     resetting = config(actor(velocity=[0.7, 0.3]), height=8, steps=4, integrator={"threshold": 0.2, "reset": "zero"})

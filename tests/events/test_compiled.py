@@ -13,8 +13,11 @@ import pytest
 from support.processes import run_at_a_terminal
 
 import gerd
-from gerd.events import compiled, cpu, definition, known
+from gerd.events import compiled
 from gerd.events.compiled import Kernel, packed
+from gerd.events.cpu import known
+from gerd.events.cpu import run as cpu
+from gerd.events.definition import walk as definition
 
 SOURCE = """
 from gerd.events.compiled import apart, compiled, inlined
@@ -165,7 +168,7 @@ USE = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
-import gerd.events.cpu, tiny_kernel
+import gerd.events.cpu.run, tiny_kernel
 from gerd.events.compiled import Kernel
 kernel = Kernel(tiny_kernel.fill)
 assert "numba" not in sys.modules

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from support.scenes import actor, casts, config, drawn
 
 from gerd.errors import GerdError
-from gerd.events import coverage, placing_kernels, rasterise
+from gerd.events import rasterise
+from gerd.events.labels import coverage
+from gerd.events.labels import placing as placing_kernels
 from gerd.geometry import exactmath, parameters, shapes
 from gerd.geometry.trajectory import Trajectory
 from gerd.recording import derived

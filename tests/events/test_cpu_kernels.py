@@ -21,8 +21,9 @@ from support.scenes import SHAPES, actor, config
 
 import gerd
 from gerd.config.config import Config
-from gerd.events import cpu, known
 from gerd.events.compiled import Kernel, packed
+from gerd.events.cpu import known
+from gerd.events.cpu import run as cpu
 
 ROOT = Path(__file__).parents[2]
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
@@ -213,14 +214,14 @@ CHECKED = (
     test_what_many_nearer_actors_hide,
 )
 FIRST_USE = f"""
-import sys, gerd, gerd.events.cpu as backend
+import sys, gerd, gerd.events.cpu.run as backend
 from concurrent.futures import ThreadPoolExecutor
 assert "numba" not in sys.modules
 config = gerd.load({str(ROOT / "configs" / "square.yaml")!r})
 with ThreadPoolExecutor(4) as pool:
     made = list(pool.map(lambda i: gerd.simulate(config, i, backend="cpu").digest, [0] * 4))
 assert len(set(made)) == 1
-print(backend.kernels('step_kernels').simulate_steps.compilations, "numba" in sys.modules)
+print(backend.kernels('cpu.steps').simulate_steps.compilations, "numba" in sys.modules)
 import numba, numpy, pytest
 beyond = numba.njit(lambda array: array[len(array)])
 with pytest.raises(IndexError):
@@ -229,8 +230,8 @@ with pytest.raises(IndexError):
 LATER_USE = """
 import sys, pytest
 code = pytest.main(sys.argv[1:])
-from gerd.events.cpu import kernels
-print(kernels('step_kernels').simulate_steps.compilations, "numba" in sys.modules)
+from gerd.events.cpu.run import kernels
+print(kernels('cpu.steps').simulate_steps.compilations, "numba" in sys.modules)
 sys.exit(code)
 """
 
@@ -261,7 +262,8 @@ def test_kernels_are_compiled_once_and_their_code_reaches_beyond_no_array(tmp_pa
 @pytest.mark.parametrize("steps", [6, 40])
 def test_memory_does_not_grow_with_the_batch(monkeypatch: pytest.MonkeyPatch, border: str, steps: int) -> None:
     """However many recordings, steps and copies on a torus: the outlines held at a time keep to their bound."""
-    from gerd.events import cpu, rasterise
+    from gerd.events import rasterise
+    from gerd.events.cpu import run as cpu
 
     crowd = config(
         actor("star", at=[8.2, 6.1], velocity={"uniform": [-1, 1]}, border=border), actor("circle"), steps=steps

@@ -17,8 +17,9 @@ from support.scenes import AT_REST, actor, config
 import gerd
 from gerd.config.sweep import labels
 from gerd.errors import GerdError
-from gerd.events import cpu, rasterise
+from gerd.events import rasterise
 from gerd.events.backends import run
+from gerd.events.cpu import run as cpu
 from gerd.geometry import exactmath
 from gerd.geometry.parameters import SCALE_X
 from gerd.geometry.trajectory import Trajectory
@@ -98,7 +99,7 @@ def test_a_turn_that_has_no_digits_left_is_no_number() -> None:
 
 def test_all_of_them_run_the_same_machine_code() -> None:
     """Outlines have one layout in memory, with no actor, in a single pixel, at rest and moving: it is compiled once."""
-    kernels = cpu.kernels("step_kernels")
+    kernels = cpu.kernels("cpu.steps")
     for size, actors in (
         (16, [actor(velocity=1)]),
         (16, [actor()]),

@@ -14,7 +14,7 @@ from scipy import stats
 from support.scenes import FALSE_ALARM, actor, config, simulated
 
 import gerd
-from gerd.events import noise
+from gerd.events.pixel import noise
 from gerd.recording.recording import Recording
 
 RATES = [0.001, 0.05, 0.5, 1.0]

@@ -12,7 +12,7 @@ from support.scenes import actor, simulated, small_configs
 
 import gerd
 from gerd.config.config import Config
-from gerd.events.stages import Stages
+from gerd.events.definition.stages import Stages
 
 NAMES = ("picture", "coverage", "seen", "difference", "integrator", "fired", "kept", "events")
 BUSY: dict[str, Any] = {

@@ -115,7 +115,7 @@ def test_machine_code_is_made_for_every_processor_or_for_this_one(
     names = {file.name for file in (events / "machine").iterdir()}
     assert names == {"kernel-types-linux-best", "kernel-types-linux-plain", "sources"}
     assert set(data["artifacts"]) == {"/gerd/events/machine/*"}
-    (events / "cpu_kernels.py").write_text("# another kernel\n")
+    (events / "cpu" / "rules.py").write_text("# another kernel\n")
     hook(str(tmp_path), {}, None, None, "", "wheel").initialize("editable", data)
     assert asked == ["best"]
     assert not (events / "machine" / "kernel-types-linux-plain").exists()  # it is of the old kernel

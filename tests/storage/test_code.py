@@ -46,7 +46,7 @@ def test_the_digest_is_that_of_the_sources_that_decide(sources: Path) -> None:
         "geometry/exactmath.py",
         "config/config.py",
         "scene/philox.py",
-        "events/cpu_kernels.py",
+        "events/cpu/rules.py",
         "storage/blocks.py",
     ):
         text = (sources / name).read_bytes()

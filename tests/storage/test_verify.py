@@ -15,7 +15,7 @@ from safetensors import safe_open
 from support.datasets import RAGGED, TWO_SHAPES, change_manifest, faults, make, noticed
 
 import gerd
-from gerd.events import cpu
+from gerd.events.cpu import run as cpu
 from gerd.storage.code import code_digest
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
 from gerd.storage.shard import shard_bytes

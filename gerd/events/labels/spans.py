@@ -1,7 +1,7 @@
-"""What is seen of a piece of outline in a frame, as spans of pixels; a part of `coverage_kernels.py`.
+"""What is seen of a piece of outline in a frame, as spans of pixels; a part of `seen.py`.
 
-A frame is the picture at one instant. Its crossings are found as in `cpu_kernels.py`, and only pixels between them are
-looked at.
+A frame is the picture at one instant. Its crossings are found as in `cpu/crossings.py`, and only pixels between them
+are looked at.
 """
 # mypy: ignore-errors
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gerd.events.change_kernels import MOST_SPLIT, find_nearer, split, unhidden
 from gerd.events.compiled import apart, compiled, inlined
-from gerd.events.cpu_kernels import (
+from gerd.events.cpu.changes import MOST_SPLIT, find_nearer, split, unhidden
+from gerd.events.cpu.crossings import (
     NEAR,
     NONE,
     NOTHING,
-    ONE,
     WORD_BITS,
     WORD_MASK,
     WORD_SHIFT,
@@ -25,6 +24,7 @@ from gerd.events.cpu_kernels import (
     unsigned_range,
     vector_range,
 )
+from gerd.events.cpu.rules import ONE
 
 ALONE, CUT, WALKED, TOGETHER = range(4)  # what is seen of a piece: see `find_seen`
 

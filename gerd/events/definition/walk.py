@@ -3,9 +3,7 @@
 Scenes in; for each chunk of steps, the events of a batch out. Everything after the crossings is integer arithmetic but
 for the times of exact timing. Both are found on the host, because some devices have no float64, and sent as integers.
 
-The rules come first, `words` to `passage_us`: the other backends have them by the same names, in the same order and
-with the same arguments, each in its language. The rest is the walk, which here skips nothing: every pixel, every step
-or, in exact timing, every instant.
+The walk over the rules skips nothing here: every pixel, every step or, in exact timing, every instant.
 """
 
 from __future__ import annotations
@@ -19,94 +17,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gerd.events import exact, noise, rasterise
+from gerd.events import exact, rasterise
+from gerd.events.definition.rules import (
+    column,
+    crossing_of_side,
+    crossings_of_ellipse,
+    dropped,
+    how_many,
+    initial_state,
+    integrate_and_fire,
+    passage_us,
+    passages,
+    pick,
+    stationary_state,
+    words,
+)
+from gerd.events.definition.stages import Stages
 from gerd.events.keys import Keys
+from gerd.events.pixel import noise
 from gerd.events.shared import Events, chunks
-from gerd.events.stages import Stages
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
-LOW = 0xFFFFFFFF  # the bits of a word
 CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
-
-
-def words(seed: int, element: Tensor, step: Tensor, index: Tensor, purpose: int) -> tuple[Tensor, ...]:
-    """Philox 4x32-10 as in `philox.py`, on int64 tensors that hold 32-bit words."""
-    a, b, c = torch.broadcast_tensors(element & LOW, step & LOW, index & LOW)
-    d, key_a, key_b = torch.full_like(a, purpose), seed & LOW, seed >> 32
-    for _ in range(philox.ROUNDS):
-        first, second = a * philox.MULTIPLIERS[0], c * philox.MULTIPLIERS[1]  # wraps as 64 bits: high word intact
-        a, b, c, d = (second >> 32 & LOW) ^ b ^ key_a, second & LOW, (first >> 32 & LOW) ^ d ^ key_b, first & LOW
-        key_a, key_b = (key_a + philox.KEY_STEPS[0]) & LOW, (key_b + philox.KEY_STEPS[1]) & LOW
-    return a, b, c, d
-
-
-def column(x: Tensor, right: int) -> Tensor:
-    """The column of a crossing at x: ceil(x - 0.5), clipped to 0 … right."""
-    return torch.ceil(x - 0.5).clamp(0, right).int()
-
-
-def crossing_of_side(y: Tensor, top: Tensor, bottom: Tensor, x_top: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
-    """Where a side crosses the line at y, and whether it does."""
-    return x_top + (y - top) * slope, (top <= y) & (y < bottom)
-
-
-def crossings_of_ellipse(
-    y: Tensor, centre_y: Tensor, reach: Tensor, centre_x: Tensor, tilt: Tensor, width: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Where the line at y enters and leaves an ellipse, and whether it does."""
-    dy = y - centre_y
-    gap = reach - dy * dy
-    half = width * torch.sqrt(gap.clamp(min=0))
-    middle = centre_x + tilt * dy
-    return middle - half, middle + half, gap > 0
-
-
-def initial_state(word: Tensor, largest: int) -> Tensor:
-    """An integrator before the first step: -largest … largest."""
-    return ((word * (2 * largest + 1)) >> 32) - largest
-
-
-def stationary_state(word: Tensor, threshold: int, upward: Tensor) -> Tensor:
-    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
-    state = (word * threshold) >> 32
-    return torch.where(upward, state, -state)
-
-
-def how_many(word: Tensor, table: Tensor) -> Tensor:
-    """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
-    return (word[..., None] >= table).sum(-1)
-
-
-def pick(word: Tensor, last: Tensor, chosen: Tensor) -> Tensor:
-    """Floyd's pick out of the pixels 0 … last: any of them, or the last one if that is in the mask `chosen`."""
-    pixel = (word * (last + 1)) >> 32
-    return torch.where((chosen >> pixel) & 1 != 0, last, pixel)
-
-
-def integrate_and_fire(state: Tensor, change: Tensor, threshold: int, to_zero: bool) -> tuple[Tensor, ...]:
-    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
-    integrated = state + change
-    off, on = integrated < -threshold, integrated > threshold
-    reset = 0 if to_zero else integrated - threshold * (on.int() - off.int())
-    return integrated, off, on, torch.where(off | on, reset, integrated)
-
-
-def dropped(word: Tensor, bound: int) -> Tensor:
-    """Whether event noise drops an event."""
-    return word < bound
-
-
-def passages(state: Tensor, change: Tensor, threshold: int) -> tuple[Tensor, Tensor]:
-    """How often an integrator passes its threshold while its count changes, and what is left."""
-    along, size = torch.where(change < 0, -state, state), change.abs()
-    number = torch.where(size > 0, ((along + size) // threshold).clamp(min=0), 0)
-    return number, state + change - threshold * torch.where(change < 0, -number, number)
-
-
-def passage_us(begin: Tensor, length: Tensor, missing: Tensor, size: Tensor, us_per_unit: float) -> Tensor:
-    """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
-    return torch.ceil((begin + length * (missing.double() / size.double())) * us_per_unit).long()
 
 
 def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Events]:

@@ -13,7 +13,7 @@ from collections import namedtuple
 import triton
 import triton.language as tl
 
-from gerd.events.cuda_kernels import ROWS, TILE, columns
+from gerd.events.cuda.kernels import ROWS, TILE, columns
 
 FARTHEST = tl.constexpr(2.0**30)  # pixel of a box
 

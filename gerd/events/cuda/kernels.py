@@ -1,11 +1,9 @@
-"""The kernels of the `cuda` backend that integrate and fire, in Triton, and the rules of all of its kernels.
-
-The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk:
+"""The kernels of the `cuda` backend that integrate and fire:
 
     signal      one program per recording and tile: integrators stay in registers while it visits the marked steps
     between     the same from instant to instant, in exact timing; events go into frames, or into a list
 
-What comes before is in `cuda_outlines.py`, and what comes after in `cuda_output.py`. Signal and background noise write
+What comes before is in `outlines.py`, and what comes after in `output.py`. Signal and background noise write
 only where something fires, into an output that is zero: frames of bytes, or, where events are wanted, of bits. A word
 of 32 bits has 16 pixels of a row, OFF before ON of each, so that its bits are in the order of the events; each tile has
 words of its own. What is skipped changes no bit: in a tile that no outline touches the counts stay as they are, and an
@@ -21,12 +19,23 @@ from collections import namedtuple
 import triton
 import triton.language as tl
 
-MULTIPLIER_A, MULTIPLIER_B = tl.constexpr(0xD2511F53), tl.constexpr(0xCD9E8D57)  # of Philox
-KEY_STEP_A, KEY_STEP_B = tl.constexpr(0x9E3779B9), tl.constexpr(0xBB67AE85)
-ROUNDS = tl.constexpr(10)
-INITIAL, SHAPE = tl.constexpr(2), tl.constexpr(3)  # purposes
-EVENT, BACKGROUND = tl.constexpr(4), tl.constexpr(5)
-BLOCK, GROUP, ROUND = tl.constexpr(64), tl.constexpr(4), tl.constexpr(256)  # of scattered noise, see `noise.py`
+from gerd.events.cuda.rules import (
+    BLOCK,
+    EVENT,
+    INITIAL,
+    column,
+    crossing_of_side,
+    crossings_of_ellipse,
+    dropped,
+    initial_state,
+    integrate_and_fire,
+    passage_us,
+    passages,
+    stationary_state,
+    words,
+)
+from gerd.events.cuda.scattered import missing_pixels, ones
+
 TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
 LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has so many pixels of one row
 
@@ -45,104 +54,6 @@ Moments = namedtuple("Moments", "own steps us_per_unit step_us end recorded fres
 # the events that each pixel has fired.
 Carried = namedtuple("Carried", "state next_state fired next_fired")
 Source = namedtuple("Source", "seed indices tables")  # of random words and scattered noise
-
-
-@triton.jit
-def words(seed, element, step, index, purpose):
-    """Philox 4x32-10 as in `philox.py`."""
-    a, key_a, key_b = element.to(tl.uint32), seed.to(tl.uint32), (seed >> 32).to(tl.uint32)
-    b, c, d = (a * 0 + step).to(tl.uint32), (a * 0 + index).to(tl.uint32), (a * 0 + purpose).to(tl.uint32)
-    for _ in tl.static_range(ROUNDS):
-        first_high, first = tl.umulhi(a, MULTIPLIER_A), a * MULTIPLIER_A
-        second_high, second = tl.umulhi(c, MULTIPLIER_B), c * MULTIPLIER_B
-        a, b, c, d = second_high ^ b ^ key_a, second, first_high ^ d ^ key_b, first
-        key_a, key_b = key_a + KEY_STEP_A, key_b + KEY_STEP_B
-    return a, b, c, d
-
-
-@triton.jit
-def column(x, right):
-    """The column of a crossing at x: ceil(x - 0.5), clipped to 0 … right."""
-    return tl.minimum(tl.maximum(tl.ceil(x - 0.5), 0.0), right).to(tl.int32)
-
-
-@triton.jit
-def crossing_of_side(y, top, bottom, x_top, slope):
-    """Where a side crosses the line at y, and whether it does."""
-    return x_top + (y - top) * slope, (top <= y) & (y < bottom)
-
-
-@triton.jit
-def crossings_of_ellipse(y, centre_y, reach, centre_x, tilt, width):
-    """Where the line at y enters and leaves an ellipse, and whether it does."""
-    dy = y - centre_y
-    gap = reach - dy * dy
-    half = width * tl.sqrt(tl.maximum(gap, 0.0))
-    middle = centre_x + tilt * dy
-    return middle - half, middle + half, gap > 0
-
-
-@triton.jit
-def initial_state(word, largest):
-    """An integrator before the first step: -largest … largest."""
-    return tl.umulhi(word, (word * 0 + (2 * largest + 1)).to(tl.uint32)).to(tl.int32) - largest
-
-
-@triton.jit
-def stationary_state(word, threshold, upward):
-    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
-    state = tl.umulhi(word, (word * 0 + threshold).to(tl.uint32)).to(tl.int32)
-    return tl.where(upward, state, -state)
-
-
-@triton.jit
-def how_many(word, table):
-    """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
-    count, value = tl.zeros(word.shape, tl.int32), word.to(tl.int64)
-    more = value >= tl.load(table)
-    while tl.max(more.to(tl.int32)) > 0:
-        count += more.to(tl.int32)
-        more = more & (count < BLOCK) & (value >= tl.load(table + tl.minimum(count, BLOCK - 1)))
-    return count
-
-
-@triton.jit
-def pick(word, last, chosen):
-    """Floyd's pick out of the pixels 0 … last: any of them, or the last one if that is in the mask `chosen`."""
-    pixel = tl.umulhi(word, (last + 1).to(tl.uint32)).to(tl.int32)
-    return tl.where(((chosen >> pixel.to(tl.uint64)) & 1) != 0, last, pixel)
-
-
-@triton.jit
-def integrate_and_fire(state, change, threshold, to_zero: tl.constexpr):
-    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
-    integrated = state + change
-    off, on = integrated < -threshold, integrated > threshold
-    reset = integrated - threshold * (on.to(tl.int32) - off.to(tl.int32))
-    if to_zero:
-        reset = integrated * 0
-    return integrated, off, on, tl.where(off | on, reset, integrated)
-
-
-@triton.jit
-def dropped(word, bound):
-    """Whether event noise drops an event."""
-    return word.to(tl.int64) < bound
-
-
-@triton.jit
-def passages(state, change, threshold):
-    """How often an integrator passes its threshold while its count changes, and what is left."""
-    along, size = tl.where(change < 0, -state, state), tl.abs(change)
-    number = tl.where(size > 0, tl.maximum((along + size) // threshold, 0), 0)
-    return number, state + change - threshold * tl.where(change < 0, -number, number)
-
-
-@triton.jit
-def passage_us(begin, length, missing, size, us_per_unit):
-    """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
-    share = missing.to(tl.float64) / size.to(tl.float64)
-    return tl.ceil((begin + length * share) * us_per_unit).to(tl.int64)
 
 
 @triton.jit
@@ -198,49 +109,6 @@ def number_of(shares, F: tl.constexpr):
     The float32 numbers from 2^23 to 2^24 are the whole ones, and their bits count them.
     """
     return (shares * F + 8388608.0).to(tl.int32, bitcast=True) - 0x4B000000
-
-
-@triton.jit
-def ones(word):
-    """The number of bits set."""
-    word = word - ((word >> 1) & 0x55555555)
-    word = (word & 0x33333333) + ((word >> 2) & 0x33333333)
-    word = (word + (word >> 4)) & 0x0F0F0F0F
-    return ((word * 0x01010101) >> 24).to(tl.int32)
-
-
-@triton.jit
-def any_of(four, lane):
-    """One of four words, chosen by a number that is known at run time only."""
-    return tl.where(lane == 0, four[0], tl.where(lane == 1, four[1], tl.where(lane == 2, four[2], four[3])))
-
-
-@triton.jit
-def add_pick(word, size, count, i, chosen):
-    """Pick number i (from 0) of a block, and the mask with it added."""
-    pixel = pick(word, size - count + i, chosen)
-    bit = tl.full(chosen.shape, 1, tl.uint64) << pixel.to(tl.uint64)
-    return pixel, tl.where(i < count, chosen | bit, chosen)
-
-
-@triton.jit
-def missing_pixels(seed, step, index, tables, block, pixels):
-    """Masks of the pixels that shape noise takes out of some blocks of a frame; none of a block beyond its pixels."""
-    word = any_of(words(seed, block // GROUP, step, index, SHAPE), block % GROUP)
-    size = tl.minimum(pixels - block * BLOCK, BLOCK)
-    last = (block == (pixels - 1) // BLOCK).to(tl.int32)
-    count = tl.where(size > 0, how_many(word, tables + last * BLOCK), 0)
-    chosen = tl.zeros(block.shape, tl.uint64)
-    most = tl.max(count)
-    i = 0
-    while i < most:
-        four = words(seed, block, step, index, SHAPE + ROUND * (1 + i // 4))
-        _, chosen = add_pick(four[0], size, count, i, chosen)
-        _, chosen = add_pick(four[1], size, count, i + 1, chosen)
-        _, chosen = add_pick(four[2], size, count, i + 2, chosen)
-        _, chosen = add_pick(four[3], size, count, i + 3, chosen)
-        i += 4
-    return chosen
 
 
 @triton.jit

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events import rasterise
-from gerd.events.change_kernels import MOST_SPLIT
 from gerd.events.compiled import packed
-from gerd.events.cpu import LANES, crossings_room, kernels, slots_of
-from gerd.events.cpu_kernels import WORD_BITS
+from gerd.events.cpu.changes import MOST_SPLIT
+from gerd.events.cpu.crossings import LANES, WORD_BITS
+from gerd.events.cpu.run import crossings_room, kernels, slots_of
 from gerd.scene.scenes import Scenes
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ def placed(scenes: Scenes, truth: Array) -> Placed:
     T = np.empty((6, truth.shape[1], frames))
     outlines = (scenes.present[0], room.layout, room.unit(scenes), scenes.upsampling)
     given = np.require(truth, np.float64, ["C", "W"])
-    (wrong,) = kernels("placing_kernels").place(given, *outlines, coefficients, motion, T)
+    (wrong,) = kernels("labels.placing").place(given, *outlines, coefficients, motion, T)
     if wrong or any(scenes.wraps):
         rasterise.check(scenes, tuple(T[:, None]), np.arange(frames))
     return Placed(coefficients, motion)
@@ -59,7 +59,7 @@ def counts(scenes: Scenes, truth: Array) -> NDArray[np.int32]:
     """(frames, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
     result = np.zeros((len(truth), len(scenes.shapes), scenes.height, scenes.width), np.int32)
     room = _Room.of(scenes).parts()
-    kernels("coverage_kernels").count_frames(placed(scenes, truth).coefficients, *room, result)
+    kernels("labels.seen").count_frames(placed(scenes, truth).coefficients, *room, result)
     return result
 
 
@@ -71,7 +71,7 @@ def masks(scenes: Scenes, truth: Array, edges: bool = False) -> NDArray[np.bool_
     """
     result = np.zeros((len(truth) - edges, len(scenes.shapes), scenes.height, scenes.width), np.bool_)
     room = _Room.of(scenes).parts()
-    kernels("coverage_kernels").mask_frames(placed(scenes, truth).coefficients, edges, *room, result)
+    kernels("labels.seen").mask_frames(placed(scenes, truth).coefficients, edges, *room, result)
     return result
 
 
@@ -94,7 +94,7 @@ def flow(scenes: Scenes, truth: Array, centres_before: Array | None = None) -> N
     result = np.zeros(shape, np.float32) if blank else np.empty(shape, np.float32)
     best = np.empty(shape[2:] if edges else (0, 0), np.int32)
     room = _Room.of(scenes).parts(counted=edges)
-    kernels("coverage_kernels").flow_frames(coefficients, edges, blank, motion_before, motion, best, *room, result)
+    kernels("labels.seen").flow_frames(coefficients, edges, blank, motion_before, motion, best, *room, result)
     return result
 
 
@@ -113,7 +113,7 @@ def causes(scenes: Scenes, instants: NDArray[Any], pixels: Integers) -> Integers
     gains = np.empty((2, room.pieces), np.int64)
     result = np.empty((len(pixels), 4), np.int64)
     coefficients = rasterise.borders(scenes, instants).coefficients[0]
-    kernels("coverage_kernels").explain(coefficients, pixels, *room.parts(), gains, result)
+    kernels("labels.seen").explain(coefficients, pixels, *room.parts(), gains, result)
     return result
 
 

@@ -1,7 +1,6 @@
 """The compiled part of `coverage.py`: outlines in; what is seen of each actor, and whose edges changed a pixel, out.
 
-The pixels in which an actor is seen are found by `span_kernels.py`. Compiled by `compiled.py`, with the kernels that
-this file uses.
+The pixels in which an actor is seen are found by `spans.py`.
 """
 # mypy: ignore-errors
 
@@ -12,8 +11,8 @@ from collections import namedtuple
 import numpy as np
 
 from gerd.events.compiled import apart, compiled, inlined
-from gerd.events.cpu_kernels import NONE, NOTHING, Crossings, Pieces, Sensor, find_crossings, hull, unsigned_range
-from gerd.events.span_kernels import TOGETHER, add_row, box, box_of_actor, find_seen, find_spans
+from gerd.events.cpu.crossings import NONE, NOTHING, Crossings, Pieces, Sensor, find_crossings, hull, unsigned_range
+from gerd.events.labels.spans import TOGETHER, add_row, box, box_of_actor, find_seen, find_spans
 
 BACKGROUND = np.int32(-1)
 BLOCK = np.uint64(8)  # pixels of a row that are written together

@@ -17,14 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events import change_kernels, cpu_kernels, exact, known, noise, rasterise, step_kernels
+from gerd.events import exact, rasterise
 from gerd.events.compiled import Kernel, packed
+from gerd.events.cpu import crossings, known
+from gerd.events.cpu.changes import LAYER_SLOTS, MOST_SPLIT
+from gerd.events.cpu.steps import TOGETHER
+from gerd.events.pixel import noise
 from gerd.events.shared import Events, chunks
-from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
-LANES = 8  # rows that a kernel may look at beyond the last
 CHUNK = 1024  # steps whose outlines are worked out together
 ROOM = 2**17  # events that are handed over together, at least
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
@@ -83,7 +85,7 @@ class _State:
         self._sensor = packed((width, height, f))
         self._intensity = np.empty(len(sizes), scenes.intensity.dtype)
         outlines = (borders.first, borders.is_ellipse, borders.convex, slots)
-        self._pieces = packed(cpu_kernels.Pieces(*outlines, self._intensity))
+        self._pieces = packed(crossings.Pieces(*outlines, self._intensity))
         largest = noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0
         initial = 0 if isinstance(scenes.initial, str) else scenes.initial
         stationary = scenes.initial == "stationary"
@@ -93,22 +95,22 @@ class _State:
         self._noise = packed((shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0))
         self._crossings = [crossings_room(slots, f, height) for _ in range(2)]
         self._frames = [packed(room) for room in self._crossings]
-        blocks = height * -(-width // step_kernels.TOGETHER)
+        blocks = height * -(-width // TOGETHER)
         lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
         counted = (height, width) if scenes.exact and scenes.event_noise > 0 else (1, 1)
         rooms = (np.zeros(3, np.int64), *lists, _blank(*counted))
-        self._pixels = cpu_kernels.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
+        self._pixels = crossings.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
         self._carried = packed(self._pixels)
-        changes = cpu_kernels.Changes(
-            _blank(height, width + cpu_kernels.NEAR),
-            np.zeros((height, width // cpu_kernels.WORD_BITS + 2), np.uint64),
+        changes = crossings.Changes(
+            _blank(height, width + crossings.NEAR),
+            np.zeros((height, width // crossings.WORD_BITS + 2), np.uint64),
             np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
             np.zeros(width + 2, np.int32),
             np.empty(area + 1, np.uint64),
             np.empty(area + 1, np.int64),
         )
         listed = noise.GROUP * AT_ONCE + 1
-        draws = cpu_kernels.Draws(
+        draws = crossings.Draws(
             np.empty((4, AT_ONCE), np.uint64),
             np.empty(AT_ONCE, np.uint64),
             np.empty(AT_ONCE + 1, np.uint64),
@@ -117,17 +119,17 @@ class _State:
             np.empty(listed, np.int64),
             np.empty(area, np.int64),
         )
-        covers = (cpu_kernels.Crossings(*crossings_room(change_kernels.LAYER_SLOTS, f, height)) for _ in range(2))
-        scratch = cpu_kernels.Scratch(
+        covers = (crossings.Crossings(*crossings_room(LAYER_SLOTS, f, height)) for _ in range(2))
+        scratch = crossings.Scratch(
             np.empty(len(sizes), np.int64),
-            np.empty((2 << change_kernels.MOST_SPLIT, f, height + LANES), np.int32),
-            np.empty((2 << change_kernels.MOST_SPLIT, f, height + LANES), np.int32),
+            np.empty((2 << MOST_SPLIT, f, height + crossings.LANES), np.int32),
+            np.empty((2 << MOST_SPLIT, f, height + crossings.LANES), np.int32),
             next(covers),
             next(covers),
             np.empty((3, 2 * slots[-1] + 2), np.int32),
-            cpu_kernels.Sums(*(np.empty(height + LANES, np.int32) for _ in range(6))),
+            crossings.Sums(*(np.empty(height + crossings.LANES, np.int32) for _ in range(6))),
         )
-        self._room = cpu_kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
+        self._room = crossings.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
         self._rooms = [packed(group) for group in (changes, draws, scratch, self._room)]
 
     def begin(self, row: int) -> None:
@@ -149,7 +151,7 @@ class _State:
         background: list[Any] = []
         begin = 0
         while begin < len(steps):  # once, unless there are more events than the room holds
-            done, made = kernels("step_kernels").simulate_steps(
+            done, made = kernels("cpu.steps").simulate_steps(
                 coefficients[begin:], steps[begin:], fresh and begin == 0, self._scene,
                 *self._frames, self._carried, *self._rooms,
             )  # fmt: skip
@@ -167,7 +169,7 @@ class _State:
         parts, begin, done = [], 0, 0
         while done < len(own):  # again where there are more events than the room holds
             begin, resumed = max(done - 1, 0), done > 0
-            done, swaps, made = kernels("exact_kernels").simulate_instants(
+            done, swaps, made = kernels("cpu.instants").simulate_instants(
                 coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
                 *self._frames, self._carried, *self._rooms,
             )  # fmt: skip
@@ -182,7 +184,7 @@ class _State:
         parts, step, (_, draws, _, room) = [], steps.start, self._rooms
         given = (self._scenes.step_us, self._sensor, self._noise, self._source, draws, room)
         while step < steps.stop:
-            step, made = kernels("exact_kernels").simulate_noise(step, steps.stop, *given)
+            step, made = kernels("cpu.instants").simulate_noise(step, steps.stop, *given)
             parts.append(self._room.keys[:made].copy())
         return np.concatenate(parts)
 
@@ -220,7 +222,7 @@ def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> tuple[NDArr
     pieces = len(slots) - 1
     rows = (np.zeros(pieces, np.int64) for _ in range(4))
     columns = (np.zeros(pieces, np.int32) for _ in range(2))
-    return np.empty((slots[-1], f, height + LANES), np.int32), *rows, *columns
+    return np.empty((slots[-1], f, height + crossings.LANES), np.int32), *rows, *columns
 
 
 def _blank(height: int, width: int) -> NDArray[np.int32]:
@@ -245,25 +247,13 @@ def _kernels(module: str) -> Any:
 
 def are_kept(exact: bool) -> bool:
     """Whether there is machine code for this timing; then it is soon loaded."""
-    kernel = kernels("exact_kernels").simulate_instants if exact else kernels("step_kernels").simulate_steps
+    kernel = kernels("cpu.instants").simulate_instants if exact else kernels("cpu.steps").simulate_steps
     return bool(kernel.is_kept())
 
 
 @cache
 def _check(timing: str) -> None:
-    """An error unless kernels repeat other modules' constants as they are, and known events of a timing come out."""
-    repeated = {
-        "MULTIPLIER_A": philox.MULTIPLIERS[0],
-        "MULTIPLIER_B": philox.MULTIPLIERS[1],
-        "KEY_STEP_A": philox.KEY_STEPS[0],
-        "KEY_STEP_B": philox.KEY_STEPS[1],
-        **{name: getattr(philox, name) for name in ("ROUNDS", "INITIAL", "SHAPE", "EVENT", "BACKGROUND", "TIME")},
-        **{name: getattr(noise, name) for name in ("BLOCK", "GROUP", "ROUND")},
-        "LANES": LANES,
-    }
-    for name, value in repeated.items():
-        if int(getattr(cpu_kernels, name)) != value:
-            raise AssertionError(f"{name} in cpu_kernels.py is not {value}, as in the module it is repeated from")
+    """An error unless known events of a timing come out."""
     known.check(_run, "the backend cpu", timing)
 
 

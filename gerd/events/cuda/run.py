@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.errors import GerdError
-from gerd.events import exact, noise, rasterise
+from gerd.events import exact, rasterise
+from gerd.events.cuda import kernels, output
+from gerd.events.cuda import outlines as outline_kernels
+from gerd.events.pixel import noise
 from gerd.events.shared import Events, chunks
 from gerd.scene.scenes import Scenes
 
@@ -113,8 +116,6 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
 
     With `bits` (2, recordings, steps, height, words of a row) int32, the signal and the noise.
     """
-    from gerd.events import cuda_kernels
-
     height, width, f = scenes.height, scenes.width, scenes.upsampling
     whole = chunk >= max(scenes.steps, scenes.warmup)
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
@@ -135,9 +136,9 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             scenes = scenes.resumed(shown)
             outlines, sizes, marks = _outlines(scenes, shown, device)
         beside.lend(marks, *outlines, *model, *shape_source)
-        cuda_kernels.signal[(marks.shape[1], len(scenes))](
+        kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
-            cuda_kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
+            kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
             F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, STATIONARY=scenes.initial == "stationary",
             HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, BITS=bits,
             num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
@@ -152,14 +153,12 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
 
 def _zeros(shape: tuple[int, ...], kind: torch.dtype, device: str) -> Tensor:
     """Like `torch.zeros`. On a GPU it is limited by the memory and not by the programs that run, as few will do."""
-    from gerd.events import cuda_output
-
     if not device.startswith("cuda"):
         return torch.zeros(shape, dtype=kind, device=device)
     size = math.prod(shape)
     words = torch.empty(-(-size * kind.itemsize // 16) * 4, dtype=torch.int32, device=device)
     programs = torch.cuda.get_device_properties(device).multi_processor_count
-    cuda_output.clear[(programs,)](words, len(words), AT_ONCE=4096, num_warps=8)
+    output.clear[(programs,)](words, len(words), AT_ONCE=4096, num_warps=8)
     return words.view(kind)[:size].view(shape)
 
 
@@ -201,12 +200,10 @@ def _listed(
     words: Tensor, scenes: Scenes, steps: range
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
     """Keys and background flags of all events in order of recordings and keys, and where each recording begins."""
-    from gerd.events import cuda_output
-
     signal, noise = words
     frames, number = signal.shape[0] * signal.shape[1], signal[0, 0].numel()
     counts = torch.empty(frames, dtype=torch.int32, device=words.device)
-    cuda_output.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
+    output.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
     begins = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
     before = begins.cpu().numpy()
     keys, background = (_host(int(before[-1]), kind, words.device) for kind in (torch.int64, torch.bool))
@@ -215,7 +212,7 @@ def _listed(
         end = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
         part = slice(before[first], before[end])
         of_device = [torch.empty_like(host[part], device=words.device) for host in (keys, background)]
-        cuda_output.gather[(end - first,)](
+        output.gather[(end - first,)](
             *of_device, begins, first, signal, noise, number, len(steps), steps.start, scenes.width, scenes.height,
             AT_ONCE=WORDS_AT_ONCE, num_warps=4,
         )  # fmt: skip
@@ -248,16 +245,14 @@ def _sent(device: str, *arrays: NDArray[Any]) -> list[Tensor]:
 
 def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
     """Where shape noise and background noise come from, and the model of the integrators."""
-    from gerd.events import cuda_kernels
-
     pixels = scenes.height * scenes.width
     tables = (noise.block_tables(probability, pixels) for probability in (scenes.shape_noise, scenes.background))
     seed, indices, actors, dark, *sent_tables = _sent(
         device, np.array([scenes.seed], np.uint64).view(np.int64), scenes.indices, scenes.present.sum(axis=1),
         scenes.dark, *tables,
     )  # fmt: skip
-    shape, background = (cuda_kernels.Source(seed, indices, table) for table in sent_tables)
-    model = cuda_kernels.Model(
+    shape, background = (kernels.Source(seed, indices, table) for table in sent_tables)
+    model = kernels.Model(
         scenes.threshold,
         0 if isinstance(scenes.initial, str) else scenes.initial,
         noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0,
@@ -303,18 +298,16 @@ class _Camera:
 
     def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: int) -> Callable[..., None]:
         """Everything for a launch of the kernel but where events go."""
-        from gerd.events import cuda_kernels
-
         outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
         held_steps = instants.steps if scenes.shape_noise > 0 else np.empty(0, np.int64)
         own, steps, us_per_unit = _sent(self._device, instants.own, held_steps, np.array([instants.us_per_unit]))
-        moments = cuda_kernels.Moments(
+        moments = kernels.Moments(
             own, steps, us_per_unit, scenes.step_us, scenes.steps * scenes.step_us, recorded, int(self._fresh)
         )
-        carried = cuda_kernels.Carried(*self._carried)
+        carried = kernels.Carried(*self._carried)
 
         def launch(out: Tensor, room: int, filled: Tensor, **options: bool) -> None:
-            cuda_kernels.between[(marks.shape[1], len(scenes))](
+            kernels.between[(marks.shape[1], len(scenes))](
                 out, room, filled, carried, marks, outlines, sizes, moments, self._model, self._shape,
                 F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.initial == "stationary",
                 HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, **options,
@@ -343,8 +336,6 @@ def _fine(f: int) -> int:
 
 def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, Any, Tensor]:
     """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
-    from gerd.events import cuda_kernels, cuda_outlines
-
     height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
     frames, shape = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
     T = torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, partial(_sent, device))])
@@ -360,16 +351,16 @@ def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, An
     crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
     coefficients = torch.empty((len(scenes), frames, entries, 5), dtype=torch.float64, device=device)
     boxes = torch.empty((len(scenes), frames, pieces, 4), dtype=torch.int32, device=device)
-    outlines = cuda_kernels.Outlines(crossings, coefficients, boxes, first_entry, ellipse, simple, intensity)
-    sizes = cuda_kernels.Sizes(frames, pieces, entries, width, height, sub_rows, words)
-    placing = cuda_outlines.Placing(T, len(scenes.shapes), ends, int(len(ends) > 1), actors, offsets)
-    cuda_outlines.place[(frames, len(scenes))](
+    outlines = kernels.Outlines(crossings, coefficients, boxes, first_entry, ellipse, simple, intensity)
+    sizes = kernels.Sizes(frames, pieces, entries, width, height, sub_rows, words)
+    placing = outline_kernels.Placing(T, len(scenes.shapes), ends, int(len(ends) > 1), actors, offsets)
+    outline_kernels.place[(frames, len(scenes))](
         outlines, sizes, placing, F=f, AT_ONCE=32, num_warps=1, enable_fp_fusion=False
     )
-    cuda_outlines.spans[(frames, len(scenes))](
+    outline_kernels.spans[(frames, len(scenes))](
         outlines, sizes, F=f, FINE=fine, AT_ONCE=AT_ONCE, num_warps=AT_ONCE // 32, enable_fp_fusion=False
     )
-    cuda_outlines.mark[(frames - 1, len(scenes))](
+    outline_kernels.mark[(frames - 1, len(scenes))](
         marks, outlines._replace(convex=marked), sizes, BANDS=BANDS, F=f, FINE=fine, num_warps=2
     )
     return outlines, sizes, marks
@@ -387,14 +378,12 @@ class _Background:
         self._list(min(most, int(expected + 10 * expected**0.5) + 1024))
 
     def _list(self, room: int) -> None:
-        from gerd.events import cuda_output
-
         steps, first, _, _ = self._size
         self._listed = torch.empty((room, 3), dtype=torch.int64, device=self._device)
         self._filled = torch.zeros(1, dtype=torch.int64, device=self._device)
         self._needed = _host(1, torch.int64, self._filled.device)
         programs = -(-self._blocks // (noise.GROUP * AT_ONCE))
-        cuda_output.count[(self._recordings * steps, programs)](
+        output.count[(self._recordings * steps, programs)](
             self._listed, room, self._filled, self._source, steps, first, self._blocks, AT_ONCE=AT_ONCE, num_warps=1
         )
         self._needed.copy_(self._filled, non_blocking=True)
@@ -409,13 +398,11 @@ class _Background:
 
     def scatter(self, out: Tensor, into: Tensor, bits: bool = False, counted: bool = False) -> None:
         """Write into `into` where noise fires and the signal `out` does not, or add 1 to counts."""
-        from gerd.events import cuda_output
-
         if self._known is not None:
             self._known.synchronize()  # with the listing, and not with what came after it
         if int(self._needed) > len(self._listed):
             self._list(int(self._needed))
-        cuda_output.scatter[(-(-len(self._listed) // AT_ONCE),)](
+        output.scatter[(-(-len(self._listed) // AT_ONCE),)](
             out, into, self._listed, self._filled, self._source, *self._size,
             AT_ONCE=AT_ONCE, BITS=bits, COUNTED=counted, num_warps=AT_ONCE // 32,
         )  # fmt: skip

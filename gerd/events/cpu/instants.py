@@ -1,6 +1,6 @@
 """The compiled part of exact timing: one recording, instant by instant, at a cost that follows what changes.
 
-The way from one picture to the next is that of `step_kernels.py`. Here a pixel fires as often as it passes its
+The way from one picture to the next is that of `steps.py`. Here a pixel fires as often as it passes its
 threshold between two instants, and each event has its own time.
 """
 # mypy: ignore-errors
@@ -12,13 +12,8 @@ from collections import namedtuple
 import numpy as np
 
 from gerd.events.compiled import compiled, inlined
-from gerd.events.cpu_kernels import (
-    BACKGROUND,
+from gerd.events.cpu.crossings import (
     BIAS,
-    EVENT,
-    ONE,
-    SHIFT,
-    TIME,
     WORD_BITS,
     ZERO,
     Area,
@@ -28,22 +23,12 @@ from gerd.events.cpu_kernels import (
     Sensor,
     Source,
     bit_number,
-    dropped,
     find_crossings,
-    key,
     named,
-    passage_us,
-    passages,
-    words,
 )
-from gerd.events.step_kernels import (
-    begin_block,
-    begin_recording,
-    find_changes,
-    forget,
-    groups_of,
-    scattered,
-)
+from gerd.events.cpu.rules import BACKGROUND, EVENT, ONE, SHIFT, TIME, dropped, key, passage_us, passages, words
+from gerd.events.cpu.scattered import groups_of, scattered
+from gerd.events.cpu.steps import begin_block, begin_recording, find_changes, forget
 
 Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks from `end` on are not recorded
 

@@ -1,12 +1,8 @@
-"""What all compiled parts of the `cpu` backend share: the rules, and where sub-rows cross outlines.
+"""What all compiled parts of the `cpu` backend share, and where sub-rows cross outlines.
 
-The rules come first, `words` to `passage_us`, as in `definition.py`. The rest is the walk, in which a recording goes
-from frame to frame at a cost that follows what changes: the crossings of every sub-row are found here, compared with
-those of the frame before in `change_kernels.py`, and the pixels between them fire in `step_kernels.py` or
-`exact_kernels.py`.
-
-Compiled by `compiled.py`, which looks at these files only: what an edit of another could change comes in as an
-argument, or is checked in `cpu.py`.
+A recording goes from frame to frame at a cost that follows what changes: the crossings of every sub-row are found here,
+compared with those of the frame before in `changes.py`, and the pixels between them fire in `steps.py` or
+`instants.py`.
 """
 # mypy: ignore-errors
 
@@ -18,21 +14,15 @@ from collections import namedtuple
 import numpy as np
 
 from gerd.events.compiled import compiled, inlined
+from gerd.events.cpu.rules import ONE, column, crossing_of_side, crossings_of_ellipse
 
-LOW = np.uint64(0xFFFFFFFF)
-SHIFT = np.uint64(32)
-MULTIPLIER_A, MULTIPLIER_B = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-KEY_STEP_A, KEY_STEP_B = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
-ROUNDS = 10
-INITIAL, SHAPE, EVENT, BACKGROUND, TIME = np.int64(2), np.int64(3), np.int64(4), np.int64(5), np.int64(8)  # purposes
-BLOCK, GROUP, ROUND = 64, 4, 256
 ABSENT = np.int32(2**30)  # in place of a crossing that is not there
 NEAR = 4  # pixels
 LANES = 8  # rows that vector instructions take together; arrays of rows have room for as many more
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
 
 ZERO = np.int64(0)
-NOTHING, NONE, ONE, ALL = np.int32(0), np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+NOTHING, NONE, ALL = np.int32(0), np.uint64(0), np.uint64(2**64 - 1)
 WORD_BITS, WORD_SHIFT, WORD_MASK = 64, np.uint64(6), np.uint64(63)  # pixels in a word of `touched`
 DE_BRUIJN, WINDOW = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)  # each window of the upper 6 bits is another number
 BIT_NUMBERS = np.zeros(64, np.int64)
@@ -68,104 +58,6 @@ Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cove
 Draws = namedtuple("Draws", "counting largest group choosing block word picked")
 Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
 Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end
-
-
-@inlined
-def words(seed, element, step, index, purpose):
-    """Philox 4x32-10 as in `philox.py`. Only the lower halves count; they are taken where it costs nothing."""
-    a, b, c, d = np.uint64(element), np.uint64(step), np.uint64(index), np.uint64(purpose)
-    key_a, key_b = np.uint64(seed), np.uint64(seed) >> SHIFT
-    for _ in range(ROUNDS):
-        first, second = (a & LOW) * MULTIPLIER_A, (c & LOW) * MULTIPLIER_B
-        a, b, c, d = (second >> SHIFT) ^ b ^ key_a, second, (first >> SHIFT) ^ d ^ key_b, first
-        key_a, key_b = key_a + KEY_STEP_A, key_b + KEY_STEP_B
-    return a & LOW, b & LOW, c & LOW, d & LOW
-
-
-@inlined
-def column(x, right):
-    """The column of a crossing at x: ceil(x - 0.5), clipped to 0 … right."""
-    return np.int32(min(max(np.ceil(x - 0.5), 0.0), right))
-
-
-@inlined
-def crossing_of_side(y, top, bottom, x_top, slope):
-    """Where a side crosses the line at y, and whether it does."""
-    return x_top + (y - top) * slope, (top <= y) & (y < bottom)
-
-
-@inlined
-def crossings_of_ellipse(y, centre_y, reach, centre_x, tilt, width):
-    """Where the line at y enters and leaves an ellipse, and whether it does."""
-    dy = y - centre_y
-    gap = reach - dy * dy
-    half = width * math.sqrt(max(gap, 0.0))
-    middle = centre_x + tilt * dy
-    return middle - half, middle + half, gap > 0.0
-
-
-@inlined
-def initial_state(word, largest):
-    """An integrator before the first step: -largest … largest."""
-    return np.int64((word * np.uint64(2 * largest + 1)) >> SHIFT) - largest
-
-
-@inlined
-def stationary_state(word, threshold, upward):
-    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
-    state = np.int64((word * np.uint64(threshold)) >> SHIFT)
-    return state if upward else -state
-
-
-@inlined
-def how_many(word, table):
-    """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
-    count = 0
-    while count < BLOCK and word >= table[count]:
-        count += 1
-    return count
-
-
-@inlined
-def pick(word, last, chosen):
-    """Floyd's pick out of the pixels 0 … last: any of them, or the last one if that is in the mask `chosen`."""
-    pixel = (word * np.uint64(last + 1)) >> SHIFT
-    return np.uint64(last) if chosen & (ONE << pixel) else pixel
-
-
-@inlined
-def integrate_and_fire(state, change, threshold, to_zero):
-    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
-    integrated = state + change
-    off, on = integrated < -threshold, integrated > threshold
-    reset = 0 if to_zero else integrated - threshold * (np.int64(on) - np.int64(off))
-    return integrated, off, on, reset if off | on else integrated
-
-
-@inlined
-def dropped(word, bound):
-    """Whether event noise drops an event."""
-    return np.int64(word) < bound
-
-
-@inlined
-def passages(state, change, threshold):
-    """How often an integrator passes its threshold while its count changes, and what is left."""
-    along, size = -state if change < 0 else state, abs(change)
-    number = max((along + size) // threshold, 0) if size > 0 else 0
-    return number, state + change - threshold * (-number if change < 0 else number)
-
-
-@inlined
-def passage_us(begin, length, missing, size, us_per_unit):
-    """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
-    return np.int64(np.ceil((begin + length * (float(missing) / float(size))) * us_per_unit))
-
-
-@inlined
-def key(tick, pixel, p, sensor):
-    """The key of an event, as in `keys.py`."""
-    return (tick * sensor.height * sensor.width + pixel) * 2 + p
 
 
 @inlined

@@ -11,11 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from gerd.events.compiled import apart, compiled, inlined
-from gerd.events.cpu_kernels import (
+from gerd.events.cpu.crossings import (
     ABSENT,
     NEAR,
     NOTHING,
-    ONE,
     WORD_BITS,
     WORD_MASK,
     WORD_SHIFT,
@@ -27,6 +26,7 @@ from gerd.events.cpu_kernels import (
     unsigned_range,
     vector_range,
 )
+from gerd.events.cpu.rules import ONE
 
 END = np.int64(2**63 - 1)  # beyond every column
 MOST_SPLIT = 3  # spans of nearer pieces that cut a piece into two parts each; behind more of them it is walked through

@@ -13,7 +13,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from gerd.events.cuda_kernels import BACKGROUND, BLOCK, GROUP, ROUND, TILE, add_pick, any_of, how_many, ones, words
+from gerd.events.cuda.kernels import TILE
+from gerd.events.cuda.rules import BACKGROUND, BLOCK, GROUP, ROUND, how_many, words
+from gerd.events.cuda.scattered import add_pick, any_of, ones
 
 
 @triton.jit

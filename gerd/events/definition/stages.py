@@ -1,6 +1,6 @@
 """What a recording goes through, stage by stage: a scene in, arrays for some of its steps out.
 
-The arrays are those of the definition, `events/definition.py`, and all of them are exact: counts are integers,
+The arrays are those of the definition, `definition/walk.py`, and all of them are exact: counts are integers,
 `full` of them being a pixel that an actor of intensity 1 covers. With θ = `threshold`, for consecutive steps:
 
     picture ──sum over the pixel──▶ coverage ──shape noise──▶ seen ──minus the step before──▶ difference
@@ -59,7 +59,7 @@ class Stages:
         """(steps, height · upsampling, width · upsampling): what is visible in each sub-pixel, 1024 for intensity 1."""
         import torch
 
-        from gerd.events import definition
+        from gerd.events.definition import walk as definition
 
         ends, jumps = definition.visible(self.scene, self.steps, "cpu")
         columns = self.scene.width * self.scene.upsampling
@@ -69,7 +69,7 @@ class Stages:
 
 def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
     """The stages of a batch of one at the steps from `start` up to `stop`; all before them are worked out, too."""
-    from gerd.events import definition
+    from gerd.events.definition import walk as definition
 
     if scene.exact:
         return _exact_stages(scene, np.arange(start, stop))
@@ -83,7 +83,7 @@ def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
 
 
 def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
-    from gerd.events import definition
+    from gerd.events.definition import walk as definition
 
     shown = np.arange(steps[0] - 1, steps[-1] + 1) if len(steps) else np.array([-1])
     coverage = definition.activation(scene, shown)
@@ -98,7 +98,7 @@ def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
 
 def _frames(scene: Scenes, steps: NDArray[np.int64]) -> Mask:
     """(steps, 2, height, width): where there are events."""
-    from gerd.events import definition
+    from gerd.events.definition import walk as definition
 
     result = np.zeros((len(steps), 2, scene.height, scene.width), np.bool_)
     codec = Keys.of(scene)

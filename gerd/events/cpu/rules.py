@@ -1,0 +1,119 @@
+"""The rules of `definition/rules.py` as the compiled code of the `cpu` backend has them."""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gerd.events.compiled import inlined
+from gerd.events.pixel.noise import BLOCK
+from gerd.scene import philox
+
+LOW = np.uint64(0xFFFFFFFF)
+SHIFT = np.uint64(32)
+ONE = np.uint64(1)
+MULTIPLIER_A, MULTIPLIER_B = map(np.uint64, philox.MULTIPLIERS)
+KEY_STEP_A, KEY_STEP_B = map(np.uint64, philox.KEY_STEPS)
+ROUNDS = philox.ROUNDS
+PURPOSES = (philox.INITIAL, philox.SHAPE, philox.EVENT, philox.BACKGROUND, philox.TIME)
+INITIAL, SHAPE, EVENT, BACKGROUND, TIME = map(np.int64, PURPOSES)
+
+
+@inlined
+def words(seed, element, step, index, purpose):
+    """Philox 4x32-10 as in `philox.py`. Only the lower halves count; they are taken where it costs nothing."""
+    a, b, c, d = np.uint64(element), np.uint64(step), np.uint64(index), np.uint64(purpose)
+    key_a, key_b = np.uint64(seed), np.uint64(seed) >> SHIFT
+    for _ in range(ROUNDS):
+        first, second = (a & LOW) * MULTIPLIER_A, (c & LOW) * MULTIPLIER_B
+        a, b, c, d = (second >> SHIFT) ^ b ^ key_a, second, (first >> SHIFT) ^ d ^ key_b, first
+        key_a, key_b = key_a + KEY_STEP_A, key_b + KEY_STEP_B
+    return a & LOW, b & LOW, c & LOW, d & LOW
+
+
+@inlined
+def column(x, right):
+    """The column of a crossing at x: ceil(x - 0.5), clipped to 0 … right."""
+    return np.int32(min(max(np.ceil(x - 0.5), 0.0), right))
+
+
+@inlined
+def crossing_of_side(y, top, bottom, x_top, slope):
+    """Where a side crosses the line at y, and whether it does."""
+    return x_top + (y - top) * slope, (top <= y) & (y < bottom)
+
+
+@inlined
+def crossings_of_ellipse(y, centre_y, reach, centre_x, tilt, width):
+    """Where the line at y enters and leaves an ellipse, and whether it does."""
+    dy = y - centre_y
+    gap = reach - dy * dy
+    half = width * math.sqrt(max(gap, 0.0))
+    middle = centre_x + tilt * dy
+    return middle - half, middle + half, gap > 0.0
+
+
+@inlined
+def initial_state(word, largest):
+    """An integrator before the first step: -largest … largest."""
+    return np.int64((word * np.uint64(2 * largest + 1)) >> SHIFT) - largest
+
+
+@inlined
+def stationary_state(word, threshold, upward):
+    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
+    state = np.int64((word * np.uint64(threshold)) >> SHIFT)
+    return state if upward else -state
+
+
+@inlined
+def how_many(word, table):
+    """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
+    count = 0
+    while count < BLOCK and word >= table[count]:
+        count += 1
+    return count
+
+
+@inlined
+def pick(word, last, chosen):
+    """Floyd's pick out of the pixels 0 … last: any of them, or the last one if that is in the mask `chosen`."""
+    pixel = (word * np.uint64(last + 1)) >> SHIFT
+    return np.uint64(last) if chosen & (ONE << pixel) else pixel
+
+
+@inlined
+def integrate_and_fire(state, change, threshold, to_zero):
+    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
+    integrated = state + change
+    off, on = integrated < -threshold, integrated > threshold
+    reset = 0 if to_zero else integrated - threshold * (np.int64(on) - np.int64(off))
+    return integrated, off, on, reset if off | on else integrated
+
+
+@inlined
+def dropped(word, bound):
+    """Whether event noise drops an event."""
+    return np.int64(word) < bound
+
+
+@inlined
+def passages(state, change, threshold):
+    """How often an integrator passes its threshold while its count changes, and what is left."""
+    along, size = -state if change < 0 else state, abs(change)
+    number = max((along + size) // threshold, 0) if size > 0 else 0
+    return number, state + change - threshold * (-number if change < 0 else number)
+
+
+@inlined
+def passage_us(begin, length, missing, size, us_per_unit):
+    """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
+    return np.int64(np.ceil((begin + length * (float(missing) / float(size))) * us_per_unit))
+
+
+@inlined
+def key(tick, pixel, p, sensor):
+    """The key of an event, as in `keys.py`."""
+    return (tick * sensor.height * sensor.width + pixel) * 2 + p

@@ -1,0 +1,1 @@
+"""The backend `cuda`: `rules`, kernels in Triton, and `run`, which launches them."""

@@ -1,0 +1,115 @@
+"""The rules of `definition/rules.py` in Triton."""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from gerd.events.pixel import noise
+from gerd.scene import philox
+
+MULTIPLIER_A, MULTIPLIER_B = map(tl.constexpr, philox.MULTIPLIERS)
+KEY_STEP_A, KEY_STEP_B = map(tl.constexpr, philox.KEY_STEPS)
+ROUNDS = tl.constexpr(philox.ROUNDS)
+INITIAL, SHAPE = tl.constexpr(philox.INITIAL), tl.constexpr(philox.SHAPE)
+EVENT, BACKGROUND = tl.constexpr(philox.EVENT), tl.constexpr(philox.BACKGROUND)
+BLOCK, GROUP, ROUND = tl.constexpr(noise.BLOCK), tl.constexpr(noise.GROUP), tl.constexpr(noise.ROUND)
+
+
+@triton.jit
+def words(seed, element, step, index, purpose):
+    """Philox 4x32-10 as in `philox.py`."""
+    a, key_a, key_b = element.to(tl.uint32), seed.to(tl.uint32), (seed >> 32).to(tl.uint32)
+    b, c, d = (a * 0 + step).to(tl.uint32), (a * 0 + index).to(tl.uint32), (a * 0 + purpose).to(tl.uint32)
+    for _ in tl.static_range(ROUNDS):
+        first_high, first = tl.umulhi(a, MULTIPLIER_A), a * MULTIPLIER_A
+        second_high, second = tl.umulhi(c, MULTIPLIER_B), c * MULTIPLIER_B
+        a, b, c, d = second_high ^ b ^ key_a, second, first_high ^ d ^ key_b, first
+        key_a, key_b = key_a + KEY_STEP_A, key_b + KEY_STEP_B
+    return a, b, c, d
+
+
+@triton.jit
+def column(x, right):
+    """The column of a crossing at x: ceil(x - 0.5), clipped to 0 … right."""
+    return tl.minimum(tl.maximum(tl.ceil(x - 0.5), 0.0), right).to(tl.int32)
+
+
+@triton.jit
+def crossing_of_side(y, top, bottom, x_top, slope):
+    """Where a side crosses the line at y, and whether it does."""
+    return x_top + (y - top) * slope, (top <= y) & (y < bottom)
+
+
+@triton.jit
+def crossings_of_ellipse(y, centre_y, reach, centre_x, tilt, width):
+    """Where the line at y enters and leaves an ellipse, and whether it does."""
+    dy = y - centre_y
+    gap = reach - dy * dy
+    half = width * tl.sqrt(tl.maximum(gap, 0.0))
+    middle = centre_x + tilt * dy
+    return middle - half, middle + half, gap > 0
+
+
+@triton.jit
+def initial_state(word, largest):
+    """An integrator before the first step: -largest … largest."""
+    return tl.umulhi(word, (word * 0 + (2 * largest + 1)).to(tl.uint32)).to(tl.int32) - largest
+
+
+@triton.jit
+def stationary_state(word, threshold, upward):
+    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
+    state = tl.umulhi(word, (word * 0 + threshold).to(tl.uint32)).to(tl.int32)
+    return tl.where(upward, state, -state)
+
+
+@triton.jit
+def how_many(word, table):
+    """How many pixels of a block a word picks: the number of bounds in the block's table that it reaches."""
+    count, value = tl.zeros(word.shape, tl.int32), word.to(tl.int64)
+    more = value >= tl.load(table)
+    while tl.max(more.to(tl.int32)) > 0:
+        count += more.to(tl.int32)
+        more = more & (count < BLOCK) & (value >= tl.load(table + tl.minimum(count, BLOCK - 1)))
+    return count
+
+
+@triton.jit
+def pick(word, last, chosen):
+    """Floyd's pick out of the pixels 0 … last: any of them, or the last one if that is in the mask `chosen`."""
+    pixel = tl.umulhi(word, (last + 1).to(tl.uint32)).to(tl.int32)
+    return tl.where(((chosen >> pixel.to(tl.uint64)) & 1) != 0, last, pixel)
+
+
+@triton.jit
+def integrate_and_fire(state, change, threshold, to_zero: tl.constexpr):
+    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
+    integrated = state + change
+    off, on = integrated < -threshold, integrated > threshold
+    reset = integrated - threshold * (on.to(tl.int32) - off.to(tl.int32))
+    if to_zero:
+        reset = integrated * 0
+    return integrated, off, on, tl.where(off | on, reset, integrated)
+
+
+@triton.jit
+def dropped(word, bound):
+    """Whether event noise drops an event."""
+    return word.to(tl.int64) < bound
+
+
+@triton.jit
+def passages(state, change, threshold):
+    """How often an integrator passes its threshold while its count changes, and what is left."""
+    along, size = tl.where(change < 0, -state, state), tl.abs(change)
+    number = tl.where(size > 0, tl.maximum((along + size) // threshold, 0), 0)
+    return number, state + change - threshold * tl.where(change < 0, -number, number)
+
+
+@triton.jit
+def passage_us(begin, length, missing, size, us_per_unit):
+    """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
+    share = missing.to(tl.float64) / size.to(tl.float64)
+    return tl.ceil((begin + length * share) * us_per_unit).to(tl.int64)

@@ -1,0 +1,1 @@
+"""What is seen of each actor, how it moves, and whose edge caused an event: `coverage`, and its compiled parts."""

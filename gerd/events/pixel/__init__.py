@@ -1,0 +1,1 @@
+"""A pixel and what surrounds it, as numbers that all backends share."""
