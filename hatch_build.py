@@ -26,7 +26,7 @@ import gerd
 from gerd.events.cpu import known, run as cpu
 for timing in known.DIGESTS:
     list(cpu.run(known.scenes(timing)))
-recording = gerd.simulate(known.CONFIG)
+recording = gerd.simulate("{steps: 4, actors: [{shape: circle, translation: {}}, {shape: square, rotation: {}}]}")
 recording.images(), recording.masks(), recording.flow(), recording.event_flow
 """
 

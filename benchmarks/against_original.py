@@ -68,6 +68,7 @@ def original_seconds(case: str, device: str, repeats: int, folder: Path) -> floa
 
 def our_seconds(config: Config, device: str) -> float:
     from gerd.events import backends
+    from gerd.plan.make import plan_of
     from gerd.scene.draw import draw
 
     bytes_each = 2 * config.steps * config.sensor.height * config.sensor.width
@@ -77,7 +78,7 @@ def our_seconds(config: Config, device: str) -> float:
         indices = range(first, first + batch)
         if device == "cpu":
             return gerd.simulate_batch(config, indices)
-        frames = backends.frames(draw(config, indices), device)
+        frames = backends.frames(draw(plan_of(config), indices), device)
         torch.cuda.synchronize()
         return frames
 

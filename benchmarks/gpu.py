@@ -21,6 +21,7 @@ from pathlib import Path
 import torch
 
 import gerd
+from gerd.scene.scenes import Scenes
 
 IN_A_ROW = 6  # batches
 KERNELS = ("clear", "place", "spans", "mark", "signal", "count", "scatter")
@@ -76,10 +77,16 @@ def device_seconds(work: Callable[[], object], repeats: int = 5) -> dict[str, fl
 def in_a_row(config: gerd.Config, batch: int) -> None:
     """Several batches, each begun while the device still works on the one before."""
     from gerd.events import backends
-    from gerd.scene.draw import draw
 
     for first in range(0, IN_A_ROW * batch, batch):
-        backends.frames(draw(config, range(first, first + batch)), "cuda")
+        backends.frames(drawn(config, batch, first), "cuda")
+
+
+def drawn(config: gerd.Config, batch: int, first: int = 0) -> Scenes:
+    from gerd.plan.make import plan_of
+    from gerd.scene.draw import draw
+
+    return draw(plan_of(config), range(first, first + batch))
 
 
 def to_disk(folder: Path, count: int) -> None:
@@ -110,21 +117,18 @@ def main() -> None:
         print("no GPU here: benchmarks/gpu.py has nothing to measure")
         return
     from gerd.events import backends
-    from gerd.scene.draw import draw
 
     config, batch = gerd.parse(TEXT), chosen.batch
-    scenes = draw(config, range(batch))
+    scenes = drawn(config, batch)
     plain = torch.empty((batch, 128, 2, 300, 300), dtype=torch.bool, device="cuda")
     memset = seconds(plain.zero_) / batch
     del plain
     times = {
         "memset of the same frames": memset,
         **{name: taken / batch for name, taken in device_seconds(lambda: backends.frames(scenes, "cuda")).items()},
-        "config to frames on the device": seconds(lambda: backends.frames(draw(config, range(batch)), "cuda")) / batch,
+        "config to frames on the device": seconds(lambda: backends.frames(drawn(config, batch), "cuda")) / batch,
         "the same, batch after batch": seconds(lambda: in_a_row(config, batch), 3) / (IN_A_ROW * batch),
-        "config to events on the host": seconds(
-            lambda: list(backends.run(draw(config, range(batch)), device="cuda")), 3
-        )
+        "config to events on the host": seconds(lambda: list(backends.run(drawn(config, batch), device="cuda")), 3)
         / batch,
     }
     print(f"\n| {torch.cuda.get_device_name()}, batch {batch} | µs per recording | × memset |\n| --- | --- | --- |")

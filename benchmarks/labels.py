@@ -38,8 +38,8 @@ from gpu import TEXT as THREE_SHAPES
 import gerd
 from gerd.events.definition import walk as definition
 from gerd.geometry.trajectory import Trajectory
+from gerd.plan.plan import INTENSITY_ONE
 from gerd.recording.recording import Recording
-from gerd.scene.scenes import INTENSITY_ONE
 
 STEPS = 40
 LABELS = ("masks", "flow", "masks_with_edges", "flow_with_edges", "images", "visibility")

@@ -24,8 +24,10 @@ from gerd.events.keys import Keys
 from gerd.events.rasterise import values_of_picture
 from gerd.geometry.parameters import PARAMETERS, ROTATION, UNITS
 from gerd.geometry.shapes import BUILT_IN
+from gerd.plan.make import plan_of
+from gerd.plan.plan import INTENSITY_ONE
 from gerd.scene.draw import draw
-from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.scenes import Scenes
 from gerd.storage.blocks import pack_events, pack_truths
 from gerd.storage.code import code_digest
 from gerd.storage.generate import TRIED_MEMBERS
@@ -47,9 +49,9 @@ def dry_run(config: Config, count: int) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     members = member_count(config)
     for number in range(min(members, TRIED_MEMBERS)):  # an error here if one cannot be drawn
-        draw(member(config, number), [0])
+        draw(plan_of(member(config, number)), [0])
     base, config = config, member(config, 0)
-    scenes = draw(config, [0])
+    scenes = draw(plan_of(config), [0])
     shown = min(len(config.cast), MOST_ACTORS_SHOWN)
     for first in range(0, shown, ACTORS_ABREAST):
         console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
@@ -83,7 +85,7 @@ class _Sample:
 
 
 def _sampled(config: Config) -> _Sample:
-    scenes = draw(config, [0])
+    scenes = draw(plan_of(config), [0])
     most = max(2, SAMPLED_PIXELS // (scenes.width * scenes.height))
     steps = min(scenes.steps, SAMPLED_STEPS, most)
     keys, background = _first_steps(scenes, steps)

@@ -114,7 +114,7 @@ class Config(Model):
         return self.step_us if self.timing == "exact" else 1
 
     @property
-    def initial(self) -> float | str:
+    def initial(self) -> float | Literal["uniform", "stationary"]:
         """The state of integrators at the start: uniform, stationary or a number of thresholds."""
         if self.integrator.initial != "usual":
             return self.integrator.initial

@@ -87,7 +87,7 @@ def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Event
             for part, events in zip(parts, camera.passages(own, moments), strict=True):
                 part.append(events)
         reached = target
-        if scenes.background > 0 and steps.stop > 1:  # step 0 has no events
+        if scenes.pixel.background > 0 and steps.stop > 1:  # step 0 has no events
             for part, events in zip(parts, camera.background(scenes, steps), strict=True):
                 part.append(events)
         for row, part in enumerate(parts):
@@ -139,7 +139,7 @@ def instants(parts: NDArray[np.int64], first: int, rate: float, scenes: Scenes) 
     own[:, 0] = first
     own[:, 1:][np.arange(counts.max()) < counts] = np.repeat(1 / parts.ravel(), parts.ravel())
     np.cumsum(own, axis=1, out=own)  # of powers of two: exact
-    if scenes.shape_noise > 0:
+    if scenes.pixel.shape_noise > 0:
         own = _with_ends_of_steps(own, rate)
     return Instants(own, rate, scenes.step_us / rate)
 

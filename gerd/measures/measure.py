@@ -39,6 +39,7 @@ from gerd.measures.action import (
 )
 from gerd.measures.curves import Covariance, Curve, Invariance, covariance_matrix
 from gerd.measures.statistics import Effect, Summary, bootstrap, effect_size, summary, wilcoxon
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.scene.transformation import Transformation
@@ -183,7 +184,7 @@ def _stimuli(
     """The recordings that `Options` name, in batches; the first step to compare, and the device."""
     check_whole("count", count, 1)
     check_whole("batch", batch, 1)
-    scenes = draw(as_config(config), range(first, first + count))
+    scenes = draw(plan_of(as_config(config)), range(first, first + count))
     return [scenes[begin : begin + batch] for begin in range(0, count, batch)], first_step, device
 
 
@@ -297,7 +298,7 @@ def assert_flat(
 
 def chance_error(config: AnyConfig, first: int, count: int, first_step: int = 0) -> Summary:
     """The errors in pixels of always saying the mean place."""
-    scenes = draw(as_config(config), range(first, first + count))
+    scenes = draw(plan_of(as_config(config)), range(first, first + count))
     places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, :, first_step:, 0, :2]
     away = np.linalg.norm(places - places.mean(axis=(0, 2), keepdims=True), axis=-1)
     return summary(away.mean(axis=(1, 2)))

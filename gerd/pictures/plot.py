@@ -26,9 +26,10 @@ from gerd.errors import GerdError
 from gerd.events.keys import in_both_polarities
 from gerd.geometry.parameters import PARAMETERS, UNITS
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, BOX, EVENTS, OFF, ON, OUTLINE, PATH, shade
+from gerd.plan.plan import INTENSITY_ONE
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_family
-from gerd.scene.scenes import INTENSITY_ONE, Scenes
+from gerd.scene.scenes import Scenes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

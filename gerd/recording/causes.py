@@ -135,7 +135,7 @@ def _changes(moments: _Moments, asked: Integers) -> Integers:
         moment, y, x, sign = asked[order[begin:end]].T
         numbers = np.unique(np.concatenate([moment - 1, moment]))
         frame, hidden = np.searchsorted(numbers, moment), np.zeros_like(moment)
-        if scene.shape_noise > 0:
+        if scene.pixel.shape_noise > 0:
             from gerd.events.definition import walk as definition  # needs torch
 
             missing = definition.missing(scene, moments.steps(numbers))[0].numpy()

@@ -25,11 +25,13 @@ from gerd.config.sweep import KEPT_MEMBERS, classes, named, number_of
 from gerd.errors import GerdError, check_whole, counted
 from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry.parameters import PARAMETERS, derivatives, matrix
+from gerd.plan.make import plan_of
+from gerd.plan.plan import INTENSITY_ONE
 from gerd.recording import derived
 from gerd.recording.causes import Causes, causes_of
 from gerd.scene.draw import appearance, draw
-from gerd.scene.scenes import ABSENT, INTENSITY_ONE, Scenes
-from gerd.scene.transformation import Transformation, configured
+from gerd.scene.scenes import ABSENT, Scenes
+from gerd.scene.transformation import Transformation, planned
 from gerd.version import __version__
 
 if TYPE_CHECKING:
@@ -355,14 +357,14 @@ class Recording:
     @cached_property
     def scene(self) -> Scenes:
         """What was drawn: a batch of one. Its trajectory gives T at any real time."""
-        scene = draw(self.config, [self.identity.index])
+        scene = draw(plan_of(self.config), [self.identity.index])
         endless = self.first + self.steps > self.config.steps
         return replace(scene, path_end=sys.maxsize) if endless else scene
 
     @cached_property
     def shown(self) -> Scenes:
         """Outlines and intensities; runs no code that the config names."""
-        return appearance(self.config, [self.identity.index]) if self.drawn is None else self.drawn
+        return appearance(plan_of(self.config), [self.identity.index]) if self.drawn is None else self.drawn
 
     @property
     def intensities(self) -> Array:
@@ -372,7 +374,7 @@ class Recording:
     @property
     def transform(self) -> Transformation:
         """What was done to the whole scene, by the config's `transform`; T and the rest are those after it."""
-        return configured(self.config)
+        return planned(plan_of(self.config))
 
     def boxes(self) -> Array:
         """(steps, actors, 4): left, top, right, bottom of each outline in pixels, whether inside the frame or not."""

@@ -16,6 +16,7 @@ from gerd.config.sweep import Which, config_of, member_count
 from gerd.events.backends import run
 from gerd.events.keys import Keys
 from gerd.events.shared import Events
+from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
@@ -66,7 +67,7 @@ def simulate_batch(
     if len(indices) == 0:
         return []
     config = config_of(as_config(config), member, values)
-    scenes = draw(config, indices)
+    scenes = draw(plan_of(config), indices)
     scenes = scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))  # once for the events and the truth
     parts: list[list[Events]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
@@ -93,7 +94,7 @@ def simulate_chunks(
     its configured steps, up to step 2³² - 1, or in exact timing to the last whose events have keys of 62 bits.
     """
     config = config_of(as_config(config), member, values)
-    scenes = draw(config, [index])
+    scenes = draw(plan_of(config), [index])
     if endless:
         codec = Keys.of(scenes)
         scenes = replace(scenes, steps=min(MOST_STEPS, LARGEST_KEY // codec.per_step), path_end=sys.maxsize)

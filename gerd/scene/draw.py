@@ -1,8 +1,7 @@
-"""Config and indices to scenes: every random choice of a scene's content is made here."""
+"""A plan and indices to scenes: every random choice of a scene's content is made here."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -10,92 +9,77 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.actor import BRIGHTEST, DIMMEST, Actor
-from gerd.config.config import Config
-from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
 from gerd.errors import check_whole
-from gerd.geometry import shapes
 from gerd.geometry.parameters import PARAMETER_COUNT
 from gerd.geometry.trajectory import Trajectory
+from gerd.plan.plan import INTENSITY_ONE, ActorPlan, Plan
 from gerd.scene.motion import motion
 from gerd.scene.sampling import INTENSITY, LOOKS, Source
-from gerd.scene.scenes import ABSENT, INTENSITY_ONE, Scenes
-from gerd.scene.transformation import configured
+from gerd.scene.scenes import ABSENT, Scenes
+from gerd.scene.transformation import planned
 
 MOST_INDICES = 2**32  # the random counter has 32 bits for the index
+DIMMEST, BRIGHTEST = -8.0, 8.0  # a Gaussian intensity may fall outside
+KEPT_PLANS = 1024  # whose first appearance is not drawn again
+
+Rows = NDArray[np.int64]
 
 
-def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
-    """The scenes of some indices of a member, in one batch. Members of a family that differ in size share positions."""
-    config = config_of(config)
-    resting = appearance(config, indices)
-    sources = [Source(config.seed, resting.indices, *place) for place in config.cast]
-    family = relatives(config.family)
-    motions = [motion(config, *each, family) for each in zip(sources, resting.shapes, strict=True)]
-    scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), config.rate))
-    if config.transform:
-        scenes = configured(config)(scenes)
+def draw(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
+    """The scenes of some indices, in one batch."""
+    resting = appearance(plan, indices)
+    sources = [Source(plan.seed, resting.indices, actor.number, copy) for actor, copy in plan.cast]
+    motions = [motion(plan, actor, source) for (actor, _), source in zip(plan.cast, sources, strict=True)]
+    scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), plan.rate))
+    if plan.operations:
+        scenes = planned(plan)(scenes)
     return scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))
 
 
-def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
+def appearance(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
     """The same scenes without their motion: all actors rest at the origin. Runs no code that the config names."""
     for index in [*indices[:1], *indices[-1:]] if isinstance(indices, range) else indices:  # of a range, its ends
         check_whole("index", index, 0, MOST_INDICES - 1)
-    config, rows = config.in_steps, np.asarray(indices, np.int64)
-    first, differing = _first_appearance(config)
+    rows = np.asarray(indices, np.int64)
+    first = _first_appearance(plan)
     intensity, chosen = np.repeat(first.intensity, len(rows), axis=0), np.repeat(first.chosen, len(rows), axis=0)
-    for actor in differing:
-        intensity[:, actor], chosen[:, actor] = _looks(config, rows, actor)
+    for place, (actor, copy) in enumerate(plan.cast):
+        if not actor.always_looks_the_same:
+            intensity[:, place], chosen[:, place] = _looks(plan, actor, copy, rows)
     trajectory = Trajectory.at_rest(np.zeros((*chosen.shape, PARAMETER_COUNT)))
-    path_end = sys.maxsize if config.origin.path is None else config.origin.path.steps - 1
-    return replace(first, indices=rows, chosen=chosen, intensity=intensity, trajectory=trajectory, path_end=path_end)
+    return replace(first, indices=rows, chosen=chosen, intensity=intensity, trajectory=trajectory)
 
 
-def _looks(config: Config, rows: NDArray[np.int64], actor: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _looks(plan: Plan, actor: ActorPlan, copy: int, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
     """Intensity, in units of 1 / INTENSITY_ONE, and shape of an actor in each recording."""
-    entry, copy = config.cast[actor]
-    written, source = config.actors[entry], Source(config.seed, rows, entry, copy)
-    intensity = np.clip(source.sample(written.intensity, LOOKS, INTENSITY), DIMMEST, BRIGHTEST)
-    chosen = np.where(source.is_there(written.repeat), source.shape(len(written.shapes)), ABSENT)
+    source = Source(plan.seed, rows, actor.number, copy)
+    intensity = np.clip(source.sample(actor.intensity, LOOKS, INTENSITY), DIMMEST, BRIGHTEST)
+    chosen = np.where(source.is_there(actor.repeat), source.shape(len(actor.shapes)), ABSENT)
     return np.rint(intensity * INTENSITY_ONE), chosen
 
 
-@lru_cache(maxsize=KEPT_MEMBERS)
-def _first_appearance(config: Config) -> tuple[Scenes, list[int]]:
-    """The appearance of index 0, and the actors that may look different in other recordings."""
-    rows, actors = np.zeros(1, np.int64), [config.actors[entry] for entry, _ in config.cast]
-    outlines = [tuple(shapes.outline(shape) for shape in actor.rings) for actor in config.actors]
-    intensity, chosen = np.zeros((1, len(actors)), np.int32), np.zeros((1, len(actors)), np.int64)
-    for actor in range(len(actors)):
-        intensity[:, actor], chosen[:, actor] = _looks(config, rows, actor)
-    full = config.upsampling * config.upsampling * INTENSITY_ONE
-    threshold = max(1, round(config.integrator.threshold * full))
-    initial = config.initial
-    scenes = Scenes(
-        seed=config.seed,
+@lru_cache(maxsize=KEPT_PLANS)
+def _first_appearance(plan: Plan) -> Scenes:
+    """The appearance of index 0."""
+    rows, cast = np.zeros(1, np.int64), plan.cast
+    intensity, chosen = np.zeros((1, len(cast)), np.int32), np.zeros((1, len(cast)), np.int64)
+    for place, (actor, copy) in enumerate(cast):
+        intensity[:, place], chosen[:, place] = _looks(plan, actor, copy, rows)
+    return Scenes(
+        seed=plan.seed,
         indices=rows,
-        width=config.sensor.width,
-        height=config.sensor.height,
-        steps=config.steps,
-        step_us=config.step_us,
-        exact=config.timing == "exact",
-        warmup=config.integrator.warmup,
-        upsampling=config.upsampling,
-        threshold=threshold,
-        reset_to_zero=config.integrator.reset == "zero",
-        initial=initial if isinstance(initial, str) else round(initial * threshold),
-        background=config.noise.background,
-        shape_noise=config.noise.shape,
-        event_noise=config.noise.event,
-        shapes=tuple(outlines[entry] for entry, _ in config.cast),
+        width=plan.width,
+        height=plan.height,
+        steps=plan.steps,
+        step_us=plan.step_us,
+        exact=plan.exact,
+        warmup=plan.warmup,
+        upsampling=plan.upsampling,
+        pixel=plan.pixel,
+        shapes=tuple(actor.shapes for actor, _ in cast),
         chosen=chosen,
-        wraps=tuple(actor.translation.border == "wrap" for actor in actors),
+        wraps=tuple(actor.border == "wrap" for actor, _ in cast),
         intensity=intensity,
-        trajectory=Trajectory.at_rest(np.zeros((1, len(actors), PARAMETER_COUNT))),
+        trajectory=Trajectory.at_rest(np.zeros((1, len(cast), PARAMETER_COUNT))),
+        path_end=plan.path_end,
     )
-    return scenes, [actor for actor, written in enumerate(actors) if not _looks_fixed(written)]
-
-
-def _looks_fixed(actor: Actor) -> bool:
-    return isinstance(actor.intensity, int | float) and isinstance(actor.repeat, int) and len(actor.shapes) == 1

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.values import MOST_ACTORS, Choice, Normal, PairChoice, Uniform
 from gerd.geometry.parameters import SCALE_X
+from gerd.plan.plan import MOST_ACTORS
+from gerd.plan.values import Choice, Normal, Pair, PairChoice, Size, Uniform, Value
 from gerd.scene import philox
 
 Array = NDArray[np.float64]
@@ -44,37 +44,36 @@ class Source:
         """(rows,): which of so many shapes the actor has, drawn once per recording."""
         return _picked(self._words(LOOKS, SHAPE), count) if count > 1 else np.zeros(self.rows.shape, np.int64)
 
-    def is_there(self, repeat: Any) -> NDArray[np.bool_]:
+    def is_there(self, repeat: tuple[int, ...]) -> NDArray[np.bool_]:
         """(rows,): whether the number of actors that is drawn for the entry includes this one."""
-        if isinstance(repeat, int):
-            return np.full(self.rows.shape, self.copy < repeat)
-        drawn = _picked(replace(self, copy=0)._words(LOOKS, REPEAT), len(repeat.options))
-        return self.copy < np.array(repeat.options)[drawn]
+        if len(repeat) == 1:
+            return np.full(self.rows.shape, self.copy < repeat[0])
+        drawn = _picked(replace(self, copy=0)._words(LOOKS, REPEAT), len(repeat))
+        return self.copy < np.array(repeat)[drawn]
 
-    def sample(self, value: Any, use: int, parameter: int = 0) -> Array:
+    def sample(self, value: Value, use: int, parameter: int = 0) -> Array:
         """(rows,) numbers, drawn once per recording."""
         return _sampled(value, lambda: self._words(use, parameter), self.rows.shape)
 
-    def pair(self, value: Any, use: int, parameter: int) -> Array:
+    def pair(self, value: Pair, use: int, parameter: int) -> Array:
         """(rows, 2) numbers: each axis drawn by itself, unless the value lists whole pairs."""
         if isinstance(value, PairChoice):
-            return np.array(value.choice)[_picked(self._words(use, parameter), len(value.choice))]
-        both = value if isinstance(value, tuple) else (value, value)
+            return np.array(value.options)[_picked(self._words(use, parameter), len(value.options))]
         words = cache(partial(self._words, use, np.array([[parameter], [parameter + 1]])))  # of both at once
 
         def of_axis(i: int) -> philox.Words:
             a, b, c, d = words()
             return a[i], b[i], c[i], d[i]
 
-        return np.stack([_sampled(both[i], partial(of_axis, i), self.rows.shape) for i in range(2)], axis=1)
+        return np.stack([_sampled(value[i], partial(of_axis, i), self.rows.shape) for i in range(2)], axis=1)
 
-    def size(self, value: Any, use: int) -> Array:
+    def size(self, value: Size, use: int) -> Array:
         """(rows, 2) numbers, equal for both sides unless they are given as a pair."""
         if isinstance(value, tuple | PairChoice):
             return self.pair(value, use, SCALE_X)
         return np.repeat(self.sample(value, use, SCALE_X)[:, None], 2, axis=1)
 
-    def each_step(self, value: Any, parameter: int, steps: NDArray[np.int64]) -> Array:
+    def each_step(self, value: Value, parameter: int, steps: NDArray[np.int64]) -> Array:
         """(rows, steps) numbers, drawn anew for each step."""
         element = self._number * SLOTS + parameter
 
@@ -88,17 +87,17 @@ class Source:
         return philox.words(self.seed, slot, 0, self.rows, philox.SCENE)
 
 
-def _sampled(value: Any, draw: Callable[[], philox.Words], shape: tuple[int, ...]) -> Array:
+def _sampled(value: Value, draw: Callable[[], philox.Words], shape: tuple[int, ...]) -> Array:
     """Numbers of this shape; the random words are drawn only if the value depends on them."""
     match value:
-        case Uniform(uniform=(low, high)):
+        case Uniform(low, high):
             drawn = draw()
             return low + (high - low) * philox.unit(drawn[0], drawn[1])
-        case Normal(normal=(mean, deviation)):
+        case Normal(mean, deviation):
             return mean + deviation * philox.gaussian(draw())
-        case Choice(choice=options):
+        case Choice(options):
             return np.array(options)[_picked(draw(), len(options))]
-    return np.full(shape, float(value))
+    return np.full(shape, value)
 
 
 def _picked(drawn: philox.Words, count: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""A scene: numbers only, everything a recording is made of. The stages after the draw see this and no config."""
+"""A scene: numbers only, everything a recording is made of. The stages after the draw see nothing else."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from gerd.geometry.parameters import PARAMETER_COUNT
 from gerd.geometry.shapes import Outline
 from gerd.geometry.trajectory import Trajectory
+from gerd.plan.plan import INTENSITY_ONE, Pixel
 
 ABSENT = -1
-INTENSITY_ONE = 1024  # an intensity of 1, in the integers that the kernels add up
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,7 @@ class Scenes:
     exact: bool  # whether events have times inside their step
     warmup: int  # steps; in exact timing units of own time
     upsampling: int
-    threshold: int  # in units of sub-pixels · INTENSITY_ONE
-    reset_to_zero: bool
-    initial: int | str  # integrator state in the threshold's unit; "uniform" or "stationary": drawn, see `noise.py`
-    background: float  # probabilities
-    shape_noise: float
-    event_noise: float
+    pixel: Pixel
     shapes: tuple[tuple[Outline, ...], ...]  # those that each actor can have, from the farthest to the nearest actor
     chosen: NDArray[np.int64]  # (recordings, actors): which of them it has; ABSENT: the actor is not in the recording
     wraps: tuple[bool, ...]  # whether the actor is drawn on a torus

@@ -19,14 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from gerd.config import transform as written
-from gerd.config.config import Config
 from gerd.errors import GerdError
 from gerd.geometry import exactmath
 from gerd.geometry.seen import UNMOVED, MovingMap, Pair, Seen
+from gerd.plan.plan import AMOUNTS, Operation, Plan
 from gerd.scene.scenes import Scenes
 
-NOISES = ("background", "shape_noise", "event_noise")
+NOISES = tuple(AMOUNTS)
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class Transformation:
             trajectory = Seen.of(trajectory, self.frame(scenes.width, scenes.height))
         noises = {noise: getattr(self, noise) for noise in NOISES}
         changed = {noise: value for noise, value in noises.items() if value is not None}
-        return replace(scenes, trajectory=trajectory, **changed)
+        return replace(scenes, trajectory=trajectory, pixel=replace(scenes.pixel, **changed))
 
 
 def identity() -> Transformation:
@@ -198,33 +197,29 @@ KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for m
 UNITS = {"translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
 
 
-def configured(config: Config) -> Transformation:
+def planned(plan: Plan) -> Transformation:
     """What a config's `transform` does."""
-    return composed(*(_read(part, config) for part in config.transform))
+    return composed(*(_read(operation, plan) for operation in plan.operations))
 
 
-def _read(part: Any, config: Config) -> Transformation:
+_WRITTEN: dict[str, Any] = {  # by the names in a config
+    "translate": translation,
+    "rotate": rotation,
+    "scale": scale,
+    "shear": shear,
+    "mirror": mirror,
+    "affine": affine,
+    "time_scale": time_scale,
+}
+_SINCE_EPOCH: dict[str, Any] = {"boost": velocity, "accelerate": acceleration}
+
+
+def _read(operation: Operation, plan: Plan) -> Transformation:
     """One entry of the list."""
-    match part:
-        case written.Translate():
-            return translation(*part.translate)
-        case written.Boost():
-            return velocity(*part.boost, epoch=part.epoch)
-        case written.Accelerate():
-            return acceleration(*part.accelerate, epoch=part.epoch)
-        case written.Quicken():
-            return time_scale(part.time_scale)
-        case written.Rotate():
-            g = rotation(part.rotate)
-        case written.Enlarge():
-            g = scale(*part.scale) if isinstance(part.scale, tuple) else scale(part.scale)
-        case written.Slant():
-            g = shear(part.shear)
-        case written.Mirror():
-            g = mirror(part.mirror)
-        case _:
-            g = affine(*part.affine)
-    return g if part.about == "centre" else g.about(part.about, config.sensor.width, config.sensor.height)
+    if operation.kind in _SINCE_EPOCH:
+        return _SINCE_EPOCH[operation.kind](*operation.values, epoch=operation.epoch)
+    g = _WRITTEN[operation.kind](*operation.values)
+    return g if operation.about is None else g.about(operation.about, plan.width, plan.height)
 
 
 def _length(x: float, y: float) -> float:

@@ -34,6 +34,7 @@ from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, check_whole, shorten
 from gerd.events.backends import check_device, workers_of_device
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
+from gerd.plan.make import plan_of
 from gerd.scene.draw import MOST_INDICES, draw
 from gerd.storage.code import other_code
 from gerd.storage.local import finish_in_processes
@@ -141,7 +142,7 @@ def _check(
         raise config.error("steps", message, steps)
     _importable(config)
     for number in range(min(member_count(config), TRIED_MEMBERS)):
-        draw(member(config, number), [0])
+        draw(plan_of(member(config, number)), [0])
 
 
 def _begin(config: Config, place: Place, count: int, certain: bool, alone: bool) -> Manifest:

@@ -19,10 +19,11 @@ from types import ModuleType
 from typing import Any
 
 from gerd.config.sweep import member
+from gerd.config.trust import import_from
 from gerd.errors import GerdError
 from gerd.events.backends import needs_compiling, run
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
-from gerd.scene.trust import import_from
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.surroundings import environment, ignore_settings, safe_path
@@ -34,7 +35,7 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
         for number in numbers:
             yield finish_shard(job, number, progress)
         return
-    if job.device == "cpu" and needs_compiling(scenes := draw(member(job.config, 0), [0])):
+    if job.device == "cpu" and needs_compiling(scenes := draw(plan_of(member(job.config, 0)), [0])):
         run(scenes)  # compiles once and not in each worker, and says so
     context = multiprocessing.get_context("spawn")
     with safe_path():

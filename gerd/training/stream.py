@@ -30,6 +30,7 @@ from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import classes, member, member_count
 from gerd.errors import GerdError, check_whole
 from gerd.events import backends
+from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
 from gerd.scene.draw import draw
@@ -284,7 +285,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         frames, labels = [], []
         for number, indices in groups:
             config = member(self.config, number)
-            scenes = draw(config, indices)
+            scenes = draw(plan_of(config), indices)
             at, steps = self._window(scenes.steps)
             try:
                 whole = backends.frames(scenes, self.device, counts=scenes.exact and self.spec.item == "counts")

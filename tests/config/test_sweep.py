@@ -266,9 +266,9 @@ class TestAPathIsKept:
         assert [recording.steps for recording in members] == [117, 43, 30, 12, 9]  # 29 steps of time, rounded up
         assert [recording.scene.warmup for recording in members] == [20, 8, 5, 2, 2]
         for factor, recording in zip(self.FACTORS, members, strict=True):
-            assert recording.scene.background == pytest.approx(0.01 * factor)
-            assert recording.scene.shape_noise == pytest.approx(0.02 * factor)
-            assert recording.scene.event_noise == 0.4
+            assert recording.scene.pixel.background == pytest.approx(0.01 * factor)
+            assert recording.scene.pixel.shape_noise == pytest.approx(0.02 * factor)
+            assert recording.scene.pixel.event_noise == 0.4
 
     def test_the_config_of_a_recording_holds_its_own_numbers(self) -> None:
         for factor, recording in zip(self.FACTORS, self.members(), strict=True):

@@ -22,7 +22,9 @@ import gerd
 from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count
 from gerd.errors import GerdError
+from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
+from gerd.scene.draw import draw
 
 ROOT = Path(__file__).parents[2]
 GPU = torch.cuda.is_available()
@@ -134,7 +136,6 @@ def test_cuda_with_everything_at_once() -> None:
 @needs_triton
 def test_cuda_in_exact_timing() -> None:
     from gerd.events.cuda import run as cuda
-    from gerd.scene.draw import draw
 
     slow: dict[str, Any] = {"velocity": [0.22, 0.1], "size": 5.0}
     made = config(
@@ -151,7 +152,7 @@ def test_cuda_in_exact_timing() -> None:
     truth = gerd.simulate(made, 1, backend="torch")
     assert len(truth) > 30
     for budget in (None, 4500) if GPU else (4500,):  # so little that integrators are carried from piece to piece
-        pieces = list(cuda.run(draw(made, [1]), CUDA, budget=budget))
+        pieces = list(cuda.run(draw(plan_of(made), [1]), CUDA, budget=budget))
         assert np.array_equal(np.concatenate([part.keys for part in pieces]), truth.keys)
         assert np.array_equal(np.concatenate([part.background for part in pieces]), truth.background)
 
@@ -159,9 +160,8 @@ def test_cuda_in_exact_timing() -> None:
 @needs_triton
 def test_cuda_frames_are_the_frames() -> None:
     from gerd.events.cuda import run as cuda
-    from gerd.scene.draw import draw
 
-    made = cuda.frames(draw(CROWDED, [1, 0]), CUDA)
+    made = cuda.frames(draw(plan_of(CROWDED), [1, 0]), CUDA)
     assert made.dtype == torch.bool
     assert made.shape == (2, 2, 2, 8, 20)
     for row, index in enumerate((1, 0)):  # the second has other shapes, and no triangle
@@ -172,25 +172,23 @@ def test_cuda_frames_are_the_frames() -> None:
 def test_batches_do_not_wait_for_each_other_and_are_the_same() -> None:
     """Outlines of the next batch are worked out on another stream while the one before is still being written."""
     from gerd.events.cuda import run as cuda
-    from gerd.scene.draw import draw
 
     made = gerd.load(ROOT / "configs" / "bouncing.yaml")
     batches = [range(first, first + 40) for first in range(0, 400, 40)]
     alone = []
     for batch in batches:
-        alone.append(cuda.frames(draw(made, batch), CUDA).cpu())
+        alone.append(cuda.frames(draw(plan_of(made), batch), CUDA).cpu())
         torch.cuda.synchronize()
-    in_a_row = [cuda.frames(draw(made, batch), CUDA) for batch in batches]
+    in_a_row = [cuda.frames(draw(plan_of(made), batch), CUDA) for batch in batches]
     assert all(torch.equal(frames.cpu(), known) for frames, known in zip(in_a_row, alone, strict=True))
 
 
 @needs_triton
 def test_cuda_keeps_to_a_budget() -> None:
     from gerd.events.cuda import run as cuda
-    from gerd.scene.draw import draw
 
     resetting = config(actor(velocity=[0.7, 0.3]), height=8, steps=4, integrator={"threshold": 0.2, "reset": "zero"})
-    scenes = draw(resetting, [0, 1])
+    scenes = draw(plan_of(resetting), [0, 1])
     pieces = list(cuda.run(scenes, CUDA, budget=5000))
     for row in range(2):
         keys = [part.keys for part in pieces if part.row == row]

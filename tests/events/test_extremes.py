@@ -23,6 +23,7 @@ from gerd.events.cpu import run as cpu
 from gerd.geometry import exactmath
 from gerd.geometry.parameters import SCALE_X
 from gerd.geometry.trajectory import Trajectory
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 
 EXAMPLES = 400
@@ -64,7 +65,7 @@ def test_a_turn_faster_than_numbers_can_say_is_refused_by_every_backend() -> Non
 @pytest.mark.parametrize("backend", ["cpu", "torch"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e101])
 def test_the_error_names_recording_actor_and_time(bad: float, backend: str) -> None:
-    scenes = draw(config(actor(), actor(size=4.0), steps=9), [5, 6, 7])
+    scenes = draw(plan_of(config(actor(), actor(size=4.0), steps=9)), [5, 6, 7])
 
     class Spoilt(Trajectory):
         def entries(self, times: Any, send: Any = None) -> tuple[Any, ...]:
@@ -79,7 +80,7 @@ def test_the_error_names_recording_actor_and_time(bad: float, backend: str) -> N
 
 def test_the_largest_numbers_that_are_allowed_are_drawn() -> None:
     """Beyond every edge of the frame, but finite: the picture is empty or full, as it should be."""
-    scenes = draw(config(actor("square"), actor("circle")), [0])
+    scenes = draw(plan_of(config(actor("square"), actor("circle"))), [0])
     start = scenes.trajectory.start.copy()
     start[..., SCALE_X : SCALE_X + 2] = rasterise.LARGEST / 2
     huge = replace(scenes, trajectory=Trajectory.at_rest(start))

@@ -19,6 +19,7 @@ from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.geometry.parameters import derivatives, matrix
 from gerd.measures.measure import Curve
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.scene.transformation import (
     KINDS,
@@ -99,7 +100,7 @@ def picture(frames: Tensor) -> Tensor:
 @pytest.mark.parametrize("g", SPATIAL, ids=str)
 def test_a_transformed_scene_moves_by_G_times_T(g: Transformation) -> None:
     """T, T' and T'' by the product rule, from a G(t) that is written down here once more."""
-    scenes = draw(turning(), [0, 1, 2])
+    scenes = draw(plan_of(turning()), [0, 1, 2])
     t = np.linspace(-3, 11, 29)
     seen, own = g(scenes).trajectory, scenes.trajectory.parameters(t)
     G, G1, G2 = (np.zeros((len(t), 3, 3)) for _ in range(3))
@@ -120,13 +121,13 @@ def test_a_transformed_scene_moves_by_G_times_T(g: Transformation) -> None:
 
 @pytest.mark.parametrize("g", SPATIAL, ids=str)
 def test_what_a_device_works_out_has_the_same_bits(g: Transformation) -> None:
-    seen = g(draw(turning(), [0, 1])).trajectory
+    seen = g(draw(plan_of(turning()), [0, 1])).trajectory
     for here, there in zip(seen.entries(np.arange(-2, 9)), seen.entries(np.arange(-2, 9), sent), strict=True):
         assert np.array_equal(np.broadcast_to(here, there.shape), there.numpy())
 
 
 def test_whole_pixels_and_quarter_turns_move_the_events_exactly() -> None:
-    scenes = draw(sliding((0.37, 0.61), size=9.3), range(3))
+    scenes = draw(plan_of(sliding((0.37, 0.61), size=9.3)), range(3))
     frames = backends.frames(scenes)
     assert torch.equal(backends.frames(translation(3, -2)(scenes)), frames.roll((-2, 3), (-2, -1)))
     assert torch.equal(backends.frames(rotation(90)(scenes)), frames.rot90(-1, (-2, -1)))
@@ -135,7 +136,7 @@ def test_whole_pixels_and_quarter_turns_move_the_events_exactly() -> None:
 
 def test_frames_are_those_of_the_recordings() -> None:
     chosen = turning()
-    frames = backends.frames(draw(chosen, [4, 5]))
+    frames = backends.frames(draw(plan_of(chosen), [4, 5]))
     for row, index in enumerate((4, 5)):
         assert torch.equal(frames[row], gerd.simulate(chosen, index).frames())
 
@@ -152,12 +153,12 @@ def test_frames_are_those_of_the_recordings() -> None:
 )
 def test_time_and_noise_are_those_of_a_family(g: Transformation, values: dict[str, Any]) -> None:
     chosen = turning()
-    frames = backends.frames(g(draw(chosen, [3])))
+    frames = backends.frames(g(draw(plan_of(chosen), [3])))
     assert torch.equal(frames[0], gerd.simulate(chosen, 3, **values).frames())
 
 
 def test_fewer_events_are_among_more() -> None:
-    scenes = draw(sliding(), [0])
+    scenes = draw(plan_of(sliding()), [0])
     few, more, whole = (backends.frames(density(kept)(scenes)) for kept in (0.2, 0.6, 1.0))
     assert 0 < int(few.sum()) < int(more.sum()) < int(whole.sum())
     assert bool((few <= more).all())
@@ -166,7 +167,7 @@ def test_fewer_events_are_among_more() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_neutral_amount_changes_nothing(kind: str) -> None:
-    scenes = draw(turning(), [0, 1])
+    scenes = draw(plan_of(turning()), [0, 1])
     g = KINDS[kind](KINDS[kind](1.0).neutral)
     assert torch.equal(backends.frames(g(scenes)), backends.frames(scenes))
 
@@ -231,7 +232,7 @@ def test_built_in_actions_take_the_truth_of_x_to_that_of_its_image(g: Transforma
     chosen = config(
         actor("square", at=[20.0, 22.0], velocity=[0.5, 0.25], turn=20, slant=0.2), width=48, height=40, steps=9
     )
-    scenes = draw(chosen, [0])
+    scenes = draw(plan_of(chosen), [0])
     truths = [matrix(s.trajectory.parameters(np.arange(9)))[:, 0] for s in (scenes, g(scenes))]
     T, T_g = (torch.from_numpy(truth) for truth in truths)
     moved = measure.act_on_matrices(g, T, (48, 40))
@@ -430,7 +431,7 @@ def test_mistakes_are_named(arguments: dict[str, Any], message: str) -> None:
         (lambda: time_scale(-1), "allowed: a positive factor"),
         (lambda: density(1.5), "a probability from 0 to 1"),
         (lambda: translation(float("nan")), "allowed: finite numbers"),
-        (lambda: translation(1)(draw(turning("wrap"), [0])), "allowed: bounce, free"),
+        (lambda: translation(1)(draw(plan_of(turning("wrap")), [0])), "allowed: bounce, free"),
     ],
 )
 def test_impossible_transformations_are_refused(make: Any, message: str) -> None:
@@ -496,7 +497,7 @@ def test_a_flat_curve_is_told_from_one_that_is_not() -> None:
     """A model that knows the truth up to a distance of 1 is flat; one whose distance is the speed is not."""
     config = sliding((0.37, 0.61))
     speeds = [time_scale(s) for s in (0.5, 1.0, 2.0)]
-    truths = [g(draw(config, range(6))).trajectory.parameters(np.arange(8))[:, 0, :, 0, :2] for g in speeds]
+    truths = [g(draw(plan_of(config), range(6))).trajectory.parameters(np.arange(8))[:, 0, :, 0, :2] for g in speeds]
 
     def off_by(distances: list[float]) -> Any:
         gaps = [np.array([distance, 0]) for distance in distances]
@@ -667,7 +668,7 @@ def test_the_covariance_matrix_finds_a_diagonal_and_the_lack_of_one() -> None:
 def test_pairs_share_their_draws() -> None:
     """Random integrator states and background noise stay where they are when the scene moves away."""
     chosen = config(actor("square", at=[24.0, 24.0]), width=48, height=48, steps=6, noise={"background": 0.01})
-    scenes = draw(chosen, [5])
+    scenes = draw(plan_of(chosen), [5])
     assert torch.equal(
         backends.frames(translation(200)(scenes)),
         backends.frames(

@@ -14,8 +14,8 @@ from support.scenes import actor, simulated
 import gerd
 from gerd import plot
 from gerd.pictures.colours import ACTORS, BACKDROP, BOX, OFF, ON, OUTLINE, PATH, Colour, shade
+from gerd.plan.plan import INTENSITY_ONE
 from gerd.recording.recording import Recording
-from gerd.scene.scenes import INTENSITY_ONE
 
 matplotlib.use("Agg")
 from matplotlib import pyplot

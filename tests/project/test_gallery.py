@@ -145,7 +145,7 @@ def test_noise() -> None:
     background, shape, event = (recording_of("noise", member) for member in range(3))
     for recording, given in ((background, (0.1, 0, 0)), (shape, (0, 0.1, 0)), (event, (0, 0, 0.1))):
         scene = recording.scene
-        assert (scene.background, scene.shape_noise, scene.event_noise) == given
+        assert (scene.pixel.background, scene.pixel.shape_noise, scene.pixel.event_noise) == given
         assert recording.parameters_velocity["scale_x"][0, 0] == 2
     assert background.background.sum() > 100
     off = shape.events[~shape.events["p"]]

@@ -14,6 +14,7 @@ import gerd
 from gerd.cli.words import parse_member
 from gerd.config.config import Config
 from gerd.config.sweep import labels, member_count, member_number
+from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 
@@ -75,7 +76,7 @@ def test_what_is_written_beside_a_sweep_is_no_recording(data: gerd.Recordings) -
         lambda: gerd.simulate(FAMILY, time_scale=2),
         lambda: gerd.simulate_batch(FAMILY, [0, 1]),
         lambda: next(gerd.simulate_chunks(FAMILY)),
-        lambda: draw(FAMILY, [0]),
+        lambda: draw(plan_of(FAMILY), [0]),
         lambda: gerd.measure.equivariance_error(model, FAMILY, turn, count=2),
         lambda: gerd.render(FAMILY, data.path.parent / "x.gif"),  # type: ignore[union-attr]
     ):

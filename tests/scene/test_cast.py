@@ -20,6 +20,7 @@ from gerd.config.config import Config
 from gerd.exchange import truth_lines
 from gerd.page.answers import Shelf, pack
 from gerd.pictures.video import Layout
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.storage.verify import verify
 
@@ -39,7 +40,7 @@ def with_first(**changes: Any) -> Config:
 
 
 def test_all_shapes_and_numbers_are_equally_likely() -> None:
-    scenes = draw(DRAWN, MANY)
+    scenes = draw(plan_of(DRAWN), MANY)
     numbers = scenes.present[:, :3].sum(axis=1)
     assert np.array_equal(np.sort(scenes.present[:, :3])[:, ::-1], scenes.present[:, :3])  # the first ones are there
     assert scenes.present[:, 3].all()
@@ -54,13 +55,15 @@ def test_all_shapes_and_numbers_are_equally_likely() -> None:
 
 def test_draws_do_not_depend_on_what_else_is_drawn() -> None:
     """Another number of shapes or of actors leaves all that there was as it was."""
-    usual, more, alone = (draw(each, MANY[:50]) for each in (DRAWN, with_first(repeat=5), with_first(repeat=1)))
+    usual, more, alone = (
+        draw(plan_of(each), MANY[:50]) for each in (DRAWN, with_first(repeat=5), with_first(repeat=1))
+    )
     for scenes, kept, places in ((more, [0, 1, 2, 3], [0, 1, 2, 5]), (alone, [0, 3], [0, 1])):
         for name in ("start", "velocity"):
             ours, theirs = getattr(usual.trajectory, name)[:, kept], getattr(scenes.trajectory, name)[:, places]
             assert np.array_equal(ours, theirs)
         assert np.array_equal(usual.intensity[:, kept], scenes.intensity[:, places])
-    fixed = draw(with_first(shape="circle"), MANY[:50])
+    fixed = draw(plan_of(with_first(shape="circle")), MANY[:50])
     assert np.array_equal(fixed.trajectory.velocity, usual.trajectory.velocity)
     assert np.array_equal(fixed.present, usual.present)
 
@@ -205,5 +208,5 @@ WRONG = {
 @pytest.mark.parametrize("written", WRONG)
 def test_mistakes_are_explained(written: str) -> None:
     with pytest.raises(gerd.GerdError) as error:
-        draw(gerd.parse(f"actors: [{{shape: {written}}}]"), [0])
+        draw(plan_of(gerd.parse(f"actors: [{{shape: {written}}}]")), [0])
     assert WRONG[written] in str(error.value)

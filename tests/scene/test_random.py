@@ -22,9 +22,9 @@ from support.scenes import FALSE_ALARM, actor, config, drawn
 
 import gerd
 from gerd.config.sweep import with_values
-from gerd.config.values import Choice, Normal, PairChoice, Uniform
 from gerd.geometry import exactmath
 from gerd.geometry.parameters import ROTATION, SCALE_X, SHEAR, X
+from gerd.plan.values import Choice, Normal, PairChoice, Uniform
 from gerd.scene import philox
 from gerd.scene.sampling import START, VELOCITY, Source
 from gerd.scene.scenes import Scenes
@@ -164,8 +164,8 @@ SOURCE = Source(seed=5, rows=ROWS, actor=1)
 @pytest.mark.parametrize(
     ("value", "law"),
     [
-        (Uniform(uniform=(-3.0, 5.0)), stats.uniform(-3, 8)),
-        (Normal(normal=(2.0, 0.5)), stats.norm(2, 0.5)),
+        (Uniform(-3.0, 5.0), stats.uniform(-3, 8)),
+        (Normal(2.0, 0.5), stats.norm(2, 0.5)),
     ],
 )
 @pytest.mark.parametrize("slot", [(START, X), (START, SHEAR), (VELOCITY, ROTATION)])
@@ -178,7 +178,7 @@ def test_continuous_draws_follow_their_law(value: Any, law: Any, slot: tuple[int
 
 def test_the_moments_of_a_gaussian() -> None:
     """Mean, spread, and the tails: a third of a thousandth lies beyond 3.6 standard deviations."""
-    z = (SOURCE.sample(Normal(normal=(2.0, 0.5)), START, X) - 2.0) / 0.5
+    z = (SOURCE.sample(Normal(2.0, 0.5), START, X) - 2.0) / 0.5
     count = len(z)
     assert abs(z.mean()) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(count)
     assert stats.chi2.ppf(FALSE_ALARM / 2, count) < (z**2).sum() < stats.chi2.isf(FALSE_ALARM / 2, count)
@@ -186,11 +186,11 @@ def test_the_moments_of_a_gaussian() -> None:
 
 
 def test_choices_are_equally_likely() -> None:
-    drawn = SOURCE.sample(Choice(choice=(1.0, 2.0, 5.0, 5.5, -1.0)), START, X)
+    drawn = SOURCE.sample(Choice((1.0, 2.0, 5.0, 5.5, -1.0)), START, X)
     values, counts = np.unique(drawn, return_counts=True)
     assert values.tolist() == [-1, 1, 2, 5, 5.5]
     assert stats.chisquare(counts).pvalue > FALSE_ALARM
-    pairs = SOURCE.pair(PairChoice(choice=((1.0, 1.0), (1.0, -1.0), (-2.0, 3.0))), VELOCITY, X)
+    pairs = SOURCE.pair(PairChoice(((1.0, 1.0), (1.0, -1.0), (-2.0, 3.0))), VELOCITY, X)
     values, counts = np.unique(pairs, axis=0, return_counts=True)
     assert values.tolist() == [[-2, 3], [1, -1], [1, 1]]
     assert stats.chisquare(counts).pvalue > FALSE_ALARM
@@ -198,7 +198,7 @@ def test_choices_are_equally_likely() -> None:
 
 def test_draws_of_different_quantities_are_independent() -> None:
     """Every pair of quantities, actors, steps, seeds and recordings: correlations within the Gaussian bound."""
-    value, rows = Uniform(uniform=(0.0, 1.0)), ROWS[:5000]
+    value, rows = Uniform(0.0, 1.0), ROWS[:5000]
     columns = []
     for source in (Source(5, rows, place) for place in range(4)):
         columns += [source.sample(value, what, parameter) for what in range(3) for parameter in range(6)]
@@ -212,7 +212,7 @@ def test_draws_of_different_quantities_are_independent() -> None:
 
 def test_a_fixed_number_is_that_number() -> None:
     assert set(SOURCE.sample(0.1, START).tolist()) == {0.1}
-    assert np.unique(SOURCE.size(Uniform(uniform=(1.0, 2.0)), START)[:, 0]).size > 99_000
+    assert np.unique(SOURCE.size(Uniform(1.0, 2.0), START)[:, 0]).size > 99_000
 
 
 RANDOM: dict[str, Any] = {

@@ -20,15 +20,16 @@ from gerd.config.sweep import labels, member_count
 from gerd.events import backends
 from gerd.geometry.parameters import derivatives as product_rule
 from gerd.geometry.parameters import matrix
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.scene.transformation import (
     Transformation,
     acceleration,
     affine,
     composed,
-    configured,
     identity,
     mirror,
+    planned,
     rotation,
     scale,
     shear,
@@ -116,7 +117,7 @@ LISTS = [
 
 @pytest.mark.parametrize("parts", LISTS, ids=lambda parts: "-".join(next(iter(part)) for part in parts))
 def test_the_ground_truth_is_that_of_the_transformed_scene(parts: list[dict[str, Any]]) -> None:
-    own = draw(transformed(), [5]).trajectory
+    own = draw(plan_of(transformed()), [5]).trajectory
     motion: Motion = lambda t: own.T([t])[0, 0, 0]  # noqa: E731
     for part in parts:
         motion = by_hand(motion, part)
@@ -215,7 +216,7 @@ def test_they_are_a_group(f: Transformation, g: Transformation, h: Transformatio
 
 @given(transformations(), transformations())
 def test_a_composition_does_what_its_parts_do(f: Transformation, g: Transformation) -> None:
-    scenes, t = draw(transformed(), [0, 3]), np.array([-2.5, 0.0, 1.3, 4.0])
+    scenes, t = draw(plan_of(transformed()), [0, 3]), np.array([-2.5, 0.0, 1.3, 4.0])
     one, other = g(f(scenes)).trajectory, f.then(g)(scenes).trajectory
     expected = other.parameters(t)
     np.testing.assert_allclose(one.T(t), other.T(t), rtol=1e-9, atol=1e-9 * np.abs(other.T(t)).max())
@@ -290,8 +291,8 @@ class TestInText:
         chosen = transformed(*LISTS[-2], noise={"background": 0.01})
         base = transformed(noise={"background": 0.01})
         g = composed(velocity(1, 0.5, epoch=2), time_scale(0.6), shear(-0.3), acceleration(0, 0.1), rotation(70))
-        assert configured(chosen) == g
-        assert torch.equal(gerd.simulate(chosen, 4).frames(), backends.frames(g(draw(base, [4])))[0])
+        assert planned(plan_of(chosen)) == g
+        assert torch.equal(gerd.simulate(chosen, 4).frames(), backends.frames(g(draw(plan_of(base), [4])))[0])
 
     def test_a_time_scale_in_the_list_is_that_of_the_config(self) -> None:
         listed, field = transformed({"time_scale": 2.5}), transformed(time_scale=2.5)

@@ -12,8 +12,8 @@ import pytest
 
 import gerd
 from gerd.cli.app import main
+from gerd.config import trust
 from gerd.config.config import Config
-from gerd.scene import trust
 
 FUNCTION = """\
 from pathlib import Path

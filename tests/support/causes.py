@@ -44,8 +44,8 @@ def rendered(scenes: Scenes, step: int) -> tuple[np.ndarray, list[Copy]]:
     """The same, where nothing is seen in a pixel that shape noise takes out."""
     seen, copies = labels(scenes, step)
     f = scenes.upsampling
-    if scenes.shape_noise:
-        for y, x in oracle.scattered(scenes, step, scenes.shape_noise, oracle.SHAPE):
+    if scenes.pixel.shape_noise:
+        for y, x in oracle.scattered(scenes, step, scenes.pixel.shape_noise, oracle.SHAPE):
             seen[y * f : y * f + f, x * f : x * f + f] = 0
     return seen, copies
 

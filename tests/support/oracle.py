@@ -105,8 +105,8 @@ def binomial_bounds(p: float, n: int) -> list[int]:
 def rendered(scenes: Scenes, time: float, step: int) -> np.ndarray:
     """The picture that the integrators see at a time, which belongs to a step: some covered pixels are missing."""
     frame = picture(scenes, time)
-    if scenes.shape_noise:
-        for place in scattered(scenes, step, scenes.shape_noise, SHAPE):
+    if scenes.pixel.shape_noise:
+        for place in scattered(scenes, step, scenes.pixel.shape_noise, SHAPE):
             frame[place] = 0
     return frame
 
@@ -117,13 +117,16 @@ def initial(scenes: Scenes, first: np.ndarray) -> list[list[int]]:
 
 
 def initial_state(scenes: Scenes, y: int, x: int, seen: int) -> int:
-    if not isinstance(scenes.initial, str):
-        return scenes.initial
+    if not isinstance(scenes.pixel.initial, str):
+        return scenes.pixel.initial
     word, other, *_ = words(scenes, y * scenes.width + x, 0, INITIAL)
-    if scenes.initial == "uniform":
-        m = -(-9 * scenes.threshold // 10) - 1  # the largest integer below 0.9 thresholds
+    if scenes.pixel.initial == "uniform":
+        m = -(-9 * scenes.pixel.threshold // 10) - 1  # the largest integer below 0.9 thresholds
         return (word * (2 * m + 1) >> 32) - m
-    state, intensities = word * scenes.threshold >> 32, sorted(scenes.intensity[0][scenes.chosen[0] >= 0].tolist())
+    state, intensities = (
+        word * scenes.pixel.threshold >> 32,
+        sorted(scenes.intensity[0][scenes.chosen[0] >= 0].tolist()),
+    )
     if seen == 0 and intensities:  # as an actor that has passed has left it
         seen = -1 if intensities[other * len(intensities) >> 32] >= 0 else 1
     return state if seen > 0 else -state
@@ -132,7 +135,7 @@ def initial_state(scenes: Scenes, y: int, x: int, seen: int) -> int:
 def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire, as (step, y, x, p), from the first step of the warm-up on."""
     before = -scenes.warmup - 1
-    previous, threshold = rendered(scenes, before, before), scenes.threshold
+    previous, threshold = rendered(scenes, before, before), scenes.pixel.threshold
     state = initial(scenes, previous)
     for step in range(-scenes.warmup, scenes.steps):
         current = rendered(scenes, step, step)
@@ -143,7 +146,7 @@ def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
                 sign = (v > threshold) - (v < -threshold)
                 if sign:
                     yield step, y, x, int(sign > 0)
-                    v = 0 if scenes.reset_to_zero else v - sign * threshold
+                    v = 0 if scenes.pixel.reset_to_zero else v - sign * threshold
                 state[y][x] = v
 
 
@@ -176,14 +179,14 @@ def step_at(time: float) -> int:
 def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire in exact timing, as (microseconds, y, x, p), after event noise."""
     rate, own = scenes.trajectory.rate, scenes.in_own_time()
-    drop, threshold = int(Fraction(scenes.event_noise) * 2**32), scenes.threshold
+    drop, threshold = int(Fraction(scenes.pixel.event_noise) * 2**32), scenes.pixel.threshold
     begin = float(-scenes.warmup)
     previous = rendered(own, begin, step_at(begin / rate))
     state, fired = initial(scenes, previous), np.zeros((scenes.height, scenes.width), int)
     for unit in range(-scenes.warmup, min(math.ceil(rate * (scenes.steps - 1)) + 1, scenes.path_end)):
         count = parts(scenes, unit)
         ends = {unit + (part + 1) / count for part in range(count)}
-        if scenes.shape_noise:
+        if scenes.pixel.shape_noise:
             steps = range(math.floor(unit / rate), math.ceil((unit + 1) / rate) + 1)
             ends |= {step * rate for step in steps if unit < step * rate < unit + 1}
         for end in sorted(ends):
@@ -207,9 +210,9 @@ def exact_events(scenes: Scenes) -> list[Event]:
     """The events of a batch of one in exact timing, sorted by (time, y, x, p)."""
     us, last = scenes.step_us, (scenes.steps - 1) * scenes.step_us
     result = [(t, int(y), int(x), p, False) for t, y, x, p in passed(scenes) if 0 < t <= last]
-    if scenes.background:
+    if scenes.pixel.background:
         for step in range(1, scenes.steps):
-            for (y, x), p in scattered(scenes, step, scenes.background, BACKGROUND).items():
+            for (y, x), p in scattered(scenes, step, scenes.pixel.background, BACKGROUND).items():
                 late = words(scenes, y * scenes.width + x, step, TIME)[0] * us >> 32
                 result.append(((step - 1) * us + 1 + late, y, x, p, True))
     return sorted(result)
@@ -220,15 +223,15 @@ def events(scenes: Scenes) -> list[Event]:
     assert len(scenes) == 1
     if scenes.exact:
         return exact_events(scenes)
-    drop = int(Fraction(scenes.event_noise) * 2**32)
+    drop = int(Fraction(scenes.pixel.event_noise) * 2**32)
     signal = {
         (step, y, x, p)
         for step, y, x, p in fired(scenes)
         if step >= 0 and words(scenes, y * scenes.width + x, step, EVENT)[0] >= drop
     }
     noise = set()
-    if scenes.background:
+    if scenes.pixel.background:
         for step in range(scenes.steps):
-            picked = scattered(scenes, step, scenes.background, BACKGROUND)
+            picked = scattered(scenes, step, scenes.pixel.background, BACKGROUND)
             noise |= {(step, y, x, p) for (y, x), p in picked.items()}
     return sorted((step * scenes.step_us, *rest, (step, *rest) not in signal) for step, *rest in signal | noise)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gerd
 from gerd.config.config import Config
+from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
@@ -87,7 +88,7 @@ def simulated(*actors: dict[str, Any], index: int = 0, **fields: Any) -> Recordi
 
 def drawn(config: Config, indices: Sequence[int]) -> Scenes:
     """The scenes of some recordings of a config without a sweep."""
-    return draw(config, indices)
+    return draw(plan_of(config), indices)
 
 
 def rings(shape: Any) -> list[np.ndarray]:

@@ -86,18 +86,20 @@ class _State:
         self._intensity = np.empty(len(sizes), scenes.intensity.dtype)
         outlines = (borders.first, borders.is_ellipse, borders.convex, slots)
         self._pieces = packed(crossings.Pieces(*outlines, self._intensity))
-        largest = noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0
-        initial = 0 if isinstance(scenes.initial, str) else scenes.initial
-        stationary = scenes.initial == "stationary"
-        self._model = tuple(map(packed, (scenes.threshold, scenes.reset_to_zero, initial, largest, stationary)))
-        shape, background = (noise.block_tables(p, area) for p in (scenes.shape_noise, scenes.background))
-        dropped = noise.drop_bound(scenes.event_noise)
-        self._noise = packed((shape, scenes.shape_noise > 0, dropped, background, scenes.background > 0))
+        largest = noise.largest_initial(scenes.pixel.threshold) if scenes.pixel.initial == "uniform" else 0
+        initial = 0 if isinstance(scenes.pixel.initial, str) else scenes.pixel.initial
+        stationary = scenes.pixel.initial == "stationary"
+        self._model = tuple(
+            map(packed, (scenes.pixel.threshold, scenes.pixel.reset_to_zero, initial, largest, stationary))
+        )
+        shape, background = (noise.block_tables(p, area) for p in (scenes.pixel.shape_noise, scenes.pixel.background))
+        dropped = noise.drop_bound(scenes.pixel.event_noise)
+        self._noise = packed((shape, scenes.pixel.shape_noise > 0, dropped, background, scenes.pixel.background > 0))
         self._crossings = [crossings_room(slots, f, height) for _ in range(2)]
         self._frames = [packed(room) for room in self._crossings]
         blocks = height * -(-width // TOGETHER)
         lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
-        counted = (height, width) if scenes.exact and scenes.event_noise > 0 else (1, 1)
+        counted = (height, width) if scenes.exact and scenes.pixel.event_noise > 0 else (1, 1)
         rooms = (np.zeros(3, np.int64), *lists, _blank(*counted))
         self._pixels = crossings.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
         self._carried = packed(self._pixels)
@@ -139,7 +141,7 @@ class _State:
         self._source = (np.uint64(scenes.seed), scenes.indices[row])
         model = (*self._model, int(scenes.present[row].sum()), int(scenes.dark[row]))
         self._scene = packed((self._sensor, self._pieces, model, self._noise, self._source))
-        if scenes.shape_noise > 0:
+        if scenes.pixel.shape_noise > 0:
             self._carried = packed(self._pixels._replace(activation=_blank(scenes.height, scenes.width)))
         for _, *rows, _, _ in self._crossings:
             for row_numbers in rows:

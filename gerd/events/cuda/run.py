@@ -65,7 +65,7 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     shape = (len(scenes), scenes.steps, 2, scenes.height, scenes.width)
     result = torch.zeros(shape, dtype=torch.uint8, device=device)
     _, source, _ = _randomness(scenes, device)
-    background = _Background(scenes, device, range(scenes.steps), source) if scenes.background > 0 else None
+    background = _Background(scenes, device, range(scenes.steps), source) if scenes.pixel.background > 0 else None
     camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
     for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
         camera.into_frames(own, instants, result, counts, last=bool(instants.own[0, -1] >= end))
@@ -130,7 +130,7 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             shape = (len(scenes), len(recorded), 2, height, width)
         out = _zeros(shape, torch.int32 if bits else torch.uint8, device)
         with beside:  # noise and outlines are worked out while memory is filled, or earlier work goes on
-            noisy = scenes.background > 0 and len(recorded) > 0
+            noisy = scenes.pixel.background > 0 and len(recorded) > 0
             background = _Background(scenes, device, recorded, background_source) if noisy else None
             shown = np.arange(begin - 1, piece.stop)
             scenes = scenes.resumed(shown)
@@ -139,8 +139,8 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
         kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
             kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
-            F=f, FINE=_fine(f), TO_ZERO=scenes.reset_to_zero, STATIONARY=scenes.initial == "stationary",
-            HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, CARRY=not whole, BITS=bits,
+            F=f, FINE=_fine(f), TO_ZERO=scenes.pixel.reset_to_zero, STATIONARY=scenes.pixel.initial == "stationary",
+            HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0, CARRY=not whole, BITS=bits,
             num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
@@ -246,17 +246,19 @@ def _sent(device: str, *arrays: NDArray[Any]) -> list[Tensor]:
 def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
     """Where shape noise and background noise come from, and the model of the integrators."""
     pixels = scenes.height * scenes.width
-    tables = (noise.block_tables(probability, pixels) for probability in (scenes.shape_noise, scenes.background))
+    tables = (
+        noise.block_tables(probability, pixels) for probability in (scenes.pixel.shape_noise, scenes.pixel.background)
+    )
     seed, indices, actors, dark, *sent_tables = _sent(
         device, np.array([scenes.seed], np.uint64).view(np.int64), scenes.indices, scenes.present.sum(axis=1),
         scenes.dark, *tables,
     )  # fmt: skip
     shape, background = (kernels.Source(seed, indices, table) for table in sent_tables)
     model = kernels.Model(
-        scenes.threshold,
-        0 if isinstance(scenes.initial, str) else scenes.initial,
-        noise.largest_initial(scenes.threshold) if scenes.initial == "uniform" else 0,
-        noise.drop_bound(scenes.event_noise),
+        scenes.pixel.threshold,
+        0 if isinstance(scenes.pixel.initial, str) else scenes.pixel.initial,
+        noise.largest_initial(scenes.pixel.threshold) if scenes.pixel.initial == "uniform" else 0,
+        noise.drop_bound(scenes.pixel.event_noise),
         actors,
         dark,
     )
@@ -270,7 +272,7 @@ class _Camera:
         self._device, self._fresh = device, True
         self._shape, self._background, self._model = _randomness(scenes, device)
         pixels = (len(scenes), scenes.height, scenes.width)
-        counted = pixels if scenes.event_noise > 0 else (1,)
+        counted = pixels if scenes.pixel.event_noise > 0 else (1,)
         self._carried = [torch.empty(s, dtype=torch.int32, device=device) for s in (pixels, pixels, counted, counted)]
         self._room = 2**12
 
@@ -299,7 +301,7 @@ class _Camera:
     def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: int) -> Callable[..., None]:
         """Everything for a launch of the kernel but where events go."""
         outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
-        held_steps = instants.steps if scenes.shape_noise > 0 else np.empty(0, np.int64)
+        held_steps = instants.steps if scenes.pixel.shape_noise > 0 else np.empty(0, np.int64)
         own, steps, us_per_unit = _sent(self._device, instants.own, held_steps, np.array([instants.us_per_unit]))
         moments = kernels.Moments(
             own, steps, us_per_unit, scenes.step_us, scenes.steps * scenes.step_us, recorded, int(self._fresh)
@@ -309,8 +311,8 @@ class _Camera:
         def launch(out: Tensor, room: int, filled: Tensor, **options: bool) -> None:
             kernels.between[(marks.shape[1], len(scenes))](
                 out, room, filled, carried, marks, outlines, sizes, moments, self._model, self._shape,
-                F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.initial == "stationary",
-                HAS_SHAPE=scenes.shape_noise > 0, HAS_EVENT=scenes.event_noise > 0, **options,
+                F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.pixel.initial == "stationary",
+                HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0, **options,
                 num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
             )  # fmt: skip
 
@@ -340,7 +342,7 @@ def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, An
     frames, shape = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
     T = torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, partial(_sent, device))])
     first, is_ellipse, convex, actor = rasterise.numbered(scenes)
-    marked_whole = convex & (scenes.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
+    marked_whole = convex & (scenes.pixel.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
     numbers = (part.astype(np.int32) for part in (first, is_ellipse, convex, marked_whole, actor))
     tables = (rasterise.unit_ends(scenes), rasterise.offsets(scenes), scenes.intensity[:, actor])
     first_entry, ellipse, simple, marked, actors, ends, offsets, intensity = _sent(device, *numbers, *tables)
@@ -374,7 +376,7 @@ class _Background:
         self._size = len(recorded), recorded.start, scenes.width, scenes.height
         self._recordings, self._blocks = len(scenes), -(-scenes.height * scenes.width // noise.BLOCK)
         most = len(scenes) * len(recorded) * self._blocks
-        expected = most * min(1.0, noise.BLOCK * scenes.background)
+        expected = most * min(1.0, noise.BLOCK * scenes.pixel.background)
         self._list(min(most, int(expected + 10 * expected**0.5) + 1024))
 
     def _list(self, room: int) -> None:

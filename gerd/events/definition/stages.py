@@ -52,7 +52,7 @@ class Stages:
     @property
     def threshold(self) -> int:
         """The integrator's threshold, as a count."""
-        return self.scene.threshold
+        return self.scene.pixel.threshold
 
     @cached_property
     def picture(self) -> Counts:
@@ -89,11 +89,16 @@ def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
     coverage = definition.activation(scene, shown)
     seen = definition.what_is_seen(scene, coverage, shown)[0].numpy()
     short = replace(scene, steps=int(shown[-1]) + 1 or 1)
-    quiet = replace(short, background=0.0)
-    fired, kept, events = (_frames(each, steps) for each in (replace(quiet, event_noise=0.0), quiet, short))
+    without_background = _with(short, background=0.0)
+    without_noise = _with(without_background, event_noise=0.0)
+    fired, kept, events = (_frames(each, steps) for each in (without_noise, without_background, short))
     integrator = definition.states_at(short, shown[1:], seen[1:])
     differences = np.diff(seen, axis=0)
     return Stages(scene, steps, coverage[0, 1:].numpy(), seen[1:], differences, integrator, fired, kept, events)
+
+
+def _with(scene: Scenes, **noise: Any) -> Scenes:
+    return replace(scene, pixel=replace(scene.pixel, **noise))
 
 
 def _frames(scene: Scenes, steps: NDArray[np.int64]) -> Mask:

@@ -77,7 +77,7 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
         fired = torch.empty((*seen.shape[:2], 2, *seen.shape[2:]), dtype=torch.bool, device=device)
         for i in range(len(steps)):
             integrator[:, i], fired[:, i, 0], fired[:, i, 1], state = integrate_and_fire(
-                state, difference[:, i], scenes.threshold, scenes.reset_to_zero
+                state, difference[:, i], scenes.pixel.threshold, scenes.pixel.reset_to_zero
             )
         if piece.start >= 0:  # before that, the warm-up
             arrays: Any = (coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps))
@@ -86,7 +86,7 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
 
 def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
     """(steps, height, width): the integrators of a batch of one in exact timing when steps end that see `seen_then`."""
-    quiet = replace(scene, event_noise=0.0)
+    quiet = replace(scene, pixel=replace(scene.pixel, event_noise=0.0))
     own, camera, rate = quiet.in_own_time(), _Camera("cpu", from_start=True), scene.trajectory.rate
     begin = exact.instants(np.ones((1, 1), np.int64), -scene.warmup, rate, scene)
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
@@ -95,7 +95,9 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
         packed = camera.passages(resumed, instants)[0]
         step, y, x, p = Keys.of(scene).decoded(packed >> 1)
         for i, end in enumerate(steps):
-            np.subtract.at(result[i], (y[step <= end], x[step <= end]), scene.threshold * (2 * p[step <= end] - 1))
+            np.subtract.at(
+                result[i], (y[step <= end], x[step <= end]), scene.pixel.threshold * (2 * p[step <= end] - 1)
+            )
     return result
 
 
@@ -117,7 +119,7 @@ class _Camera:
         fired = []
         for i in range(1, seen.shape[1]):
             change = seen[:, i] - seen[:, i - 1]
-            number, left = passages(self._state, change, scenes.threshold)
+            number, left = passages(self._state, change, scenes.pixel.threshold)
             fired.append(self._events(scenes, own[:, i - 1 : i + 1], change, number, instants.us_per_unit))
             self._state, self._fired = left, self._fired + number
         row, events = (torch.cat(part) for part in zip(*fired, strict=True))
@@ -132,19 +134,19 @@ class _Camera:
         row, y, x = (part.repeat_interleave(times) for part in number.nonzero(as_tuple=True))
         nth = torch.arange(len(row), device=self._device) - (times.cumsum(0) - times).repeat_interleave(times)
         move, state = change[row, y, x].long(), self._state[row, y, x].long()
-        missing = (nth + 1) * scenes.threshold - torch.where(move < 0, -state, state)
+        missing = (nth + 1) * scenes.pixel.threshold - torch.where(move < 0, -state, state)
         own_row, wanted, size = (part.cpu() for part in (row, missing, move.abs()))
         us = passage_us(begin[own_row], (end - begin)[own_row], wanted, size, us_per_unit).to(self._device)
         index = torch.from_numpy(scenes.indices).to(self._device)[row]
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
         recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
-        kept = recorded & ~dropped(word, noise.drop_bound(scenes.event_noise))
+        kept = recorded & ~dropped(word, noise.drop_bound(scenes.pixel.event_noise))
         events = exact.packed(Keys.of(scenes), us, y, x, (move > 0).long(), 0)
         return row[kept], events[kept]
 
     def background(self, scenes: Scenes, steps: range) -> list[np.ndarray]:
         """Background noise at some steps, likewise."""
-        picked, polarity = _scattered(scenes, np.array(steps), scenes.background, philox.BACKGROUND, self._device)
+        picked, polarity = _scattered(scenes, np.array(steps), scenes.pixel.background, philox.BACKGROUND, self._device)
         row, at, y, x = picked.nonzero().cpu().numpy().T
         return exact.background_events(scenes, row, at + steps.start, y, x, polarity[picked].long().cpu().numpy())
 
@@ -200,42 +202,42 @@ def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int) -> Tensor
 
 def _initial_states(scenes: Scenes, seen: Tensor) -> Tensor:
     """(recordings, height, width) int32: the integrators before the first warm-up step, which sees `seen`."""
-    if not isinstance(scenes.initial, str):
-        return torch.full_like(seen, scenes.initial)
+    if not isinstance(scenes.pixel.initial, str):
+        return torch.full_like(seen, scenes.pixel.initial)
     pixel = torch.arange(scenes.height * scenes.width, device=seen.device)
     index = torch.from_numpy(scenes.indices).to(seen.device)[:, None]
     word, other, *_ = words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)
-    if scenes.initial == "uniform":
-        return initial_state(word, noise.largest_initial(scenes.threshold)).int().reshape(seen.shape)
+    if scenes.pixel.initial == "uniform":
+        return initial_state(word, noise.largest_initial(scenes.pixel.threshold)).int().reshape(seen.shape)
     dark, actors = (torch.from_numpy(part).to(seen.device)[:, None] for part in (scenes.dark, scenes.present.sum(1)))
     left_by_dark = (other * actors >> 32 < dark).reshape(seen.shape)
     upward = (seen > 0) | ((seen == 0) & left_by_dark)
-    return stationary_state(word.reshape(seen.shape), scenes.threshold, upward).int()
+    return stationary_state(word.reshape(seen.shape), scenes.pixel.threshold, upward).int()
 
 
 def what_is_seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
     """The activations after shape noise."""
-    if scenes.shape_noise == 0:
+    if scenes.pixel.shape_noise == 0:
         return coverage
     return torch.where(missing(scenes, steps, str(coverage.device)), 0, coverage)
 
 
 def missing(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
     """(recordings, steps, height, width): the pixels that shape noise takes out."""
-    return _scattered(scenes, steps, scenes.shape_noise, philox.SHAPE, device)[0]
+    return _scattered(scenes, steps, scenes.pixel.shape_noise, philox.SHAPE, device)[0]
 
 
 def _noisy(scenes: Scenes, fired: Tensor, steps: np.ndarray) -> tuple[Tensor, Tensor]:
     """What is left of what the integrators fired after event noise, and that with background noise."""
     device, kept = str(fired.device), fired.clone()
-    if scenes.event_noise > 0:
+    if scenes.pixel.event_noise > 0:
         row, step, p, y, x = fired.nonzero(as_tuple=True)
         index = torch.from_numpy(scenes.indices).to(device)[row]
         word = words(scenes.seed, y * scenes.width + x, step + int(steps[0]), index, philox.EVENT)[0]
-        kept[row, step, p, y, x] = ~dropped(word, noise.drop_bound(scenes.event_noise))
-    if scenes.background == 0:
+        kept[row, step, p, y, x] = ~dropped(word, noise.drop_bound(scenes.pixel.event_noise))
+    if scenes.pixel.background == 0:
         return kept, kept
-    picked, polarity = _scattered(scenes, steps, scenes.background, philox.BACKGROUND, device)
+    picked, polarity = _scattered(scenes, steps, scenes.pixel.background, philox.BACKGROUND, device)
     return kept, kept | torch.stack([picked & ~polarity, picked & polarity], dim=2)
 
 

@@ -23,6 +23,7 @@ from gerd.config.config import Config
 from gerd.config.load import parse
 from gerd.errors import GerdError
 from gerd.events import backends
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.scene.transformation import Transformation
 from gerd.storage.whole import written_whole
@@ -120,7 +121,7 @@ def recordings(config: Config, first: int, count: int, device: str, g: Transform
     """Recordings `first` to `first + count - 1`, transformed: the draws are the same for every g."""
     parts = []
     for begin in range(first, first + count, SIMULATED_AT_ONCE):
-        scenes = g(draw(config, range(begin, min(begin + SIMULATED_AT_ONCE, first + count))))
+        scenes = g(draw(plan_of(config), range(begin, min(begin + SIMULATED_AT_ONCE, first + count))))
         places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, 0, :, 0, :2]
         parts.append(Data(backends.frames(scenes, device), torch.from_numpy(places).float().to(device)))
     return joined(parts)

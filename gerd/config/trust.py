@@ -14,11 +14,13 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gerd.config.config import Config
 from gerd.config.values import Function
 from gerd.errors import TrustError
+
+if TYPE_CHECKING:
+    from gerd.config.config import Config
 
 
 def trusted_function(config: Config, value: Function, path: str) -> Callable[[float], Any]:

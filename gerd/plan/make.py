@@ -1,0 +1,283 @@
+"""`Config` to `Plan`: members chosen, defaults and natural ranges filled in, sizes and thresholds as numbers."""
+
+from __future__ import annotations
+
+import math
+import sys
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.config import values as config_values
+from gerd.config.actor import Actor
+from gerd.config.base import at, plain
+from gerd.config.config import Config
+from gerd.config.expression import evaluate
+from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
+from gerd.config.trust import trusted_function
+from gerd.errors import ConfigError
+from gerd.geometry import exactmath, shapes
+from gerd.geometry.parameters import PARTS
+from gerd.plan.plan import AMOUNTS, INTENSITY_ONE, ActorPlan, Anywhere, Look, Operation, Pixel, Plan
+from gerd.plan.values import Boundary, Choice, Growth, Normal, Pair, PairChoice, Series, Size, Uniform, Value
+
+Array = NDArray[np.float64]
+
+NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
+NATURAL_SHEAR = (-0.5, 0.5)
+NATURAL_ROTATION = (0.0, 360.0)  # degrees
+MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
+LARGEST = 1e9  # of accelerations
+
+
+def plan_of(config: Config) -> Plan:
+    """What the recordings of a member are drawn from; equal configs of the same family have the same plan."""
+    return _plan(config_of(config))
+
+
+@lru_cache(maxsize=KEPT_MEMBERS)
+def _plan(config: Config) -> Plan:
+    full = config.upsampling * config.upsampling * INTENSITY_ONE
+    threshold = max(1, round(config.integrator.threshold * full))
+    initial = config.initial
+    family = relatives(config.family)
+    actors = tuple(_actor(config, number, family) for number in range(len(config.actors)))
+    path = config.origin.path
+    plan = Plan(
+        seed=config.seed,
+        width=config.sensor.width,
+        height=config.sensor.height,
+        steps=config.steps,
+        step_us=config.step_us,
+        exact=config.timing == "exact",
+        rate=config.rate,
+        warmup=config.integrator.warmup,
+        path_end=sys.maxsize if path is None else path.steps - 1,
+        upsampling=config.upsampling,
+        pixel=Pixel(
+            threshold=threshold,
+            reset_to_zero=config.integrator.reset == "zero",
+            initial=initial if isinstance(initial, str) else round(initial * threshold),
+            **{name: at(config, path) for name, path in AMOUNTS.items()},
+        ),
+        actors=actors,
+        operations=tuple(map(_operation, config.transform)),
+        error=partial(_error, config),
+    )
+    _check_warmup(config, plan)
+    return plan
+
+
+def _error(config: Config, path: str, message: str) -> ConfigError:
+    return config.error(path, message, plain(at(config, path)))
+
+
+def _check_warmup(config: Config, plan: Plan) -> None:
+    """The motion before t = 0 is held whole, unlike that of the recording."""
+    if not any(actor.is_pushed for actor in plan.actors):
+        return
+    steps = math.ceil((plan.warmup + 1) * config.fastest) * len(plan.cast)
+    if steps > MOST_BEFORE:
+        message = f"times the time scale and the actors, makes {steps} accelerated steps; allowed: {MOST_BEFORE}"
+        raise plan.error("integrator.warmup", message)
+
+
+def _actor(config: Config, number: int, family: list[Config]) -> ActorPlan:
+    actor = config.actors[number]
+    move, scale, rotation, shear = actor.translation, actor.scale, actor.rotation, actor.shear
+    members = [member for member in family if number < len(member.actors)] or [config]
+    if move.start == "centre":
+        position: Pair | Anywhere = (config.sensor.width / 2, config.sensor.height / 2)
+    elif isinstance(move.start, str):
+        position = Anywhere(tuple(_look(member, number) for member in members))
+    else:
+        position = _pair(move.start)
+    look = _look(config, number)
+    repeat = (actor.repeat,) if isinstance(actor.repeat, int) else tuple(actor.repeat.options)
+    low, high = _bounds(config, actor)
+    return ActorPlan(
+        number=number,
+        shapes=look.shapes,
+        intensity=_value(actor.intensity),
+        repeat=repeat,
+        border=move.border,
+        position=position,
+        size=look.size,
+        rotation=look.rotation,
+        shear=look.shear,
+        velocity=(
+            _pair(move.velocity),
+            _speed(scale.velocity),
+            _speed(rotation.velocity),
+            _speed(shear.velocity),
+        ),
+        acceleration=_acceleration(config, number),
+        low=low,
+        high=high,
+        speed_limit=_speed_limit(actor),
+    )
+
+
+def _look(config: Config, number: int) -> Look:
+    actor, width, height = config.actors[number], config.sensor.width, config.sensor.height
+    side = min(width, height)
+    natural_size = Uniform(NATURAL_SIZE[0] * side, NATURAL_SIZE[1] * side)
+    return Look(
+        width=width,
+        height=height,
+        margin=actor.translation.margin,
+        shapes=tuple(shapes.outline(rings) for rings in actor.rings),
+        size=_start(actor.scale.start, natural_size),
+        rotation=_start(actor.rotation.start, Uniform(*NATURAL_ROTATION)),
+        shear=_start(actor.shear.start, Uniform(*NATURAL_SHEAR)),
+    )
+
+
+def _start(value: Any, natural: Uniform) -> Any:
+    """A start, where a word stands for the natural range."""
+    return natural if isinstance(value, str) else _size(value)
+
+
+def _value(value: Any) -> Value:
+    """A value as the config writes it, as a plain one."""
+    match value:
+        case config_values.Uniform():
+            return Uniform(*value.uniform)
+        case config_values.Normal():
+            return Normal(*value.normal)
+        case config_values.Choice():
+            return Choice(value.choice)
+    return float(value)
+
+
+def _pair(value: Any) -> Pair:
+    """The same of a value for two axes: each draws for itself, unless it is one of some pairs."""
+    if isinstance(value, config_values.PairChoice):
+        return PairChoice(value.choice)
+    x, y = value if isinstance(value, tuple) else (value, value)
+    return _value(x), _value(y)
+
+
+def _size(value: Any) -> Size:
+    """The same of a value for two sides, which have the same draw unless they are a pair."""
+    return _pair(value) if isinstance(value, tuple | config_values.PairChoice) else _value(value)
+
+
+def _speed(value: Any) -> Any:
+    match value:
+        case config_values.Boundary():
+            return Boundary(_value(value.boundary))
+        case config_values.Factor():
+            return Growth(_value(value.factor))
+    return _size(value)
+
+
+def _bounds(config: Config, actor: Actor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Where each parameter is folded back: the frame's borders, the limits on scale and shear."""
+    margin, sides = actor.translation.margin, (config.sensor.width, config.sensor.height)
+    (least_size, largest_size), (least_shear, largest_shear) = (
+        _range(each.limits) for each in (actor.scale, actor.shear)
+    )
+    free = actor.translation.border == "free"
+    near = (-math.inf, -math.inf) if free else (margin, margin)
+    far = (math.inf, math.inf) if free else (sides[0] - margin, sides[1] - margin)
+    return (*near, least_size, least_size, -math.inf, least_shear), (
+        *far,
+        largest_size,
+        largest_size,
+        math.inf,
+        largest_shear,
+    )
+
+
+def _range(limits: tuple[float | None, float | None]) -> tuple[float, float]:
+    low, high = limits
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _speed_limit(actor: Actor) -> tuple[float, ...]:
+    """The largest speed of each parameter."""
+    limits = {part: getattr(actor, part).speed_limit for part in PARTS}
+    fastest = {part: math.inf if limit is None else limit for part, limit in limits.items()}
+    fastest["rotation"] = float(exactmath.radians(fastest["rotation"]))
+    return tuple(fastest[part] for part, parameters in PARTS.items() for _ in parameters)
+
+
+def _acceleration(config: Config, number: int) -> tuple[Value | Series | None, ...]:
+    result: list[Value | Series | None] = []
+    for part, parameters in PARTS.items():
+        value = getattr(config.actors[number], part).acceleration
+        path = f"actors.{number}.{part}.acceleration"
+        for axis in range(len(parameters)):
+            if part == "scale" and axis and not isinstance(value, tuple):
+                result.append(None)
+                continue
+            of_axis = value[axis] if isinstance(value, tuple) else value
+            both = part == "translation" and not isinstance(value, tuple)  # a function for both axes may give both
+            result.append(_push(config, of_axis, path, axis if both else None))
+    return tuple(result)
+
+
+def _push(config: Config, value: Any, path: str, axis: int | None) -> Value | Series:
+    """An acceleration; of a function that may give pairs, that along an axis."""
+    match value:
+        case config_values.Profile():
+            return partial(_of_profile, config, value, path)
+        case config_values.Expression():
+            return partial(_of_expression, config, value, path)
+        case config_values.Function():
+            return partial(_of_function, config, value, path, axis)
+    return _value(value)
+
+
+def _of_profile(config: Config, profile: config_values.Profile, path: str, t: Array) -> Array:
+    if profile.profile == "pulse":
+        return np.where((t >= profile.at) & (t < profile.at + profile.duration), profile.amplitude, 0.0)
+    if profile.profile == "square":
+        share = np.mod(t / profile.period + profile.phase / 360.0, 1.0)
+        return profile.amplitude * np.where(share < 0.5, 1.0, -1.0)
+    angle = 4 * exactmath.HALF_PI * (t / profile.period) + exactmath.radians(profile.phase)
+    return _usable(config, profile.amplitude * exactmath.sincos(angle)[0], t, path, profile.model_dump())
+
+
+def _of_expression(config: Config, expression: config_values.Expression, path: str, t: Array) -> Array:
+    try:
+        numbers = evaluate(expression.expression, t)
+    except ValueError as error:
+        raise config.error(path, str(error), expression.expression) from None
+    return _usable(config, numbers, t, path, expression.expression)
+
+
+def _of_function(config: Config, value: config_values.Function, path: str, axis: int | None, t: Array) -> Array:
+    function = trusted_function(config, value, path)
+    try:
+        given = [function(time) for time in t.tolist()]
+        both = axis is not None and all(np.shape(each) == (2,) for each in given)
+        numbers = np.array([float(each[axis] if both else each) for each in given])
+    except Exception as error:  # whatever a user's function may raise
+        allowed = f"allowed: a function of t that gives a number{'' if axis is None else ' or a pair (x, y)'}"
+        message = f"failed: {type(error).__name__}: {error}; {allowed}"
+        raise config.error(path, message, value.function) from error
+    return _usable(config, numbers, t, path, value.function)
+
+
+def _usable(config: Config, numbers: Array, t: Array, path: str, value: Any) -> Array:
+    """The accelerations at times `t`, if they are numbers that a path can be made of."""
+    bad = ~(np.abs(numbers) <= LARGEST)
+    if bad.any():
+        message = f"is {numbers[bad][0]:g} at t = {t[bad][0]:g}; allowed: numbers within ±{LARGEST:g}"
+        raise config.error(path, message, value)
+    return numbers
+
+
+def _operation(part: Any) -> Operation:
+    kind, values = next(iter(part.model_dump().items()))
+    about: Any = getattr(part, "about", "centre")
+    return Operation(
+        kind,
+        tuple(values) if isinstance(values, tuple | list) else (values,),
+        None if about == "centre" else about,
+        getattr(part, "epoch", 0.0),
+    )
