@@ -26,7 +26,7 @@ from pathlib import Path
 import gerd
 from gerd.config.config import Config
 from gerd.events.backends import run
-from gerd.events.shared import Events
+from gerd.events.shared import Chunk
 from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.storage.manifest import SHARD_SIZE
@@ -41,7 +41,7 @@ def kernel_only(begin: int) -> tuple[int, float]:
     """The events of one shard's worth of recordings, made and thrown away: how many, and seconds of the processor."""
     began = time.process_time()
     scenes = draw(plan_of(load(CONFIG)), range(begin, begin + SHARD_SIZE))
-    parts: list[Events] = list(run(scenes))
+    parts: list[Chunk] = list(run(scenes))
     return sum(len(part.keys) for part in parts), time.process_time() - began
 
 

@@ -23,7 +23,7 @@ from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, pr
 from gerd.config.digest import digest_of
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.problems import explain
-from gerd.config.sensor import NOISE_PER_STEP, Integrator, Noise, Sensor
+from gerd.config.sensor import NOISE_PER_STEP, Camera, Integrator, Noise, Sensor
 from gerd.config.transform import Quicken, Transform
 from gerd.config.values import MOST_ACTORS, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
@@ -52,6 +52,7 @@ class Config(Model):
 
     seed: int = Field(0, strict=True, ge=0, lt=2**64, description="of all randomness")
     sensor: Sensor = Sensor()
+    camera: Camera = Camera()
     steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="length of a recording")
     step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
     time_scale: Speed = Field(1.0, description="the same motion, this many times as fast")
@@ -153,6 +154,16 @@ class Config(Model):
         most = LARGEST_KEY // (2 * self.sensor.width * self.sensor.height * self.ticks)
         if self.steps > most:
             raise invalid(f"allowed with exact timing of {self.step_us} µs on this sensor: up to {most}", "steps")
+        return self
+
+    @model_validator(mode="after")
+    def _one_hot_event_per_step(self) -> Config:
+        hot, fastest = self.noise.hot, 1e6 / self.step_us
+        if hot.share > 0 and hot.rate_hz > fastest:
+            message = (
+                f"allowed with steps of {self.step_us} µs, in each of which it fires at most once: up to {fastest:g}"
+            )
+            raise invalid(message, "noise", "hot", "rate_hz", value=hot.rate_hz)
         return self
 
     @model_validator(mode="after")

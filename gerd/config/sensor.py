@@ -40,12 +40,31 @@ class Integrator(Model):
     )
 
 
-NOISE_PER_STEP = ("background", "shape")  # the others are per event
+class Camera(Model):
+    """Which of many cameras of the same kind: all of them differ in which of their pixels are odd."""
+
+    number: int = Field(
+        0, strict=True, ge=0, lt=2**32, description="decides which pixels are hot or dead; neither seed nor index does"
+    )
+
+
+class Hot(Model):
+    """Pixels of the camera that fire ON now and then, whatever they see."""
+
+    share: Probability = Field(0.0, description="with this probability, a pixel of the camera is hot")
+    rate_hz: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e6)] = Field(
+        300.0, description="events of a hot pixel per second, at most one per step"
+    )
+
+
+NOISE_PER_STEP = ("background", "shape")  # the others do not change with the time scale
 
 
 class Noise(Model):
-    """Three noises, each a probability, each absent at 0."""
+    """What adds events or takes them away, by chance. Each is absent at 0."""
 
     background: Probability = Field(0.0, description="a pixel fires regardless, per pixel and step")
     shape: Probability = Field(0.0, description="a covered pixel is missing in one rendered frame, per pixel and step")
     event: Probability = Field(0.0, description="an event is dropped after the integrator, per event")
+    hot: Hot = Hot()
+    dead: Probability = Field(0.0, description="with this probability, a pixel of the camera is dead, and never fires")

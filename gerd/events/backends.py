@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError
 from gerd.events.keys import Keys, add_events
-from gerd.events.shared import Events
+from gerd.events.pixel.surroundings import has_surroundings, surrounded
+from gerd.events.shared import Chunk
 from gerd.scene.scenes import Scenes
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ MEMORY_OF_WORKER = 2**32  # bytes of a GPU
 
 def run(
     scenes: Scenes, *, device: str = "cpu", backend: str | None = None, chunk: int | None = None
-) -> Iterator[Events]:
+) -> Iterator[Chunk]:
     """The events of a batch of scenes, `chunk` steps at a time; the parts of a recording come in order of time.
 
     Without the name of a backend, the fast one of the device is taken if its compiler is installed.
@@ -37,7 +38,11 @@ def run(
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise GerdError(f"chunk {chunk}: allowed: a whole number of steps, 1 or more")
     check_device(device)
-    backend = backend or _fastest(device)
+    made = _run(scenes, device, backend or _fastest(device), chunk)
+    return surrounded(scenes, made) if has_surroundings(scenes.pixel) else made
+
+
+def _run(scenes: Scenes, device: str, backend: str, chunk: int | None) -> Iterator[Chunk]:
     if backend == "cpu" and device == "cpu":
         from gerd.events.cpu import run as cpu
 
@@ -58,7 +63,7 @@ def frames(scenes: Scenes, device: str = "cpu", counts: bool = False) -> Tensor:
     """The events of scenes as frames (recordings, steps, 2, height, width) on the device, boolean or uint8 counts."""
     import torch
 
-    if makes_frames(device):
+    if makes_frames(device) and not has_surroundings(scenes.pixel):
         from gerd.events.cuda import run as cuda
 
         return cuda.frames(scenes, device, counts)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events.keys import Keys
-from gerd.events.shared import Events, chunks
+from gerd.events.shared import Chunk, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
@@ -73,7 +73,7 @@ def background_events(scenes: Scenes, row: Any, step: Any, y: Any, x: Any, p: An
     return np.split(packed(Keys.of(scenes), us, y, x, p, 1), np.searchsorted(row, np.arange(1, len(scenes))))
 
 
-def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Events]:
+def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Chunk]:
     """The events of a batch, `chunk` steps at a time, from instants of which at most about `most` are held."""
     codec = Keys.of(scenes)
     own = scenes.in_own_time()
@@ -94,7 +94,7 @@ def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Event
             events = np.sort(np.concatenate(part))
             begin, end = np.searchsorted(events, np.array([max(1, steps.start), steps.stop]) * codec.per_step * 2)
             held[row] = events[end:]
-            yield Events(row, steps, events[begin:end] >> 1, (events[begin:end] & 1).astype(np.bool_))
+            yield Chunk(row, steps, events[begin:end] >> 1, (events[begin:end] & 1).astype(np.bool_))
 
 
 def last_unit(scenes: Scenes, stop: int) -> int:

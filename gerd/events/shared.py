@@ -1,4 +1,4 @@
-"""Types that all backends share, and how they cut a recording into chunks of steps."""
+"""What a backend gives, and how it cuts a recording into chunks of steps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Events(NamedTuple):
-    """Events of one recording in some steps; the parts of a recording come in order of time."""
+class Chunk(NamedTuple):
+    """The events of one recording in some steps; the chunks of a recording come in order of time."""
 
     row: int  # the recording's place in the batch
     steps: range
     keys: NDArray[np.int64]  # ascending; see `keys.py`
     background: NDArray[np.bool_]  # noise that no moving edge caused
+
+    def kept(self, which: NDArray[np.bool_]) -> Chunk:
+        """Only some of the events."""
+        return self._replace(keys=self.keys[which], background=self.background[which])
+
+    def with_noise(self, keys: NDArray[np.int64]) -> Chunk:
+        """These events, too, which no edge caused; where there is one with the same key already, it stays alone."""
+        both = np.concatenate([self.keys, keys[~np.isin(keys, self.keys)]])
+        flags = np.concatenate([self.background, np.ones(len(both) - len(self.keys), np.bool_)])
+        order = np.argsort(both, kind="stable")
+        return self._replace(keys=both[order], background=flags[order])
 
 
 def chunks(first: int, steps: int, chunk: int) -> Iterator[range]:

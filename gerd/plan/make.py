@@ -61,6 +61,7 @@ def _plan(config: Config) -> Plan:
             reset_to_zero=config.integrator.reset == "zero",
             initial=initial if isinstance(initial, str) else round(initial * threshold),
             **{name: at(config, path) for name, path in AMOUNTS.items()},
+            camera=config.camera.number,
         ),
         actors=actors,
         operations=tuple(map(_operation, config.transform)),

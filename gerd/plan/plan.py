@@ -93,7 +93,7 @@ def _amount(path: str) -> float:
 
 @dataclass(frozen=True)
 class Pixel:
-    """A pixel's integrator, and what surrounds it. Noises are probabilities, per step or per event."""
+    """A pixel's integrator, and what surrounds it. Noises are probabilities, and shares those of odd pixels."""
 
     threshold: int  # in units of sub-pixels · INTENSITY_ONE
     reset_to_zero: bool
@@ -101,6 +101,10 @@ class Pixel:
     background: float = _amount("noise.background")
     shape_noise: float = _amount("noise.shape")
     event_noise: float = _amount("noise.event")
+    hot_share: float = _amount("noise.hot.share")
+    hot_rate_hz: float = _amount("noise.hot.rate_hz")
+    dead: float = _amount("noise.dead")
+    camera: int = 0  # the number of the camera, whose fixed pattern it is
 
 
 AMOUNTS: dict[str, str] = {each.name: each.metadata["path"] for each in fields(Pixel) if each.metadata}

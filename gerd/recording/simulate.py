@@ -15,7 +15,7 @@ from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, config_of, member_count
 from gerd.events.backends import run
 from gerd.events.keys import Keys
-from gerd.events.shared import Events
+from gerd.events.shared import Chunk
 from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
@@ -69,7 +69,7 @@ def simulate_batch(
     config = config_of(as_config(config), member, values)
     scenes = draw(plan_of(config), indices)
     scenes = scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))  # once for the events and the truth
-    parts: list[list[Events]] = [[] for _ in indices]
+    parts: list[list[Chunk]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)
     truth = scenes.truth(np.arange(scenes.steps))
@@ -101,7 +101,7 @@ def simulate_chunks(
     return _windows(config, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
 
 
-def _windows(config: Config, scenes: Scenes, parts: Iterator[Events]) -> Iterator[Recording]:
+def _windows(config: Config, scenes: Scenes, parts: Iterator[Chunk]) -> Iterator[Recording]:
     (looks,) = _looks(scenes)
     for part in parts:
         steps = np.arange(part.steps.start, part.steps.stop)
@@ -117,7 +117,7 @@ def _looks(scenes: Scenes) -> Iterator[Scenes]:
         yield replace(first, indices=scenes.indices[own], chosen=scenes.chosen[own], intensity=scenes.intensity[own])
 
 
-def _recording(config: Config, looks: Scenes, parts: list[Events], truth: Array) -> Recording:
+def _recording(config: Config, looks: Scenes, parts: list[Chunk], truth: Array) -> Recording:
     """From a scene without its motion, events of consecutive steps, and the ground truth (steps, actors, 3, 6)."""
     first = parts[0].steps.start
     keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys

@@ -22,10 +22,8 @@ import numpy as np
 from gerd.errors import GerdError
 from gerd.geometry import exactmath
 from gerd.geometry.seen import UNMOVED, MovingMap, Pair, Seen
-from gerd.plan.plan import AMOUNTS, Operation, Plan
+from gerd.plan.plan import Operation, Plan
 from gerd.scene.scenes import Scenes
-
-NOISES = tuple(AMOUNTS)
 
 
 @dataclass(frozen=True)
@@ -37,14 +35,13 @@ class Transformation:
     neutral: float = 0.0  # the amount that changes nothing
     space: MovingMap = UNMOVED  # G, measured from the middle of the frame
     time_scale: float = 1.0
-    background: float | None = None  # probabilities; None: as the scene has it
-    shape_noise: float | None = None
-    event_noise: float | None = None
+    amounts: tuple[tuple[str, float], ...] = ()  # of `Pixel`, that are set to these values; the others stay
     name: str = ""  # what it does, where kind and amount do not say it
 
     def __post_init__(self) -> None:
-        for value in (*vars(self).values(), *vars(self.space).values()):
-            if not isinstance(value, str | MovingMap | None) and not np.isfinite(np.asarray(value, np.float64)).all():
+        numbers = (self.amount, self.time_scale, *(value for _, value in self.amounts), *vars(self.space).values())
+        for value in numbers:
+            if not np.isfinite(np.asarray(value, np.float64)).all():
                 raise GerdError(f"{self.kind} {value}: allowed: finite numbers")
 
     def __str__(self) -> str:
@@ -61,19 +58,18 @@ class Transformation:
 
     def then(self, later: Transformation) -> Transformation:
         """This transformation and `later` after it, as one; it has the amount of this one."""
-        noises = {noise: getattr(self if getattr(later, noise) is None else later, noise) for noise in NOISES}
         return replace(
             self,
             space=self.space.then(later.space, later.time_scale),
             kind=f"{self.kind} then {later.kind}",
             time_scale=self.time_scale * later.time_scale,
             name=f"{self} then {later}",
-            **noises,
+            amounts=tuple(dict([*self.amounts, *later.amounts]).items()),
         )
 
     def inverse(self) -> Transformation:
         """What takes this transformation back."""
-        if any(getattr(self, noise) is not None for noise in NOISES):
+        if self.amounts:
             raise GerdError(f"{self}: a noise cannot be taken back")
         space, rate, name = self.space.inverse(self.time_scale), 1 / self.time_scale, f"inverse of {self}"
         return replace(self, space=space, kind=f"inverse {self.kind}", time_scale=rate, name=name)
@@ -94,8 +90,7 @@ class Transformation:
                     "allowed: bounce, free"
                 )
             trajectory = Seen.of(trajectory, self.frame(scenes.width, scenes.height))
-        noises = {noise: getattr(self, noise) for noise in NOISES}
-        changed = {noise: value for noise, value in noises.items() if value is not None}
+        changed: dict[str, Any] = dict(self.amounts)
         return replace(scenes, trajectory=trajectory, pixel=replace(scenes.pixel, **changed))
 
 
@@ -179,20 +174,35 @@ def time_scale(factor: float) -> Transformation:
 
 def background(probability: float) -> Transformation:
     """Background noise of this level."""
-    return Transformation("background", _share("background", probability), background=probability)
+    return _with_amount("background", probability)
 
 
 def shape_noise(probability: float) -> Transformation:
     """Shape noise of this level."""
-    return Transformation("shape_noise", _share("shape_noise", probability), shape_noise=probability)
+    return _with_amount("shape_noise", probability)
+
+
+def hot(share: float) -> Transformation:
+    """This share of the camera's pixels is hot; those of a smaller share are among those of a larger one."""
+    return replace(_with_amount("hot_share", share), kind="hot")
+
+
+def dead(share: float) -> Transformation:
+    """This share of the camera's pixels is dead; those of a smaller share are among those of a larger one."""
+    return _with_amount("dead", share)
 
 
 def density(kept: float) -> Transformation:
     """This share of the events is kept; those of a smaller share are among those of a larger one."""
-    return Transformation("density", _share("density", kept), 1.0, event_noise=1.0 - kept)
+    return Transformation("density", _share("density", kept), 1.0, amounts=(("event_noise", 1.0 - kept),))
 
 
-_MAKERS = (translation, rotation, scale, shear, velocity, acceleration, time_scale, background, shape_noise, density)
+def _with_amount(name: str, share: float) -> Transformation:
+    return Transformation(name, _share(name, share), amounts=((name, share),))
+
+
+_OF_SPACE_AND_TIME = (translation, rotation, scale, shear, velocity, acceleration, time_scale)
+_MAKERS = (*_OF_SPACE_AND_TIME, background, shape_noise, density, hot, dead)
 KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}  # with one amount
 UNITS = {"translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
 

@@ -35,7 +35,8 @@ LEVELS = {"background": 0.01, "shape": 0.1, "event": 0.5}  # in the noisy traini
 def mixed(multiple: float) -> Transformation:
     """All three noises, at a multiple of their levels in the noisy training."""
     background, shape, event = (multiple * LEVELS[name] for name in ("background", "shape", "event"))
-    return Transformation("mixed", multiple, background=background, shape_noise=shape, event_noise=event)
+    amounts = (("background", background), ("shape_noise", shape), ("event_noise", event))
+    return Transformation("mixed", multiple, amounts=amounts)
 
 
 SWEEPS = (  # each from a scene without noise; `trained` is the level in the noisy training

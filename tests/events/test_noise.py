@@ -271,3 +271,60 @@ def test_bounds() -> None:
         m = noise.largest_initial(threshold)
         assert m < 0.9 * threshold <= m + 1
     assert math.isclose(noise.largest_initial(32768) / 32768, 0.9, rel_tol=1e-4)
+
+
+# The camera's fixed pattern
+
+
+def odd_pixels(number: int, *, seed: int = 0, index: int = 0, **noise: Any) -> tuple[np.ndarray, Recording]:
+    """(height, width) events of each pixel in an empty scene, and the recording."""
+    recording = simulated(
+        width=80, height=60, steps=200, seed=seed, index=index, camera={"number": number}, noise=noise
+    )
+    return recording.frames(counts=True).numpy().sum(axis=(0, 1)), recording
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+@pytest.mark.parametrize(("share", "rate_hz"), [(0.02, 50.0), (0.3, 400.0)])
+def test_hot_pixels_fire_on_at_their_rate(share: float, rate_hz: float, timing: str) -> None:
+    recording = simulated(
+        width=80, height=60, steps=400, timing=timing, noise={"hot": {"share": share, "rate_hz": rate_hz}}
+    )
+    assert recording.background.all()
+    assert recording.events["p"].all()
+    hot = np.unique(recording.coordinates[:, 1:3], axis=0)
+    assert likely(len(hot), 80 * 60, share)  # in 20 events or more, none of them has been silent
+    steps = 400 if timing == "step" else 399  # exact timing has no events at step 0
+    assert likely(len(recording), len(hot) * steps, rate_hz * 1e-3)
+
+
+def test_hot_pixels_fire_at_any_microsecond_of_a_step() -> None:
+    recording = simulated(width=80, height=60, steps=50, timing="exact", noise={"hot": {"share": 0.5}})
+    inside = (recording.events["t"] - 1) % 1000
+    assert stats.kstest(inside, stats.randint(0, 1000).cdf).pvalue > FALSE_ALARM
+
+
+def test_dead_pixels_are_silent_and_no_others() -> None:
+    everywhere = {"background": 0.5}
+    alive, _ = odd_pixels(3, **everywhere)
+    left, _ = odd_pixels(3, **everywhere, dead=0.2)
+    assert (alive > 0).all()
+    assert np.array_equal(left[left > 0], alive[left > 0])  # the others fire as they did
+    assert likely((left == 0).sum(), left.size, 0.2)
+
+
+def test_the_fixed_pattern_is_that_of_the_camera_and_not_of_the_recording() -> None:
+    noise: dict[str, Any] = {"hot": {"share": 0.1, "rate_hz": 900.0}}
+    first, one = odd_pixels(1, **noise)
+    again, other = odd_pixels(1, seed=5, index=7, **noise)
+    assert np.array_equal(first > 0, again > 0)
+    assert one.digest != other.digest
+    another, _ = odd_pixels(2, **noise)
+    assert likely(((first > 0) & (another > 0)).sum(), first.size, 0.01)
+    more, _ = odd_pixels(1, hot={"share": 0.2, "rate_hz": 900.0})
+    assert (more[first > 0] > 0).all()
+
+
+def test_dead_pixels_are_dead_although_they_are_hot() -> None:
+    both, _ = odd_pixels(1, hot={"share": 1.0, "rate_hz": 900.0}, dead=1.0)
+    assert not both.any()

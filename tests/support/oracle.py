@@ -23,7 +23,7 @@ from gerd.scene.scenes import Scenes
 Event = tuple[int, int, int, int, bool]  # microseconds, y, x, p, background
 
 BLOCK = 64
-INITIAL, SHAPE, EVENT, BACKGROUND, TIME = 2, 3, 4, 5, 8  # purposes
+INITIAL, SHAPE, EVENT, BACKGROUND, TIME, CAMERA, HOT = 2, 3, 4, 5, 8, 9, 10  # purposes
 
 
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -132,6 +132,32 @@ def initial_state(scenes: Scenes, y: int, x: int, seen: int) -> int:
     return state if seen > 0 else -state
 
 
+def odd(scenes: Scenes, which: int, share: float) -> set[tuple[int, int]]:
+    """The pixels (y, x) of the camera that are hot (0) or dead (1)."""
+    width, bound, key = scenes.width, int(Fraction(share) * 2**32), (scenes.pixel.camera % 2**32, 0)
+    pixels = range(scenes.width * scenes.height)
+    return {divmod(i, width) for i in pixels if philox((i, 0, 0, CAMERA), key)[which] < bound}
+
+
+def hot_events(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
+    """What hot pixels fire, as (microseconds, y, x, 1)."""
+    us = scenes.step_us
+    bound = int(Fraction(scenes.pixel.hot_rate_hz * us * 1e-6) * 2**32)
+    for y, x in odd(scenes, 0, scenes.pixel.hot_share):
+        for step in range(int(scenes.exact), scenes.steps):
+            chance, when, *_ = words(scenes, y * scenes.width + x, step, HOT)
+            if chance < bound:
+                yield (step - 1) * us + 1 + (when * us >> 32) if scenes.exact else step * us, y, x, 1
+
+
+def surrounded(scenes: Scenes, events: list[Event]) -> list[Event]:
+    """The events with what the camera adds and without what it loses."""
+    there = {event[:4] for event in events}
+    added = [(*event, True) for event in hot_events(scenes) if event not in there]
+    dead = odd(scenes, 1, scenes.pixel.dead)
+    return sorted(event for event in events + added if event[1:3] not in dead)
+
+
 def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire, as (step, y, x, p), from the first step of the warm-up on."""
     before = -scenes.warmup - 1
@@ -207,7 +233,7 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
 
 
 def exact_events(scenes: Scenes) -> list[Event]:
-    """The events of a batch of one in exact timing, sorted by (time, y, x, p)."""
+    """What the integrators of a batch of one fire in exact timing, and background noise."""
     us, last = scenes.step_us, (scenes.steps - 1) * scenes.step_us
     result = [(t, int(y), int(x), p, False) for t, y, x, p in passed(scenes) if 0 < t <= last]
     if scenes.pixel.background:
@@ -215,14 +241,14 @@ def exact_events(scenes: Scenes) -> list[Event]:
             for (y, x), p in scattered(scenes, step, scenes.pixel.background, BACKGROUND).items():
                 late = words(scenes, y * scenes.width + x, step, TIME)[0] * us >> 32
                 result.append(((step - 1) * us + 1 + late, y, x, p, True))
-    return sorted(result)
+    return result
 
 
 def events(scenes: Scenes) -> list[Event]:
     """The events of a batch of one, sorted by (time, y, x, p)."""
     assert len(scenes) == 1
     if scenes.exact:
-        return exact_events(scenes)
+        return surrounded(scenes, exact_events(scenes))
     drop = int(Fraction(scenes.pixel.event_noise) * 2**32)
     signal = {
         (step, y, x, p)
@@ -234,4 +260,5 @@ def events(scenes: Scenes) -> list[Event]:
         for step in range(scenes.steps):
             picked = scattered(scenes, step, scenes.pixel.background, BACKGROUND)
             noise |= {(step, y, x, p) for (y, x), p in picked.items()}
-    return sorted((step * scenes.step_us, *rest, (step, *rest) not in signal) for step, *rest in signal | noise)
+    both = [(step * scenes.step_us, *rest, (step, *rest) not in signal) for step, *rest in signal | noise]
+    return surrounded(scenes, both)

@@ -178,7 +178,14 @@ def small_configs(draw: Any) -> Config:
             "initial": draw(st.sampled_from(["usual", "uniform", "stationary", 0.0, 1.0, -0.63])),
             "warmup": draw(st.integers(0, 3)),
         },
-        noise={"background": draw(noises), "shape": draw(noises), "event": draw(noises)},
+        camera={"number": draw(st.integers(0, 3))},
+        noise={
+            "background": draw(noises),
+            "shape": draw(noises),
+            "event": draw(noises),
+            "hot": {"share": draw(noises), "rate_hz": draw(st.sampled_from([0.0, 300.0, 1000.0]))},
+            "dead": draw(noises),
+        },
     )
 
 

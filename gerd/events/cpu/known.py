@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from gerd.errors import GerdError
-from gerd.events.shared import Events
+from gerd.events.shared import Chunk
 from gerd.geometry.shapes import outline
-from gerd.plan.plan import INTENSITY_ONE, ActorPlan, Pixel, Plan
+from gerd.plan.plan import AMOUNTS, INTENSITY_ONE, ActorPlan, Pixel, Plan
 from gerd.plan.values import Normal, Size, Value
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
@@ -29,7 +29,10 @@ _STILL = (0.0, 0.0)
 def _plan(exact: bool) -> Plan:
     full = 3 * 3 * INTENSITY_ONE
     threshold = round(0.3 * full)
-    pixel = Pixel(threshold, False, "stationary" if exact else "uniform", 0.02, 0.05, 0.1)
+    initial: Any = "stationary" if exact else "uniform"
+    quiet: dict[str, Any] = dict.fromkeys(AMOUNTS, 0.0)
+    noise = {**quiet, "background": 0.02, "shape_noise": 0.05, "event_noise": 0.1}
+    pixel = Pixel(threshold=threshold, reset_to_zero=False, initial=initial, **noise)
     circle = _actor(0, "circle", 1.0, (66.0, 9.0), (1.3, 0.4), 15.0, growth=0.0, border="wrap")
     star = _actor(1, [_STAR], -0.7, (31.0, 11.0), (0.6, 0.2), (22.0, 17.0), growth=0.3, turn=4.0)
     square = _actor(2, "square", 1.0, (25.0, 8.0), (0.9, 0.9), 20.0, turn=11.0)
@@ -92,7 +95,7 @@ DIGESTS = {  # for each timing, by the backend that is the definition
 }
 
 
-def check(run: Callable[[Scenes], Iterable[Events]], what: str, timing: str = "step") -> None:
+def check(run: Callable[[Scenes], Iterable[Chunk]], what: str, timing: str = "step") -> None:
     """An error unless `run` gives the known events."""
     if digest(run, timing) != DIGESTS[timing]:
         raise GerdError(f"{what} gives wrong events, which a test at its start has shown; the backend torch needs none")
@@ -103,7 +106,7 @@ def scenes(timing: str) -> Scenes:
     return draw(_plan(timing == "exact"), [0, 2**32 - 1])
 
 
-def digest(run: Callable[[Scenes], Iterable[Events]], timing: str) -> str:
+def digest(run: Callable[[Scenes], Iterable[Chunk]], timing: str) -> str:
     """sha256 over the keys of the known recordings, and over what of them is background noise."""
     result = hashlib.sha256()
     for part in run(scenes(timing)):

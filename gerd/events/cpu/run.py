@@ -23,7 +23,7 @@ from gerd.events.cpu import crossings, known
 from gerd.events.cpu.changes import LAYER_SLOTS, MOST_SPLIT
 from gerd.events.cpu.steps import TOGETHER
 from gerd.events.pixel import noise
-from gerd.events.shared import Events, chunks
+from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
@@ -34,14 +34,14 @@ CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings
 _LOADING = RLock()
 
 
-def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
+def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Chunk]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
     with _LOADING:
         _check("exact" if scenes.exact else "step")
     return _run(scenes, chunk)
 
 
-def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
+def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Chunk]:
     numbers = numbers_of(scenes)
     fitting = max(1, CHUNK_VALUES // numbers)
     chunk = chunk or min(CHUNK, fitting)
@@ -70,7 +70,7 @@ def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
             recorded = piece[max(0, -piece.start) :]
             if len(recorded):
-                yield Events(row, recorded, keys, background)
+                yield Chunk(row, recorded, keys, background)
 
 
 class _State:

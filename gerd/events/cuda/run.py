@@ -24,7 +24,7 @@ from gerd.events import exact, rasterise
 from gerd.events.cuda import kernels, output
 from gerd.events.cuda import outlines as outline_kernels
 from gerd.events.pixel import noise
-from gerd.events.shared import Events, chunks
+from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
 TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
@@ -36,7 +36,7 @@ PIECE = 2**24  # events that are listed on the device before they come to the ho
 KINDS = {np.dtype(name): getattr(torch, name) for name in ("float64", "int64", "int32", "bool")}
 
 
-def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | None = None) -> Iterator[Events]:
+def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | None = None) -> Iterator[Chunk]:
     """The events of `scenes`, in batches and chunks of steps that fit into `budget` bytes of device memory."""
     rows, fitting = _fit(scenes, device, budget)
     chunk = chunk or fitting
@@ -50,7 +50,7 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
             keys, background, bounds = _listed(words, batch, steps)
             for i in range(len(batch)):
                 part = slice(bounds[i], bounds[i + 1])
-                yield Events(begin + i, steps, keys[part], background[part])
+                yield Chunk(begin + i, steps, keys[part], background[part])
 
 
 def frames(scenes: Scenes, device: str, counts: bool = False) -> Tensor:

@@ -5,7 +5,7 @@ The arrays are those of the definition, `definition/walk.py`, and all of them ar
 
     picture ──sum over the pixel──▶ coverage ──shape noise──▶ seen ──minus the step before──▶ difference
             ──added to what the reset left──▶ integrator ──beyond ±θ──▶ fired ──event noise──▶ kept
-            ──background noise──▶ events
+            ──background noise, and what surrounds the pixels──▶ events
 
 In exact timing all this happens from instant to instant. The stages are then those of the moment at which a step ends:
 `difference` since the end of the step before, `integrator` after its resets, and the events of the step as frames.
@@ -13,14 +13,17 @@ In exact timing all this happens from instant to instant. The stages are then th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from gerd.events.definition import walk
 from gerd.events.keys import Keys, add_events
+from gerd.events.pixel.surroundings import has_surroundings, surrounded
 from gerd.scene.scenes import Scenes
 
 Counts = NDArray[np.int32]
@@ -29,10 +32,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """Some consecutive steps of one recording. Masks have the axes of `Recording.frames()`: channel 0 OFF, 1 ON.
-
-    The definition works them out for a batch: all arrays are tensors then, with the recordings first.
-    """
+    """Some consecutive steps of one recording. Masks have the axes of `Recording.frames()`: channel 0 OFF, 1 ON."""
 
     scene: Scenes
     steps: NDArray[np.int64]  # their numbers
@@ -42,7 +42,7 @@ class Stages:
     integrator: Counts  # after the difference was added and before an event resets it
     fired: Mask  # (steps, 2, height, width)
     kept: Mask  # after event noise
-    events: Mask  # after background noise
+    events: Mask  # with background noise, and what else the camera adds and loses
 
     @property
     def full(self) -> int:
@@ -57,11 +57,7 @@ class Stages:
     @cached_property
     def picture(self) -> Counts:
         """(steps, height · upsampling, width · upsampling): what is visible in each sub-pixel, 1024 for intensity 1."""
-        import torch
-
-        from gerd.events.definition import walk as definition
-
-        ends, jumps = definition.visible(self.scene, self.steps, "cpu")
+        ends, jumps = walk.visible(self.scene, self.steps, "cpu")
         columns = self.scene.width * self.scene.upsampling
         rises = torch.zeros((*ends.shape[1:3], columns + 1), dtype=torch.int32)
         return rises.scatter_add_(2, ends[0].long(), jumps[0]).cumsum(2, dtype=torch.int32)[..., :columns].numpy()
@@ -69,30 +65,30 @@ class Stages:
 
 def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
     """The stages of a batch of one at the steps from `start` up to `stop`; all before them are worked out, too."""
-    from gerd.events.definition import walk as definition
-
     if scene.exact:
         return _exact_stages(scene, np.arange(start, stop))
-    names = [field.name for field in fields(Stages)][2:]  # the arrays
-    parts: dict[str, list[Any]] = {name: [] for name in names}
-    for done in definition.stages(replace(scene, steps=max(1, stop))):
+    steps = np.arange(start, stop)
+    short = replace(scene, steps=max(1, stop))
+    parts: dict[str, list[Any]] = {name: [] for name in walk.Worked._fields[1:]}
+    for done in walk.stages(short):
         low, high = np.clip([start, stop], done.steps[0], done.steps[-1] + 1) - done.steps[0]
-        for name in names:
-            parts[name].append(getattr(done, name)[0, low:high].numpy())
-    return Stages(scene, np.arange(start, stop), **{name: np.concatenate(parts[name]) for name in names})
+        for name, arrays in parts.items():
+            arrays.append(getattr(done, name)[0, low:high].numpy())
+    joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    if has_surroundings(scene.pixel):
+        joined["events"] = _frames(short, steps)
+    return Stages(scene, steps, **joined)
 
 
 def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
-    from gerd.events.definition import walk as definition
-
     shown = np.arange(steps[0] - 1, steps[-1] + 1) if len(steps) else np.array([-1])
-    coverage = definition.activation(scene, shown)
-    seen = definition.what_is_seen(scene, coverage, shown)[0].numpy()
+    coverage = walk.activation(scene, shown)
+    seen = walk.what_is_seen(scene, coverage, shown)[0].numpy()
     short = replace(scene, steps=int(shown[-1]) + 1 or 1)
     without_background = _with(short, background=0.0)
     without_noise = _with(without_background, event_noise=0.0)
     fired, kept, events = (_frames(each, steps) for each in (without_noise, without_background, short))
-    integrator = definition.states_at(short, shown[1:], seen[1:])
+    integrator = walk.states_at(short, shown[1:], seen[1:])
     differences = np.diff(seen, axis=0)
     return Stages(scene, steps, coverage[0, 1:].numpy(), seen[1:], differences, integrator, fired, kept, events)
 
@@ -103,11 +99,9 @@ def _with(scene: Scenes, **noise: Any) -> Scenes:
 
 def _frames(scene: Scenes, steps: NDArray[np.int64]) -> Mask:
     """(steps, 2, height, width): where there are events."""
-    from gerd.events.definition import walk as definition
-
     result = np.zeros((len(steps), 2, scene.height, scene.width), np.bool_)
     codec = Keys.of(scene)
-    for part in definition.run(scene) if len(steps) else ():
+    for part in surrounded(scene, walk.run(scene)) if len(steps) else ():
         low, high = codec.bounds(part.keys, [steps[0], steps[-1] + 1])
         add_events(result.reshape(-1), codec.places(codec.moved(part.keys[low:high], -int(steps[0]))))
     return result

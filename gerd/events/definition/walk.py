@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,17 +32,29 @@ from gerd.events.definition.rules import (
     stationary_state,
     words,
 )
-from gerd.events.definition.stages import Stages
 from gerd.events.keys import Keys
 from gerd.events.pixel import noise
-from gerd.events.shared import Events, chunks
+from gerd.events.shared import Chunk, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
 CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
 
 
-def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Events]:
+class Worked(NamedTuple):
+    """What happens at some steps of a batch: tensors (recordings, steps, height, width), masks with an axis OFF, ON."""
+
+    steps: np.ndarray  # their numbers
+    coverage: Tensor  # counts: sub-pixels times intensity
+    seen: Tensor  # counts after shape noise
+    difference: Tensor  # seen now minus seen one step ago
+    integrator: Tensor  # after the difference was added and before an event resets it
+    fired: Tensor  # masks
+    kept: Tensor  # after event noise
+    events: Tensor  # after background noise
+
+
+def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Chunk]:
     """The events of `scenes`, `chunk` steps at a time; the state of the pixels is carried from chunk to chunk."""
     if scenes.exact:
         fitting = _chunk(scenes)
@@ -51,16 +63,15 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
     codec = Keys.of(scenes)
     for done in stages(scenes, device, chunk):
         first = int(done.steps[0])
-        masks: Any = (done.events, done.kept)
-        events, kept = (mask.movedim(2, -1) for mask in masks)
+        events, kept = (mask.movedim(2, -1) for mask in (done.events, done.kept))
         for row in range(len(scenes)):
             step, y, x, p = fired = events[row].nonzero(as_tuple=True)
             keys = codec.encoded(step + first, y, x, p)
             background = ~kept[row][fired]
-            yield Events(row, range(first, first + len(done.steps)), keys.cpu().numpy(), background.cpu().numpy())
+            yield Chunk(row, range(first, first + len(done.steps)), keys.cpu().numpy(), background.cpu().numpy())
 
 
-def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Stages]:
+def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Worked]:
     """Every stage from the picture to the events of a batch, `chunk` steps at a time."""
     chunk = chunk or _chunk(scenes)
     before = np.array([-scenes.warmup - 1])
@@ -80,8 +91,7 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
                 state, difference[:, i], scenes.pixel.threshold, scenes.pixel.reset_to_zero
             )
         if piece.start >= 0:  # before that, the warm-up
-            arrays: Any = (coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps))
-            yield Stages(scenes, steps, *arrays)
+            yield Worked(steps, coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps))
 
 
 def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
