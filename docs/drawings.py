@@ -162,7 +162,7 @@ def tutorial() -> Figure:
     return figure.sheet(gerd.simulate(gerd.parse(config[1], source="square.yaml")), count=6, overlay=True)
 
 
-STAGES = {"config": "Config", "scene": "Scenes", "events": "events", "recording": "Recording", "storage": "dataset"}
+STAGES = {"config": "Config", "plan": "Plan", "scene": "Scenes", "events": "events", "recording": "Recording", "storage": "dataset"}
 ROOM = (1.25, 0.55)
 USES = {"training": "batches", "exchange": "other formats", "measures": "numbers", "pictures": "figures, videos"}
 
@@ -205,9 +205,9 @@ def room(
 
 def packages() -> Figure:
     """The packages of gerd/ in the order of the data; an arrow says what goes from one to the next."""
-    drawn = Figure(figsize=(10.0, 2.9))
+    drawn = Figure(figsize=(11.0, 2.9))
     ax = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
-    ax.set(xlim=(-0.7, 16.6), ylim=(4.4, -0.4))
+    ax.set(xlim=(-0.7, 18.8), ylim=(4.4, -0.4))
     ax.axis("off")
     middle, left = 1.65, 0.3
     ax.text(-0.2, middle - 0.1, "text", ha="center", va="bottom")
@@ -219,8 +219,8 @@ def packages() -> Figure:
         if name != "storage":
             arrow(ax, (left + 0.625, middle + 1.0), (left + 0.625, middle + 0.275), colour=PALE)
         left += 2.2
-    room(ax, "geometry", 0.3, middle + 1.0, (7.85, 0.55), FILL)
-    ax.text(4.2, middle + 1.65, "outlines and T(t) in closed form", ha="center", va="top")
+    room(ax, "geometry", 0.3, middle + 1.0, (10.05, 0.55), FILL)
+    ax.text(5.3, middle + 1.65, "outlines and T(t) in closed form", ha="center", va="top")
     ax.plot([left, left], [0.275, 3.575], color=INK, linewidth=1.2)
     for row, (name, result) in enumerate(USES.items()):
         top = 1.1 * row
