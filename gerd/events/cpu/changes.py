@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from gerd.events.compiled import apart, compiled, inlined
+from gerd.events.cpu.arguments import Area
 from gerd.events.cpu.crossings import (
     ABSENT,
     NEAR,
@@ -19,7 +20,6 @@ from gerd.events.cpu.crossings import (
     WORD_MASK,
     WORD_SHIFT,
     ZERO,
-    Area,
     columns_of,
     rows_of,
     touch_range,

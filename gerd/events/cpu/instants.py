@@ -12,20 +12,8 @@ from collections import namedtuple
 import numpy as np
 
 from gerd.events.compiled import compiled, inlined
-from gerd.events.cpu.crossings import (
-    BIAS,
-    WORD_BITS,
-    ZERO,
-    Area,
-    Draws,
-    Noise,
-    Room,
-    Sensor,
-    Source,
-    bit_number,
-    find_crossings,
-    named,
-)
+from gerd.events.cpu.arguments import Area, Draws, Noise, Room, Sensor, Source
+from gerd.events.cpu.crossings import BIAS, WORD_BITS, ZERO, bit_number, find_crossings, named
 from gerd.events.cpu.rules import BACKGROUND, EVENT, ONE, SHIFT, TIME, dropped, key, passage_us, passages, words
 from gerd.events.cpu.scattered import groups_of, scattered
 from gerd.events.cpu.steps import begin_block, begin_recording, find_changes, forget

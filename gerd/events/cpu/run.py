@@ -6,7 +6,6 @@ used.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -19,16 +18,25 @@ from numpy.typing import NDArray
 
 from gerd.events import exact, rasterise
 from gerd.events.compiled import Kernel, packed
-from gerd.events.cpu import crossings, known
-from gerd.events.cpu.changes import LAYER_SLOTS, MOST_SPLIT
-from gerd.events.cpu.steps import TOGETHER
-from gerd.events.pixel import noise
+from gerd.events.cpu import known
+from gerd.events.cpu.arguments import Scene, Sensor, Source
+from gerd.events.cpu.room import (
+    blank,
+    changes_room,
+    crossings_room,
+    draws_room,
+    events_room,
+    model_of,
+    noise_of,
+    pieces_of,
+    pixels_room,
+    scratch_room,
+    slots_of,
+)
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
-AT_ONCE = 256  # random words drawn in one loop
 CHUNK = 1024  # steps whose outlines are worked out together
-ROOM = 2**17  # events that are handed over together, at least
 CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
 
 _LOADING = RLock()
@@ -77,75 +85,35 @@ class _State:
     """What a recording carries from step to step, and room to work in; used for one recording after the other."""
 
     def __init__(self, scenes: Scenes, borders: rasterise.Borders):
-        height, width, f = scenes.height, scenes.width, scenes.upsampling
-        area = height * width
-        slots = slots_of(borders.first, borders.convex)
-        sizes = np.diff(slots)
         self._scenes, self._actor = scenes, borders.actor
-        self._sensor = packed((width, height, f))
-        self._intensity = np.empty(len(sizes), scenes.intensity.dtype)
-        outlines = (borders.first, borders.is_ellipse, borders.convex, slots)
-        self._pieces = packed(crossings.Pieces(*outlines, self._intensity))
-        largest = noise.largest_initial(scenes.pixel.threshold) if scenes.pixel.initial == "uniform" else 0
-        initial = 0 if isinstance(scenes.pixel.initial, str) else scenes.pixel.initial
-        stationary = scenes.pixel.initial == "stationary"
-        self._model = tuple(
-            map(packed, (scenes.pixel.threshold, scenes.pixel.reset_to_zero, initial, largest, stationary))
-        )
-        shape, background = (noise.block_tables(p, area) for p in (scenes.pixel.shape_noise, scenes.pixel.background))
-        dropped = noise.drop_bound(scenes.pixel.event_noise)
-        self._noise = packed((shape, scenes.pixel.shape_noise > 0, dropped, background, scenes.pixel.background > 0))
-        self._crossings = [crossings_room(slots, f, height) for _ in range(2)]
-        self._frames = [packed(room) for room in self._crossings]
-        blocks = height * -(-width // TOGETHER)
-        lists = (np.empty(count, np.int64) for count in (area, area, area, blocks))
-        counted = (height, width) if scenes.exact and scenes.pixel.event_noise > 0 else (1, 1)
-        rooms = (np.zeros(3, np.int64), *lists, _blank(*counted))
-        self._pixels = crossings.Pixels(packed(_blank(height, width)), _blank(1, 1), *map(packed, rooms))
+        slots = slots_of(borders.first, borders.convex)
+        self._intensity = np.empty(len(borders.actor), scenes.intensity.dtype)
+        self._sensor = packed(Sensor(scenes.width, scenes.height, scenes.upsampling))
+        self._pieces = packed(pieces_of(borders, slots, self._intensity))
+        self._noise = packed(noise_of(scenes))
+        self._crossings = [crossings_room(slots, scenes.upsampling, scenes.height) for _ in range(2)]
+        self._frames = [packed(crossings) for crossings in self._crossings]
+        self._pixels = pixels_room(scenes)
         self._carried = packed(self._pixels)
-        changes = crossings.Changes(
-            _blank(height, width + crossings.NEAR),
-            np.zeros((height, width // crossings.WORD_BITS + 2), np.uint64),
-            np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
-            np.zeros(width + 2, np.int32),
-            np.empty(area + 1, np.uint64),
-            np.empty(area + 1, np.int64),
-        )
-        listed = noise.GROUP * AT_ONCE + 1
-        draws = crossings.Draws(
-            np.empty((4, AT_ONCE), np.uint64),
-            np.empty(AT_ONCE, np.uint64),
-            np.empty(AT_ONCE + 1, np.uint64),
-            np.empty((4, listed), np.uint64),
-            np.empty(listed, np.uint64),
-            np.empty(listed, np.int64),
-            np.empty(area, np.int64),
-        )
-        covers = (crossings.Crossings(*crossings_room(LAYER_SLOTS, f, height)) for _ in range(2))
-        scratch = crossings.Scratch(
-            np.empty(len(sizes), np.int64),
-            np.empty((2 << MOST_SPLIT, f, height + crossings.LANES), np.int32),
-            np.empty((2 << MOST_SPLIT, f, height + crossings.LANES), np.int32),
-            next(covers),
-            next(covers),
-            np.empty((3, 2 * slots[-1] + 2), np.int32),
-            crossings.Sums(*(np.empty(height + crossings.LANES, np.int32) for _ in range(6))),
-        )
-        self._room = crossings.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
-        self._rooms = [packed(group) for group in (changes, draws, scratch, self._room)]
+        self._room = events_room(scenes)
+        self._rooms = [
+            packed(changes_room(scenes)),
+            packed(draws_room(scenes)),
+            packed(scratch_room(scenes, slots)),
+            packed(self._room),
+        ]
 
     def begin(self, row: int) -> None:
         """Go on with another recording: forget the shapes of the one before; the kernel forgets its integrators."""
         scenes = self._scenes
         self._intensity[:] = scenes.intensity[row][self._actor]
-        self._source = (np.uint64(scenes.seed), scenes.indices[row])
-        model = (*self._model, int(scenes.present[row].sum()), int(scenes.dark[row]))
-        self._scene = packed((self._sensor, self._pieces, model, self._noise, self._source))
+        self._source = packed(Source(np.uint64(scenes.seed), scenes.indices[row]))
+        self._scene = packed(Scene(self._sensor, self._pieces, model_of(scenes, row), self._noise, self._source))
         if scenes.pixel.shape_noise > 0:
-            self._carried = packed(self._pixels._replace(activation=_blank(scenes.height, scenes.width)))
-        for _, *rows, _, _ in self._crossings:
-            for row_numbers in rows:
-                row_numbers[:] = 0
+            self._carried = packed(self._pixels._replace(activation=blank(scenes.height, scenes.width)))
+        for crossings in self._crossings:
+            for rows in (crossings.low, crossings.high, crossings.whole_low, crossings.whole_high):
+                rows[:] = 0
 
     def run(self, coefficients: Any, steps: NDArray[np.int64], fresh: bool) -> tuple[Any, Any]:
         """Keys and background flags of the events at some steps."""
@@ -212,27 +180,6 @@ class _Camera:
     def background(self, _scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
         assert self._state is not None
         return [self._state.run_noise(steps)]
-
-
-def slots_of(first: NDArray[np.int32], convex: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(pieces + 1,): where the crossings of each piece lie among those of a sub-row."""
-    return np.concatenate([[0], np.cumsum(np.where(convex, 2, np.diff(first) // 2 * 2))])
-
-
-def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> tuple[NDArray[Any], ...]:
-    """Room for the crossings of a frame, as in `Crossings` of the kernels."""
-    pieces = len(slots) - 1
-    rows = (np.zeros(pieces, np.int64) for _ in range(4))
-    columns = (np.zeros(pieces, np.int32) for _ in range(2))
-    return np.empty((slots[-1], f, height + crossings.LANES), np.int32), *rows, *columns
-
-
-def _blank(height: int, width: int) -> NDArray[np.int32]:
-    """Zeros that, if they are many, cost nothing until they are touched: np.zeros may clear memory that was in use."""
-    if height * width < 2**18:
-        return np.zeros((height, width), np.int32)
-    private = mmap.mmap(-1, 4 * height * width, access=mmap.ACCESS_COPY)  # a forked process has its own
-    return np.frombuffer(private, np.int32).reshape(height, width)
 
 
 def kernels(module: str) -> Any:

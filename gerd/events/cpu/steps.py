@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from gerd.events.compiled import compiled, inlined
+from gerd.events.cpu.arguments import Area
 from gerd.events.cpu.changes import compare
 from gerd.events.cpu.crossings import (
     ABSENT,
@@ -19,7 +20,6 @@ from gerd.events.cpu.crossings import (
     WORD_BITS,
     WORD_SHIFT,
     ZERO,
-    Area,
     bit_number,
     find_crossings,
     hull,

@@ -18,7 +18,8 @@ from gerd.events import rasterise
 from gerd.events.compiled import packed
 from gerd.events.cpu.changes import MOST_SPLIT
 from gerd.events.cpu.crossings import LANES, WORD_BITS
-from gerd.events.cpu.run import crossings_room, kernels, slots_of
+from gerd.events.cpu.room import crossings_room, slots_of
+from gerd.events.cpu.run import kernels
 from gerd.scene.scenes import Scenes
 
 Array = NDArray[np.float64]

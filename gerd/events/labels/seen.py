@@ -11,7 +11,8 @@ from collections import namedtuple
 import numpy as np
 
 from gerd.events.compiled import apart, compiled, inlined
-from gerd.events.cpu.crossings import NONE, NOTHING, Crossings, Pieces, Sensor, find_crossings, hull, unsigned_range
+from gerd.events.cpu.arguments import Crossings, Pieces, Sensor
+from gerd.events.cpu.crossings import NONE, NOTHING, find_crossings, hull, unsigned_range
 from gerd.events.labels.spans import TOGETHER, add_row, box, box_of_actor, find_seen, find_spans
 
 BACKGROUND = np.int32(-1)

@@ -1,0 +1,37 @@
+"""What the compiled code of the `cpu` backend takes: numbers and arrays that go together, as named tuples.
+
+`room.py` makes them. From Python they are handed over as plain tuples, which `named` of `crossings.py` names again.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+Sensor = namedtuple("Sensor", "width height f")  # pixels, and the upsampling
+Pieces = namedtuple("Pieces", "first is_ellipse convex slot intensity")  # of `Borders`; slots in `Crossings.cols`
+# largest: of an initial state that is uniform, else 0. The last three are for a stationary one: how many actors there
+# are, and how many of them are darker than the background.
+Model = namedtuple("Model", "threshold to_zero initial largest stationary actors dark")
+Noise = namedtuple("Noise", "shape has_shape drop_below background has_background")  # tables and a bound: `noise.py`
+Source = namedtuple("Source", "seed index")  # of random words
+Scene = namedtuple("Scene", "sensor pieces model noise source")  # what stays as it is over a recording
+Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left right")  # see `find_crossings`
+# What a recording carries from step to step: integrators (height, width), counts before shape noise, and lists of
+# pixels: those that still hold more than a threshold, those that shape noise takes out of the last frame, with their
+# counts, and the first pixels of blocks of v that have their initial state. `numbers` is how long the lists are. In
+# exact timing with event noise, `fired` counts the events of each pixel.
+Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts begun fired")
+# Since the step before: by how much (height, width + NEAR), bits for the pixels (height, words, one more than need be),
+# and the pixel of each column. Room for one row (width + 2), which holds 0; see `add_moves`.
+# Room for the pixels that changed, as y · 2³² + x, and for the keys, within a step, of those that fire.
+Changes = namedtuple("Changes", "change touched pixel_of rises listed fired")
+Sums = namedtuple("Sums", "least most first second third whole")  # room for one number in each pixel row; see `move`
+# Room for comparing two frames: pieces, crossings of what is seen of a piece in both, of what hides it, crossings in a
+# sub-row, and one number in each pixel row.
+Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums")
+# Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; the groups where
+# something is picked; of the blocks where it is, words (4, blocks), number, and word for the count; keys of the picked
+# pixels. The lists of groups and blocks have room for one more, which is put down in vain.
+Draws = namedtuple("Draws", "counting largest group choosing block word picked")
+Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
+Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end

@@ -1,0 +1,157 @@
+"""The arguments of the compiled code: what stays as it is over a recording, and room for what does not."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.events.compiled import packed
+from gerd.events.cpu.arguments import (
+    Changes,
+    Crossings,
+    Draws,
+    Model,
+    Noise,
+    Pieces,
+    Pixels,
+    Room,
+    Scratch,
+    Sums,
+)
+from gerd.events.cpu.changes import LAYER_SLOTS, MOST_SPLIT
+from gerd.events.cpu.crossings import LANES, NEAR, WORD_BITS
+from gerd.events.cpu.steps import TOGETHER
+from gerd.events.pixel import noise
+from gerd.events.rasterise import Borders
+from gerd.scene.scenes import Scenes
+
+AT_ONCE = 256  # random words drawn in one loop
+EVENTS = 2**17  # that are handed over together, at least
+
+
+def slots_of(first: NDArray[np.int32], convex: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(pieces + 1,): where the crossings of each piece lie among those of a sub-row."""
+    return np.concatenate([[0], np.cumsum(np.where(convex, 2, np.diff(first) // 2 * 2))])
+
+
+def pieces_of(borders: Borders, slots: NDArray[np.int64], intensity: NDArray[np.int32]) -> Pieces:
+    """The pieces of outline; the intensities are filled in for each recording."""
+    return Pieces(
+        first=borders.first, is_ellipse=borders.is_ellipse, convex=borders.convex, slot=slots, intensity=intensity
+    )
+
+
+def model_of(scenes: Scenes, row: int) -> Model:
+    """The integrators of a recording."""
+    pixel = scenes.pixel
+    return Model(
+        threshold=pixel.threshold,
+        to_zero=pixel.reset_to_zero,
+        initial=0 if isinstance(pixel.initial, str) else pixel.initial,
+        largest=noise.largest_initial(pixel.threshold) if pixel.initial == "uniform" else 0,
+        stationary=pixel.initial == "stationary",
+        actors=int(scenes.present[row].sum()),
+        dark=int(scenes.dark[row]),
+    )
+
+
+def noise_of(scenes: Scenes) -> Noise:
+    """The numbers behind the noises of a batch."""
+    pixel, area = scenes.pixel, scenes.height * scenes.width
+    return Noise(
+        shape=noise.block_tables(pixel.shape_noise, area),
+        has_shape=pixel.shape_noise > 0,
+        drop_below=noise.drop_bound(pixel.event_noise),
+        background=noise.block_tables(pixel.background, area),
+        has_background=pixel.background > 0,
+    )
+
+
+def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> Crossings:
+    """Room for the crossings of a frame."""
+    pieces = len(slots) - 1
+    return Crossings(
+        cols=np.empty((slots[-1], f, height + LANES), np.int32),
+        low=np.zeros(pieces, np.int64),
+        high=np.zeros(pieces, np.int64),
+        whole_low=np.zeros(pieces, np.int64),
+        whole_high=np.zeros(pieces, np.int64),
+        left=np.zeros(pieces, np.int32),
+        right=np.zeros(pieces, np.int32),
+    )
+
+
+def pixels_room(scenes: Scenes) -> Any:
+    """Room for what a recording carries from step to step, each part of it packed; `activation` is for shape noise."""
+    height, width = scenes.height, scenes.width
+    area, blocks = height * width, height * -(-width // TOGETHER)
+    counted = scenes.exact and scenes.pixel.event_noise > 0
+    return Pixels(
+        v=packed(blank(height, width)),
+        activation=blank(1, 1),
+        numbers=packed(np.zeros(3, np.int64)),
+        pending=packed(np.empty(area, np.int64)),
+        hidden=packed(np.empty(area, np.int64)),
+        hidden_counts=packed(np.empty(area, np.int64)),
+        begun=packed(np.empty(blocks, np.int64)),
+        fired=packed(blank(height, width) if counted else blank(1, 1)),
+    )
+
+
+def changes_room(scenes: Scenes) -> Changes:
+    """Room for what changes from one frame to the next."""
+    height, width, f = scenes.height, scenes.width, scenes.upsampling
+    return Changes(
+        change=blank(height, width + NEAR),
+        touched=np.zeros((height, width // WORD_BITS + 2), np.uint64),
+        pixel_of=np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
+        rises=np.zeros(width + 2, np.int32),
+        listed=np.empty(height * width + 1, np.uint64),
+        fired=np.empty(height * width + 1, np.int64),
+    )
+
+
+def draws_room(scenes: Scenes) -> Draws:
+    """Room for scattered noise."""
+    blocks = noise.GROUP * AT_ONCE + 1
+    return Draws(
+        counting=np.empty((4, AT_ONCE), np.uint64),
+        largest=np.empty(AT_ONCE, np.uint64),
+        group=np.empty(AT_ONCE + 1, np.uint64),
+        choosing=np.empty((4, blocks), np.uint64),
+        block=np.empty(blocks, np.uint64),
+        word=np.empty(blocks, np.int64),
+        picked=np.empty(scenes.height * scenes.width, np.int64),
+    )
+
+
+def scratch_room(scenes: Scenes, slots: NDArray[np.int64]) -> Scratch:
+    """Room for comparing two frames."""
+    f, rows = scenes.upsampling, scenes.height + LANES
+    parts = (2 << MOST_SPLIT, f, rows)
+    return Scratch(
+        nearer=np.empty(len(slots) - 1, np.int64),
+        seen_before=np.empty(parts, np.int32),
+        seen_after=np.empty(parts, np.int32),
+        cover_before=crossings_room(LAYER_SLOTS, f, scenes.height),
+        cover_after=crossings_room(LAYER_SLOTS, f, scenes.height),
+        lists=np.empty((3, 2 * slots[-1] + 2), np.int32),
+        sums=Sums(*(np.empty(rows, np.int32) for _ in Sums._fields)),
+    )
+
+
+def events_room(scenes: Scenes) -> Room:
+    """Room for events: those of at least one step, in which every pixel can fire and have noise."""
+    size = 2 * scenes.height * scenes.width + EVENTS
+    return Room(keys=np.empty(size, np.int64), background=np.empty(size, np.bool_))
+
+
+def blank(height: int, width: int) -> NDArray[np.int32]:
+    """Zeros that, if they are many, cost nothing until they are touched: np.zeros may clear memory that was in use."""
+    if height * width < 2**18:
+        return np.zeros((height, width), np.int32)
+    private = mmap.mmap(-1, 4 * height * width, access=mmap.ACCESS_COPY)  # a forked process has its own
+    return np.frombuffer(private, np.int32).reshape(height, width)
