@@ -18,7 +18,6 @@ from gerd.recording.simulate import simulate_batch as simulate_batch
 from gerd.recording.simulate import simulate_chunks as simulate_chunks
 from gerd.recording.simulate import simulate_family as simulate_family
 from gerd.scene import transformation as transformation
-from gerd.storage.convert import convert as convert
 from gerd.storage.generate import generate as generate
 from gerd.storage.recordings import Recordings as Recordings
 from gerd.storage.verify import verify as verify

@@ -16,11 +16,9 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
-    model_serializer,
     model_validator,
 )
 from pydantic_core import InitErrorDetails
@@ -180,11 +178,6 @@ class Polygon(Model):
         WithJsonSchema({"anyOf": [_RING_SCHEMA, {"type": "array", "items": _RING_SCHEMA}]}),
     ]
     name: Name | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_no_name(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without a name as it was written before there were names."""
-        return {key: value for key, value in dump(self).items() if key != "name" or value is not None}
 
 
 def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
@@ -350,11 +343,6 @@ class Actor(Model):
         description="how many of it there are, each with draws of its own; a number that is drawn may differ from "
         "recording to recording",
     )
-
-    @model_serializer(mode="wrap")
-    def _without_repeat_of_one(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """One actor as it was written before there was `repeat`."""
-        return {key: value for key, value in dump(self).items() if key != "repeat" or value != 1}
 
     @property
     def shapes(self) -> tuple[str | Polygon, ...]:

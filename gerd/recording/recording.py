@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FORMAT_VERSION = 2  # of recordings on disk
+FORMAT_VERSION = 1  # of recordings on disk
 MOST_CELLS = 2**34  # in frames of bins
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
 CAUSE_FIELDS = (("actor", np.int16), ("vx", np.float64), ("vy", np.float64), ("echo", np.bool_))

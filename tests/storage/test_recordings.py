@@ -447,7 +447,7 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "a device": replaced_by_a_device,
     "of another place": lambda file: shutil.copy(file.with_name(shard_name(0)), file),
     "without a tensor": rewritten(lambda tensors, about: tensors.pop("truth")),
-    "of another format": rewritten(lambda tensors, about: about.update(format_version=3)),
+    "of another format": rewritten(lambda tensors, about: about.update(format_version=2)),
     "of another config": rewritten(lambda tensors, about: about.update(config_digest="0" * 64)),
     "of another seed": rewritten(lambda tensors, about: about.update(seed=4)),
     "strange labels": rewritten(lambda tensors, about: about.update(labels=7)),
