@@ -2,7 +2,8 @@
 
 It answers one question at a time, and is ended when nobody waits for the answer any more, when an answer takes longer
 than MOST_SECONDS, and with the page. Whatever a question does to it, the page goes on: another such process is started.
-Kernels that a question needs are compiled before its time runs, which takes a minute once and is kept on the disk.
+It has all kernels that a question can need before it answers the first one: to compile them, where the package came
+without their machine code, takes a minute once and is kept on the disk.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._ready, self._compiled = False, set[str]()
+        self._ready = False
         with starting_workers():
             self._process = context.Process(target=_serve, args=(theirs, self._content), daemon=True)
             self._process.start()
@@ -73,10 +74,6 @@ class Worker:
             while True:
                 self._look(gone)
                 if self._ready and not asked:
-                    if missing := _kernels(question) - self._compiled:
-                        self._pipe.send(("compile", missing))
-                        self._ready, self._compiled = False, self._compiled | missing
-                        continue
                     self._pipe.send((kind, question))
                     asked, begun = True, time.monotonic()
                 if self._pipe.poll(LOOK):
@@ -99,30 +96,19 @@ class Worker:
         return answer
 
 
-def _kernels(question: Any) -> set[str]:
-    """Which kernels a question may need beside those that every recording does."""
-    words = repr(question)
-    return {name for name, sign in (("exact", "exact"), ("images", "'brightness': True")) if sign in words}
-
-
 def _serve(pipe: Any, content: Editor | Shelf) -> None:
     """In the process: answer until the page is gone."""
     ignore_settings()
     from gerd.config.config import Config
     from gerd.recording.simulate import simulate
 
-    simulate(Config(actors=(), steps=1))
+    simulate(Config(actors=(), steps=1, timing="exact"))
+    simulate(Config(actors=(), steps=1)).images()
     try:
         pipe.send("ready")
         while True:
             kind, question = pipe.recv()
-            if kind != "compile":
-                pipe.send(_answered(content, kind, question))
-                continue
-            recording = simulate(Config(actors=(), steps=1, timing="exact" if "exact" in question else "step"))
-            if "images" in question:
-                recording.images()
-            pipe.send("ready")
+            pipe.send(_answered(content, kind, question))
     except (EOFError, OSError):
         return
 

@@ -7,3 +7,9 @@ exist stay as they are.
 To read in this order: `draw`, `motion` and `sampling` (an actor's draws), `philox` (random words), `scenes` (the
 result), `transformation` (of whole scenes).
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, ["transformation"]
+)  # as gerd.transformation, at its first use

@@ -72,7 +72,10 @@ def finish_on_ray(
 
 
 class _Nothing(list[str]):
-    """The folders from which Ray's workers import besides their own: it would add the one that the command runs in."""
+    """The folders from which Ray's workers import besides their own, and to which nothing can be added.
+
+    Ray adds the folder that the command runs in, and has no option against it that leaves its workers as they are.
+    """
 
     def extend(self, folders: Iterable[str]) -> None:
         pass

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,7 +24,6 @@ from gerd.events import cpu, known
 from gerd.events.compiled import Kernel, packed
 
 ROOT = Path(__file__).parents[2]
-needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
 
 class Walled(np.ndarray[Any, Any]):
@@ -136,7 +134,6 @@ IN_TIME = config(
 )
 
 
-@needs_numba
 @settings(max_examples=60)
 @given(gridded(), st.sampled_from([None, 1, 2]), st.sampled_from([0, 9, 2**17]))
 def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int | None, room: int) -> None:
@@ -150,7 +147,6 @@ def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int |
         assert np.array_equal(one.background, other.background)
 
 
-@needs_numba
 @settings(max_examples=8, phases=[Phase.explicit, Phase.generate])  # a smaller example is not looked for: it is slow
 @given(gridded(finest=2), st.sampled_from([0, 9]))
 @example(IN_TIME, 0)
@@ -171,7 +167,6 @@ def test_kernels_reach_beyond_no_array(any_config: Config, room: int) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@needs_numba
 def test_as_many_events_as_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "ROOM", 0)
     made = gerd.simulate(FULL, backend="cpu")
@@ -179,7 +174,6 @@ def test_as_many_events_as_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None
     assert np.bincount(made.keys // (2 * 13 * 14)).max() > 13 * 14  # in one step, more than noise alone
 
 
-@needs_numba
 @pytest.mark.parametrize("degrees", [30.0, 45.0, 60.0])
 @pytest.mark.parametrize("cuts", [(-0.375, -0.09375), (-0.25, 0.125), (0.03125, 0.46875), (-0.4375, 0.34375)])
 def test_vertices_in_one_line(degrees: float, cuts: tuple[float, float]) -> None:
@@ -192,7 +186,6 @@ def test_vertices_in_one_line(degrees: float, cuts: tuple[float, float]) -> None
     assert gerd.simulate(moving, backend="cpu").digest == gerd.simulate(moving, backend="torch").digest
 
 
-@needs_numba
 @pytest.mark.parametrize("apart", [True, False])
 def test_what_many_nearer_actors_hide(apart: bool) -> None:
     """Those that lie apart are taken together in layers, as many as there is room for, and more; a chain is in one."""
@@ -235,7 +228,6 @@ sys.exit(code)
 """
 
 
-@needs_numba
 @pytest.mark.long
 def test_kernels_are_compiled_once_and_their_code_reaches_beyond_no_array(tmp_path: Path) -> None:
     """As they are compiled, with every access checked; the scenes fill the arrays to the last place."""
@@ -256,7 +248,6 @@ def test_kernels_are_compiled_once_and_their_code_reaches_beyond_no_array(tmp_pa
     assert list((tmp_path / "gerd").iterdir()) == [kept]
 
 
-@needs_numba
 @pytest.mark.parametrize("border", ["free", "wrap"])
 @pytest.mark.parametrize("steps", [6, 40])
 def test_memory_does_not_grow_with_the_batch(monkeypatch: pytest.MonkeyPatch, border: str, steps: int) -> None:
@@ -304,7 +295,6 @@ raise SystemExit(not good or os.waitpid(child, 0)[1] != 0)
 """
 
 
-@needs_numba
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_recording_goes_on_in_both_processes_of_a_fork() -> None:
     """In the child and in its parent, each with integrators of its own; the frame is large."""

@@ -371,6 +371,14 @@ def test_a_report_of_a_study_that_is_not_finished(tmp_path: Path, monkeypatch: p
     assert len(findings.versus(results, trials.PAPER, trials.INVARIANT, 0.25, trials.OWN_TIME)[0].effects) == 1
 
 
+def test_a_report_says_which_package_its_page_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written as Markdown stays."""
+    monkeypatch.setitem(sys.modules, "markdown_it", None)  # as if it were not installed
+    with pytest.raises(GerdError, match=r"needs the package markdown-it-py: pip install 'gerd\[study\]'"):
+        drawing.write_report(lambda results, folder: "# Found\n", invented(2.0), tmp_path)
+    assert (tmp_path / "report.md").read_text("utf-8") == "# Found\n"
+
+
 def test_a_study_whose_time_is_over_keeps_what_is_finished(computed: Path, tmp_path: Path) -> None:
     out = tmp_path / "covariance"
     subprocess.run(["cp", "-r", str(computed / "covariance"), str(out)], check=True)
