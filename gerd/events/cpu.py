@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from threading import RLock
@@ -25,26 +26,35 @@ from gerd.scene.scenes import Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
 LANES = 8  # rows that a kernel may look at beyond the last
-CHUNK = 1024  # steps whose outlines are worked out together
-ROOM = 2**17  # events that are handed over together, at least
-CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
 
 _LOADING = RLock()
 
 
-def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
+@dataclass(frozen=True)
+class Limits:
+    """How much is held at a time, which decides over memory and speed, and never over events."""
+
+    steps: int = 1024  # whose outlines are worked out together
+    values: int = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
+    events: int = 2**17  # that are handed over together, at least
+
+
+LIMITS = Limits()
+
+
+def run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> Iterator[Events]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
     with _LOADING:
         _check("exact" if scenes.exact else "step")
-    return _run(scenes, chunk)
+    return _run(scenes, chunk, limits)
 
 
-def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
+def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> Iterator[Events]:
     numbers = numbers_of(scenes)
-    fitting = max(1, CHUNK_VALUES // numbers)
-    chunk = chunk or min(CHUNK, fitting)
+    fitting = max(1, limits.values // numbers)
+    chunk = chunk or min(limits.steps, fitting)
     if scenes.exact:
-        camera = _Camera()
+        camera = _Camera(limits)
         for row in range(len(scenes)):
             camera.begin(scenes, row)
             for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
@@ -52,7 +62,7 @@ def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
         return
     first = -scenes.warmup - 1
     whole = max(-first, scenes.steps) <= chunk
-    together = max(1, CHUNK_VALUES // (numbers * (scenes.steps - first))) if whole else 1
+    together = max(1, limits.values // (numbers * (scenes.steps - first))) if whole else 1
     state: _State | None = None
     for row in range(len(scenes)):
         if row % together == 0:
@@ -62,7 +72,7 @@ def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
             if row % together == 0:
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
-            state = state or _State(scenes, borders)
+            state = state or _State(scenes, borders, limits)
             if piece.start == first:
                 state.begin(row)
             keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
@@ -74,7 +84,7 @@ def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Events]:
 class _State:
     """What a recording carries from step to step, and room to work in; used for one recording after the other."""
 
-    def __init__(self, scenes: Scenes, borders: rasterise.Borders):
+    def __init__(self, scenes: Scenes, borders: rasterise.Borders, limits: Limits):
         height, width, f = scenes.height, scenes.width, scenes.upsampling
         area = height * width
         slots = slots_of(borders.first, borders.convex)
@@ -127,7 +137,8 @@ class _State:
             np.empty((3, 2 * slots[-1] + 2), np.int32),
             cpu_kernels.Sums(*(np.empty(height + LANES, np.int32) for _ in range(6))),
         )
-        self._room = cpu_kernels.Room(np.empty(2 * area + ROOM, np.int64), np.empty(2 * area + ROOM, np.bool_))
+        events = 2 * area + limits.events
+        self._room = cpu_kernels.Room(np.empty(events, np.int64), np.empty(events, np.bool_))
         self._rooms = [packed(group) for group in (changes, draws, scratch, self._room)]
 
     def begin(self, row: int) -> None:
@@ -190,7 +201,8 @@ class _State:
 class _Camera:
     """Exact timing of one recording after the other, each as a batch of one."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._state: _State | None = None
 
     def begin(self, scenes: Scenes, row: int) -> None:
@@ -199,7 +211,7 @@ class _Camera:
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
         borders = rasterise.borders(scenes, instants.own)
-        self._state = self._state or _State(self._batch, borders)
+        self._state = self._state or _State(self._batch, borders, self._limits)
         if self._fresh:
             self._state.begin(self._row)
         fresh, self._fresh = self._fresh, False

@@ -1,7 +1,7 @@
 """The process that makes what the page asks for: a question goes in, bytes or a `GerdError` come out.
 
 It answers one question at a time, and is ended when nobody waits for the answer any more, when an answer takes longer
-than MOST_SECONDS, and with the page. Whatever a question does to it, the page goes on: another such process is started.
+than its limit, and with the page. Whatever a question does to it, the page goes on: another such process is started.
 It has all kernels that a question can need before it answers the first one: to compile them, where the package came
 without their machine code, takes a minute once and is kept on the disk.
 """
@@ -18,7 +18,6 @@ from gerd.page.answers import Editor, Shelf
 from gerd.storage.local import starting_workers
 from gerd.surroundings import ignore_settings
 
-MOST_SECONDS = 20.0  # for one answer
 LOOK = 0.05  # seconds between two looks at whether an answer is still wanted
 
 
@@ -30,7 +29,9 @@ class Worker:
     """The process, and who is waiting for it; `close` ends both."""
 
     def __init__(self, content: Editor | Shelf):
-        self._content, self._one_at_a_time = content, Lock()
+        self.limits = content.limits
+        self._content = content
+        self._one_at_a_time = Lock()
         self._closed = Event()
         self._start()
 
@@ -42,6 +43,11 @@ class Worker:
             self._process = context.Process(target=_serve, args=(theirs, self._content), daemon=True)
             self._process.start()
         theirs.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process that answers now."""
+        return self._process.pid
 
     def close(self) -> None:
         self._closed.set()
@@ -81,11 +87,9 @@ class Worker:
                     if asked:
                         break
                     self._ready = True
-                elif asked and time.monotonic() - begun > MOST_SECONDS:
-                    raise GerdError(
-                        f"this takes more than {MOST_SECONDS:g} seconds to make; take fewer steps, a smaller sensor, "
-                        "fewer actors, or outlines with fewer vertices"
-                    )
+                elif asked and time.monotonic() - begun > self.limits.seconds:
+                    advice = "take fewer steps, a smaller sensor, fewer actors, or outlines with fewer vertices"
+                    raise GerdError(f"this takes more than {self.limits.seconds:g} seconds to make; {advice}")
         except (GoneError, GerdError):
             if asked and not self._closed.is_set():
                 self._process.kill()

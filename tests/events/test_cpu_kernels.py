@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,10 @@ import gerd
 from gerd.config.config import Config
 from gerd.events import cpu, known
 from gerd.events.compiled import Kernel, packed
+from gerd.events.cpu import Limits
+from gerd.events.shared import Events
+from gerd.recording.recording import Recording
+from gerd.scene.draw import draw
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +47,12 @@ class Walled(np.ndarray[Any, Any]):
         return place
 
 
+def joined(parts: Iterable[Events]) -> tuple[Any, Any]:
+    """Keys and background flags of one recording, from its parts in order of time."""
+    keys, background = zip(*((part.keys, part.background) for part in parts), strict=True)
+    return np.concatenate(keys), np.concatenate(background)
+
+
 @pytest.fixture(scope="module")
 def kernels() -> None:
     """Loaded: the events that are checked at first use would take a minute in Python."""
@@ -60,7 +70,7 @@ def in_python() -> Iterator[None]:
         return tuple(map(walled, value)) if isinstance(value, tuple) else value
 
     def call(kernel: Kernel, *values: Any) -> Any:
-        return kernel._function(*walled(packed(values).plain)) or ()
+        return kernel.function(*walled(packed(values).plain)) or ()
 
     with patch.object(Kernel, "__call__", call), np.errstate(over="ignore"):  # words are multiplied modulo 2^64
         yield
@@ -140,11 +150,11 @@ def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int |
     """Also where the room for events is full after each step or after a few, and the kernel is called again."""
     indices = [2**32 - 1, 0, 7]  # one after the other in the same room: none may leave anything behind
     truth = gerd.simulate_batch(any_config, indices, backend="torch")
-    with patch.object(cpu, "ROOM", room):
-        made = gerd.simulate_batch(any_config, indices, backend="cpu", chunk=chunk)
-    for one, other in zip(truth, made, strict=True):
-        assert np.array_equal(one.keys, other.keys)
-        assert np.array_equal(one.background, other.background)
+    parts = list(cpu.run(draw(any_config, indices), chunk, Limits(events=room)))
+    for row, recording in enumerate(truth):
+        keys, background = joined(part for part in parts if part.row == row)
+        assert np.array_equal(keys, recording.keys)
+        assert np.array_equal(background, recording.background)
 
 
 @settings(max_examples=8, phases=[Phase.explicit, Phase.generate])  # a smaller example is not looked for: it is slow
@@ -157,8 +167,9 @@ def test_kernels_reach_beyond_no_array(any_config: Config, room: int) -> None:
     """Compiled code does not look where it reads and writes; run in Python, which does, it gives the same."""
 
     def results() -> list[Any]:
-        with patch.object(cpu, "ROOM", room):
-            made = gerd.simulate(any_config, 7, backend="cpu")
+        scenes = draw(any_config, [7])
+        truth = scenes.truth(np.arange(scenes.steps))[0]
+        made = Recording.of(any_config, 7, truth, *joined(cpu.run(scenes, limits=Limits(events=room))))
         return [made.keys, made.background, made.images(), made.masks(), made.flow(), made.event_flow, made.actor]
 
     with in_python():
@@ -167,11 +178,10 @@ def test_kernels_reach_beyond_no_array(any_config: Config, room: int) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_as_many_events_as_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "ROOM", 0)
-    made = gerd.simulate(FULL, backend="cpu")
-    assert np.array_equal(made.keys, gerd.simulate(FULL, backend="torch").keys)
-    assert np.bincount(made.keys // (2 * 13 * 14)).max() > 13 * 14  # in one step, more than noise alone
+def test_as_many_events_as_there_can_be() -> None:
+    keys, _ = joined(cpu.run(draw(FULL, [0]), limits=Limits(events=0)))
+    assert np.array_equal(keys, gerd.simulate(FULL, backend="torch").keys)
+    assert np.bincount(keys // (2 * 13 * 14)).max() > 13 * 14  # in one step, more than noise alone
 
 
 @pytest.mark.parametrize("degrees", [30.0, 45.0, 60.0])
@@ -252,12 +262,12 @@ def test_kernels_are_compiled_once_and_their_code_reaches_beyond_no_array(tmp_pa
 @pytest.mark.parametrize("steps", [6, 40])
 def test_memory_does_not_grow_with_the_batch(monkeypatch: pytest.MonkeyPatch, border: str, steps: int) -> None:
     """However many recordings, steps and copies on a torus: the outlines held at a time keep to their bound."""
-    from gerd.events import cpu, rasterise
+    from gerd.events import rasterise
 
     crowd = config(
         actor("star", at=[8.2, 6.1], velocity={"uniform": [-1, 1]}, border=border), actor("circle"), steps=steps
     )
-    truth = [recording.digest for recording in gerd.simulate_batch(crowd, range(7), backend="torch")]
+    truth = gerd.simulate_batch(crowd, range(7), backend="torch")
     sizes, borders = [], rasterise.borders
 
     def noted(*arguments: Any) -> rasterise.Borders:
@@ -266,9 +276,9 @@ def test_memory_does_not_grow_with_the_batch(monkeypatch: pytest.MonkeyPatch, bo
         return made
 
     monkeypatch.setattr(rasterise, "borders", noted)
-    monkeypatch.setattr(cpu, "CHUNK_VALUES", 1000)
-    made = gerd.simulate_batch(crowd, range(7), backend="cpu")
-    assert [recording.digest for recording in made] == truth
+    parts = list(cpu.run(draw(crowd, range(7)), limits=Limits(values=1000)))
+    for row, recording in enumerate(truth):
+        assert np.array_equal(joined(part for part in parts if part.row == row)[0], recording.keys)
     assert 0 < max(sizes) <= 2 * 1000  # the chunk about step 0 may be as long as two
     assert len(sizes) > 1
 
