@@ -33,7 +33,7 @@ from gerd.config.sweep import KEPT_MEMBERS, member, member_count
 from gerd.errors import StorageError, shorten
 from gerd.events.keys import Keys
 from gerd.recording.recording import FORMAT_VERSION, Recording
-from gerd.storage.blocks import Truth, block_steps, in_order
+from gerd.storage.blocks import TARGET, Truth, block_steps, in_order
 from gerd.storage.content import Content, packed_blocks
 from gerd.storage.manifest import Manifest
 from gerd.storage.places import File
@@ -44,9 +44,11 @@ UNREADABLE = (ValueError, IndexError, MemoryError)  # what reading damaged block
 FOREIGN = "is not a recording of the dataset's config"
 
 
-def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_digest: str) -> bytes:
-    """A shard as the bytes of its file: the same for the same recordings, whoever writes it."""
-    sizes = [block_steps(r.steps, len(r), r.actors) for r in recordings]
+def shard_bytes(
+    recordings: Sequence[Recording], members: Sequence[int], code_digest: str, target: int = TARGET
+) -> bytes:
+    """A shard as the bytes of its file, with blocks of at most `target` bytes: the same whoever writes it."""
+    sizes = [block_steps(r.steps, len(r), r.actors, target) for r in recordings]
     blocks = list(packed_blocks(recordings, sizes))
     tensors: dict[str, NDArray[Any] | list[bytes]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),

@@ -98,7 +98,7 @@ def test_machine_code_is_made_for_every_processor_or_for_this_one(
         (Path(settings["XDG_CACHE_HOME"]) / "gerd" / "kernel-types-compiler").write_text(program)
         return ""
 
-    monkeypatch.setattr(hook, "_python", compiler)
+    monkeypatch.setattr(hook, "run_python", compiler)
     events = tmp_path / "gerd" / "events"
     shutil.copytree(ROOT / "gerd" / "events", events, ignore=shutil.ignore_patterns("machine"))
     data: dict[str, Any] = {"artifacts": []}

@@ -146,7 +146,7 @@ def test_a_dataset_has_the_bits_of_the_simulation_and_labels_of_classes(tmp_path
     assert shape.shape == (12, 4)
     assert torch.equal(positions.isnan().all(dim=(1, 3)), shape == -1)
     assert not masks.movedim(2, 1)[shape == -1].any()
-    made = stream.batch(0), stream._on_device(*stream._groups(0))
+    made = stream.batch(0), stream.batch_from_frames(0)
     for other, (its_shape, its_positions, its_masks) in made:
         assert torch.equal(frames, other)
         assert torch.equal(shape, its_shape)

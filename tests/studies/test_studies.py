@@ -36,8 +36,8 @@ from gerd.studies.lab.training import (
     Order,
     OutOfTimeError,
     Size,
-    _batches,
     abstaining_loss,
+    batches,
     errors,
     load_weights,
     place_loss,
@@ -463,7 +463,7 @@ def test_every_epoch_has_all_recordings_in_an_order_of_its_own() -> None:
     numbers = torch.arange(10)
     data = Data(numbers, numbers)
     orders = [
-        torch.cat([batch.frames for batch in _batches(data, 4, torch.Generator().manual_seed(seed))])
+        torch.cat([batch.frames for batch in batches(data, 4, torch.Generator().manual_seed(seed))])
         for seed in (0, 1, 100_003)
     ]
     assert all(torch.equal(order.sort().values, numbers) for order in orders)
