@@ -19,7 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt torch
 	# What builds the package, too, in the versions that were tested: it compiles the kernels.
-	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt hatchling editables numba numpy pydantic pyyaml
+	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt hatchling editables lazy-loader numba numpy pydantic pyyaml
 	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[dev]'
 	# Without what they ask for and the examples do not use: norse a torchvision, and with it often a GPU build of
 	# PyTorch; sinabs a samna that installs another package when it is imported.

@@ -39,7 +39,7 @@ class MachineCode(BuildHookInterface[Any]):
         build_data["artifacts"].append("/gerd/events/machine/*")
         with tempfile.TemporaryDirectory() as made:
             try:
-                processors = self._python(LIST).split()[: 1 if version == "editable" else None]
+                processors = self.run_python(LIST).split()[: 1 if version == "editable" else None]
                 kept = [hashlib.sha256(sources).hexdigest(), *processors]
                 if stamp.exists() and set(kept) <= set(stamp.read_text().split()):
                     return
@@ -57,11 +57,11 @@ class MachineCode(BuildHookInterface[Any]):
         """Put the code for a kind of processor into a folder."""
         with tempfile.TemporaryDirectory() as cache:
             name = processor.partition("-")[2]
-            self._python(USE_ALL, XDG_CACHE_HOME=cache, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES="")
+            self.run_python(USE_ALL, XDG_CACHE_HOME=cache, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES="")
             for file in (Path(cache) / "gerd").iterdir():
                 shutil.copyfile(file, folder / f"{file.name.rpartition('-')[0]}-{processor}")
 
-    def _python(self, program: str, **settings: str) -> str:
+    def run_python(self, program: str, **settings: str) -> str:
         """What a program prints that imports this package."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         command, environment = [sys.executable, "-P", "-c", program], {**kept, "PYTHONPATH": self.root, **settings}

@@ -140,20 +140,6 @@ def verify(
     echo(f"{dataset}: {counted(bar.done, 'recording')}, all sound{again}")
 
 
-def convert(
-    dataset: Annotated[str, Argument(metavar="OLD", help="A dataset in an older version of the format.")],
-    out: Annotated[str, Argument(metavar="NEW", help="The folder or URL to write; continued if it was begun.")],
-) -> None:
-    """Write a dataset in the present version of the format: the same recordings, in fewer bytes."""
-    from gerd.cli.progress import Bar
-    from gerd.storage.convert import convert as write_anew
-    from gerd.storage.recordings import Recordings
-
-    with _stoppable(out), Bar("recordings", len(Recordings(dataset))) as bar:
-        data = write_anew(dataset, out, progress=bar)
-    echo(f"{out}: {counted(len(data), 'recording')} in format {data.manifest.format_version}")
-
-
 def render(
     source: Source,
     out: Annotated[Path, Argument(metavar="OUT", help="The file: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")],

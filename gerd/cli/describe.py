@@ -188,8 +188,6 @@ def describe(path: str | Path) -> None:
 
 def _code(digest: str) -> str:
     """Which code made a dataset."""
-    if not digest:
-        return "code not known"
     return f"code {digest[:12]}, {'the same as' if digest == code_digest() else 'other than'} that installed here"
 
 

@@ -16,11 +16,9 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
-    model_serializer,
     model_validator,
 )
 from pydantic_core import InitErrorDetails
@@ -55,6 +53,7 @@ TRANSFORMATIONS = ("translation", "scale", "rotation", "shear")
 class Translation(Model):
     """Where the shape's centre is, in pixels: x to the right and y down, from the frame's top left corner."""
 
+    part = "translation"
     start: PositionStart = Field("centre", description="position at step 0, pixels")
     velocity: PositionVelocity = Field(0.0, description="pixels per step")
     acceleration: PairAcceleration = Field(Normal(normal=(0.0, 0.1)), description="pixels per step²")
@@ -78,6 +77,7 @@ class Scale(Model):
     `limits: [-20, 20]` turns a shape over and back like a card.
     """
 
+    part = "scale"
     start: SizeStart = Field(20.0, description="size at step 0, pixels; uniform: 0.1 to 0.4 of the smaller frame side")
     velocity: SizeVelocity = Field(0.0, description="pixels per step, or {factor: number} per step")
     acceleration: PairAcceleration = Field(
@@ -108,6 +108,7 @@ class Scale(Model):
 class Rotation(Model):
     """Degrees, clockwise on the screen (from x to y)."""
 
+    part = "rotation"
     start: Start = Field(0.0, description="degrees; uniform: 0 to 360")
     velocity: Velocity = Field(0.0, description="degrees per step")
     acceleration: Acceleration = Field(Normal(normal=(0.0, 0.5)), description="degrees per step²")
@@ -117,6 +118,7 @@ class Rotation(Model):
 class Shear(Model):
     """How far a point moves along x for each unit of y, before the rotation; a number without unit."""
 
+    part = "shear"
     start: Start = Field(0.0, description="shear at step 0; uniform: -0.5 to 0.5")
     velocity: Velocity = Field(0.0, description="per step")
     acceleration: Acceleration = Field(Normal(normal=(0.0, 0.002)), description="per step²")
@@ -180,11 +182,6 @@ class Polygon(Model):
         WithJsonSchema({"anyOf": [_RING_SCHEMA, {"type": "array", "items": _RING_SCHEMA}]}),
     ]
     name: Name | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_no_name(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without a name as it was written before there were names."""
-        return {key: value for key, value in dump(self).items() if key != "name" or value is not None}
 
 
 def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
@@ -337,6 +334,7 @@ Shape = Annotated[
 class Actor(Model):
     """A shape, its brightness and its motion. A transformation that is not named stays at rest."""
 
+    part = "an actor"
     shape: Shape
     intensity: Annotated[Value, within(DIMMEST, BRIGHTEST, "an intensity")] = Field(
         1.0, description=f"brightness on a background of 0, from {DIMMEST:g} to {BRIGHTEST:g}, in multiples of 1/1024"
@@ -350,11 +348,6 @@ class Actor(Model):
         description="how many of it there are, each with draws of its own; a number that is drawn may differ from "
         "recording to recording",
     )
-
-    @model_serializer(mode="wrap")
-    def _without_repeat_of_one(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """One actor as it was written before there was `repeat`."""
-        return {key: value for key, value in dump(self).items() if key != "repeat" or value != 1}
 
     @property
     def shapes(self) -> tuple[str | Polygon, ...]:

@@ -88,7 +88,7 @@ class Model(BaseModel):
     """Frozen; an unknown key is refused, with a suggestion."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    elsewhere: ClassVar[Mapping[str, str]] = {}  # fields of other parts of a config, and which these are
+    part: ClassVar[str] = ""  # of a config: what messages call it; no fields are looked for in one without such a name
 
     @model_validator(mode="wrap")
     @classmethod
@@ -103,8 +103,9 @@ class Model(BaseModel):
             return handler(data)
         problems = []
         for number, key in enumerate(key for key in data if key not in known):
-            meant, where = "", cls.elsewhere.get(str(key))
-            if number < MOST_WORDS and where:
+            meant = ""
+            where = _parts_with(str(key)) if cls.part and number < MOST_WORDS else ""
+            if where:
                 meant = f"{key} is a field of {where}: is the line indented as far as the others there? "
             elif number < MOST_WORDS:
                 meant = did_you_mean([key], cls.model_fields)
@@ -114,6 +115,11 @@ class Model(BaseModel):
         except ValidationError as error:
             problems += problems_of(error)
         raise all_invalid(problems)
+
+
+def _parts_with(field: str) -> str:
+    """The parts of a config that have a field of this name, in words: one that is indented wrongly belongs there."""
+    return ", ".join(model.part for model in Model.__subclasses__() if model.part and field in model.model_fields)
 
 
 def at(node: Any, path: str) -> Any:

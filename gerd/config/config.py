@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails
 
-from gerd.config.actor import TRANSFORMATIONS, Actor, says_what_it_is, start_outside
+from gerd.config.actor import Actor, says_what_it_is, start_outside
 from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, refuse, replaced
 from gerd.config.digest import digest_of
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
@@ -50,6 +50,7 @@ class Origin:
 class Config(Model):
     """Everything that a recording depends on, besides its index."""
 
+    part = "the config itself"
     seed: int = Field(0, strict=True, ge=0, lt=2**64, description="of all randomness")
     sensor: Sensor = Sensor()
     camera: Camera = Camera()
@@ -379,19 +380,3 @@ def _holds_function(value: Any) -> bool:
     if isinstance(value, dict):
         value = tuple(value.values())
     return any(map(_holds_function, value)) if isinstance(value, list | tuple) else callable(value)
-
-
-def _tell_fields_apart() -> None:
-    """Each part of a config knows what the fields of the others are, to say so of one that is indented wrongly."""
-    parts: dict[str, Any] = {"the config itself": Config, "an actor": Actor}
-    for model, names in ((Config, ("sensor", "integrator", "noise")), (Actor, TRANSFORMATIONS)):
-        parts |= {name: model.model_fields[name].annotation for name in names}
-    homes: dict[str, list[str]] = {}
-    for place, part in parts.items():
-        for name in part.model_fields:
-            homes.setdefault(name, []).append(place)
-    for part in parts.values():
-        part.elsewhere = {name: ", ".join(places) for name, places in homes.items()}
-
-
-_tell_fields_apart()

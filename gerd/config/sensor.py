@@ -19,6 +19,7 @@ Warmup = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 class Sensor(Model):
     """The frame, in pixels."""
 
+    part = "sensor"
     width: int = Field(128, strict=True, ge=1, le=16384, description="pixels along x")
     height: int = Field(128, strict=True, ge=1, le=16384, description="pixels along y")
 
@@ -26,6 +27,7 @@ class Sensor(Model):
 class Integrator(Model):
     """Each pixel's integrate-and-fire unit."""
 
+    part = "integrator"
     threshold: Threshold = Field(0.5, description="change that fires, as a share of a fully covered pixel's count")
     reset: Literal["subtract", "zero"] = Field(
         "subtract", description="after an event: take the threshold off, or start again at 0"
@@ -63,6 +65,7 @@ NOISE_PER_STEP = ("background", "shape")  # the others do not change with the ti
 class Noise(Model):
     """What adds events or takes them away, by chance. Each is absent at 0."""
 
+    part = "noise"
     background: Probability = Field(0.0, description="a pixel fires regardless, per pixel and step")
     shape: Probability = Field(0.0, description="a covered pixel is missing in one rendered frame, per pixel and step")
     event: Probability = Field(0.0, description="an event is dropped after the integrator, per event")

@@ -23,7 +23,6 @@ from gerd.scene.scenes import Scenes
 if TYPE_CHECKING:
     from torch import Tensor
 
-COMPILERS = {"cpu": "numba", "cuda": "triton"}  # of the fast backend of each kind of device
 OLDEST_TRITON = (3, 3)
 MEMORY_OF_WORKER = 2**32  # bytes of a GPU
 
@@ -33,7 +32,7 @@ def run(
 ) -> Iterator[Chunk]:
     """The events of a batch of scenes, `chunk` steps at a time; the parts of a recording come in order of time.
 
-    Without the name of a backend, the fast one of the device is taken if its compiler is installed.
+    Without the name of a backend, the fast one of the device is taken; on a GPU only if Triton is installed.
     """
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise GerdError(f"chunk {chunk}: allowed: a whole number of steps, 1 or more")
@@ -82,8 +81,6 @@ def makes_frames(device: str) -> bool:
 
 def needs_compiling(scenes: Scenes) -> bool:
     """Whether the fast backend of the CPU would have to compile its kernels first, which takes many seconds."""
-    if _fastest("cpu") != "cpu":
-        return False
     from gerd.events.cpu import run as cpu
 
     return not cpu.are_kept(scenes.exact)
@@ -113,16 +110,16 @@ def workers_of_device(device: str) -> int:
 def _fastest(device: str) -> str:
     """The name of the fastest backend for a device."""
     kind = str(device).partition(":")[0]
-    return kind if kind in COMPILERS and _is_installed(COMPILERS[kind]) else "torch"
+    if kind == "cpu" or (kind == "cuda" and _compiles_for_gpus()):
+        return kind
+    return "torch"
 
 
 @cache
-def _is_installed(compiler: str) -> bool:
-    """Whether there is a compiler that can compile the kernels: Triton takes their named tuples from 3.3 on."""
-    if find_spec(compiler) is None:
+def _compiles_for_gpus() -> bool:
+    """Whether there is a Triton that can compile the kernels: it takes their named tuples from 3.3 on."""
+    if find_spec("triton") is None:
         return False
-    if compiler != "triton":
-        return True
     import triton
 
     return tuple(map(int, triton.__version__.split(".")[:2])) >= OLDEST_TRITON

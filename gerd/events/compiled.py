@@ -127,8 +127,10 @@ _PACKING: dict[type, Callable[[Any], Packed]] = {
 class Kernel:
     """A function of a module of kernels, as machine code."""
 
-    def __init__(self, function: FunctionType):
-        self._function = function
+    def __init__(self, function: FunctionType, shipped: Path = SHIPPED):
+        """`shipped` is the folder with the code that came with the package."""
+        self.function = function
+        self._shipped = shipped
         modules = sorted(_modules(function.__module__))
         files = [Path(__file__), *(Path(str(sys.modules[module].__file__)) for module in modules)]
         source = b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files)
@@ -142,24 +144,24 @@ class Kernel:
         entry = self.loaded.get(kinds) or self._load(kinds, plain)
         memory = ctypes.create_string_buffer(bytes(8 * (RESULTS + 1)) + slots)
         if status := entry(memory):
-            raise RuntimeError(f"{self._function.__name__} ended with status {status}")
+            raise RuntimeError(f"{self.function.__name__} ended with status {status}")
         return struct.unpack_from(f"{memory.raw[0]}q", memory, 8)
 
     def is_kept(self) -> bool:
         """Whether there is a file of code for this processor, perhaps for other arguments; it was not looked at."""
-        return any(any(file.parent.glob(file.name)) for file in _files(f"{self._name}-*"))
+        return any(any(file.parent.glob(file.name)) for file in _files(f"{self._name}-*", self._shipped))
 
     def _load(self, kinds: str, values: tuple[Any, ...]) -> Callable[[Any], int]:
         with _LOADING:
             if kinds not in self.loaded:
                 stem = f"{self._name}-{hashlib.sha256(kinds.encode()).hexdigest()[:16]}"
-                self.loaded[kinds] = _found(stem) or self._made(stem, values)
+                self.loaded[kinds] = _found(stem, self._shipped) or self._made(stem, values)
             return self.loaded[kinds]
 
     def _made(self, stem: str, values: tuple[Any, ...]) -> Callable[[Any], int]:
         if sys.stderr.isatty():
             print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
-        code = machine_code(self._function, values)
+        code = machine_code(self.function, values)
         self.compilations += 1
         with suppress(Exception):  # then the next process compiles it, too
             _keep(cache_folder() / f"{stem}-{_this_compiler()}", code)
@@ -178,9 +180,9 @@ def _numbers(module: str) -> list[tuple[str, Any]]:
     return sorted((name, value) for name, value in names.items() if isinstance(value, int | float | np.generic))
 
 
-def _found(stem: str) -> Callable[[Any], int] | None:
+def _found(stem: str, shipped: Path) -> Callable[[Any], int] | None:
     """The kernel whose code stands in a file, if there is one for this processor that can be believed."""
-    for file in _files(stem):
+    for file in _files(stem, shipped):
         with suppress(Exception):  # then there is none
             data = read_regular(file, LARGEST)
             if hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST]:
@@ -188,11 +190,11 @@ def _found(stem: str) -> Callable[[Any], int] | None:
     return None
 
 
-def _files(stem: str) -> Iterator[Path]:
+def _files(stem: str, shipped: Path) -> Iterator[Path]:
     """Where the code of a kernel may be, the best first. Settings of numba ask for code that was made with them."""
     if not _settings():
         for processor in processors():
-            yield SHIPPED / f"{stem}-{processor}"
+            yield shipped / f"{stem}-{processor}"
     with suppress(OSError):
         if is_private(cache_folder()):
             yield cache_folder() / f"{stem}-{_this_compiler()}"

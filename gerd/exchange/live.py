@@ -35,7 +35,7 @@ from gerd.recording.simulate import simulate_chunks
 LATE = 0.25  # seconds
 SLOWEST = 1e-6  # a microsecond of the recording in a second
 TICK = 1_000  # microseconds: shorter steps are sent together
-WINDOW = 100_000  # microseconds that are simulated at a time
+WINDOW_US = 100_000  # microseconds that are simulated at a time
 LARGEST_WINDOW = 4096  # steps
 WINDOWS_AHEAD = 2
 BURST = 16  # packets sent at once; the rest of a step is spread over its duration
@@ -243,15 +243,21 @@ def _recorder(to: str) -> Iterator[Callable[[bytes], None]]:
 
 
 def windows_of(
-    source: Config | Recording, index: int = 0, *, loop: bool = False, endless: bool = False, speed: float = 1.0
+    source: Config | Recording,
+    index: int = 0,
+    *,
+    loop: bool = False,
+    endless: bool = False,
+    speed: float = 1.0,
+    window_us: float = WINDOW_US,
 ) -> Iterator[Recording]:
     """What to send: a recording once or, with `loop`, again and again; of a config with `endless`, without an end.
 
-    The time goes on from one round to the next.
+    The time goes on from one round to the next. A window takes about `window_us` microseconds to send.
     """
     length = source.steps if isinstance(source, Recording) else source.in_steps.steps
-    window_us = WINDOW * (speed if speed != math.inf else 1.0)
-    chunk = max(1, min(LARGEST_WINDOW, round(window_us / source.step_us)))
+    simulated_us = window_us * (speed if speed != math.inf else 1.0)
+    chunk = max(1, min(LARGEST_WINDOW, round(simulated_us / source.step_us)))
     for number in itertools.count():
         once = (
             [source] if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)

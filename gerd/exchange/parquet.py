@@ -72,8 +72,10 @@ def _nested(depth: int) -> pa.DataType:
     return pa.float64() if depth == 0 else pa.list_(_nested(depth - 1))
 
 
-def write_rows(path: Path, schema: pa.Schema, recordings: Iterable[tuple[int, Recording]]) -> None:
-    """Write recordings, each with its row in the dataset, to one file."""
+def write_rows(
+    path: Path, schema: pa.Schema, recordings: Iterable[tuple[int, Recording]], at_once: int = AT_ONCE
+) -> None:
+    """Write recordings, each with its row in the dataset, to one file; `at_once` numbers or more at a time."""
     from pyarrow.parquet import ParquetWriter
 
     with (
@@ -84,7 +86,7 @@ def write_rows(path: Path, schema: pa.Schema, recordings: Iterable[tuple[int, Re
         for number, recording in recordings:
             rows.append(_row(schema, number, recording))
             size += len(recording) + recording.truth.size
-            if size >= AT_ONCE:
+            if size >= at_once:
                 file.write_table(_table(schema, rows))
                 rows, size = [], 0
         if rows:

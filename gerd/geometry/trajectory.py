@@ -38,7 +38,7 @@ from gerd.geometry.parameters import (
 Array = NDArray[np.float64]
 Send = Callable[..., list[Any]]  # arrays to PyTorch tensors on some device
 
-WINDOW = 2**19  # intervals of all motions of a batch whose accelerations are held at a time
+WINDOW = 2**19  # `held`, unless it is given
 LIMITED_WINDOW = 2**12  # the same of each motion with a speed limit, which is heeded interval by interval
 _ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base")
 
@@ -74,6 +74,7 @@ class Trajectory:
     base: Array  # (…, 6) 0: the path is the parameter; otherwise the parameter is base · exp(path)
     rate: float = 1.0  # own time per step: the time scale
     knots: Knots | None = None  # where the sums of the accelerations have got to
+    held: int = WINDOW  # intervals of all motions together whose accelerations are held at a time
 
     def __getitem__(self, item: Any) -> Trajectory:
         """The motions that `item` picks from the leading axes."""
@@ -249,7 +250,7 @@ class Trajectory:
     @property
     def _window(self) -> int:
         """Intervals to hold at a time."""
-        fitting = max(64, WINDOW // max(1, math.prod(self.start.shape[:-1])))
+        fitting = max(64, self.held // max(1, math.prod(self.start.shape[:-1])))
         return min(fitting, LIMITED_WINDOW) if np.isfinite(self.speed_limit).any() else fitting
 
     def _covering(self, low: int, high: int) -> Trajectory:

@@ -41,6 +41,7 @@ from gerd.config.load import load, parse
 from gerd.config.overrides import edited, with_actor, without_actor
 from gerd.config.sweep import labels, member, member_count, named
 from gerd.errors import ConfigError, GerdError, Problem
+from gerd.page.limits import LIMITS, Limits
 from gerd.page.table import table
 from gerd.pictures import video
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, OFF, ON
@@ -48,9 +49,6 @@ from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
 from gerd.storage.whole import write_whole
 
-MOST_PIXELS = 2**28  # of all steps together, warm-up included: the page is to answer at once
-MOST_POSES = 1_000_000  # actors · steps of the trajectory's own time
-MOST_EVENTS = 4_000_000  # in one recording: a browser turns that many points
 MOST_OFFERED = 500  # members of a sweep that the page offers by name
 MOST_SAVED = 2  # recordings in a file that is saved from the page
 
@@ -64,10 +62,10 @@ NEW_ACTOR = {
 Question = Mapping[str, Any]  # what the page asks, as it came out of JSON
 
 
-def pack(recording: Recording, **more: Any) -> bytes:
+def pack(recording: Recording, limits: Limits = LIMITS, **more: Any) -> bytes:
     """A recording as the bytes above; `more` is added to the head."""
-    if len(recording) > MOST_EVENTS:
-        raise _too_large(f"{len(recording)} events", MOST_EVENTS, "events")
+    if len(recording) > limits.events:
+        raise _too_large(f"{len(recording)} events", limits.events, "events")
     codec = recording.codec
     outlines = [outline and [ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines()]
     actors = zip(outlines, recording.shown.wraps, strict=True)
@@ -119,11 +117,12 @@ class Editor:
     text: str
     file: Path
     trust: bool = False
+    limits: Limits = LIMITS
 
     @classmethod
-    def of(cls, file: Path, overrides: Sequence[str] = (), trust: bool = False) -> Editor:
+    def of(cls, file: Path, overrides: Sequence[str] = (), trust: bool = False, limits: Limits = LIMITS) -> Editor:
         load(file, overrides=overrides)  # so that an error names the option and not the edited text
-        return cls(edited(read_text(file), overrides, str(file)), file, trust)
+        return cls(edited(read_text(file), overrides, str(file)), file, trust, limits)
 
     def start(self) -> dict[str, Any]:
         schema = Config.model_json_schema()
@@ -143,6 +142,7 @@ class Editor:
                 written = replaced(written, path, value)
         return pack(
             made.recording,
+            self.limits,
             text=made.text,
             values={**_with_written(family.with_values(values).resolved(), written), "sweep": sweep},
             member=made.member,
@@ -154,7 +154,7 @@ class Editor:
 
     def gif(self, question: Question) -> bytes:
         """The `recordings` as a GIF, `fps` steps per second, with `outlines` and `brightness` if they are asked for."""
-        return _gif([self._made(each).recording for each in _several(question)], question)
+        return _gif([self._made(each).recording for each in _several(question)], question, self.limits)
 
     def html(self, question: Question) -> bytes:
         """A page in one file with the `recordings` that are asked for."""
@@ -166,7 +166,7 @@ class Editor:
         text, written, family = self._changed(text, _field(question, "overrides", list), question.get("actors"))
         number = max(0, min(_field(question, "member", int), member_count(family) - 1))
         chosen = member(family, number)
-        _check_size(chosen)
+        _check_size(chosen, self.limits)
         return _Made(text, written, family, number, simulate(chosen, index))
 
     def _changed(self, text: str, overrides: list[Any], actors: Any) -> tuple[str, Any, Config]:
@@ -233,17 +233,18 @@ def _runs_code(data: Any) -> bool:
     return any(kind == "function" for _, kind, _ in _names(data))
 
 
-def _check_size(config: Config) -> None:
+def _check_size(config: Config, limits: Limits) -> None:
     """An error for a config whose recording would keep the page waiting or fill the memory."""
     config = config.in_steps
     steps = config.steps + config.integrator.warmup
     pixels = steps * config.sensor.width * config.sensor.height
-    if pixels > MOST_PIXELS:
-        raise _too_large(f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels", MOST_PIXELS, "pixels")
+    if pixels > limits.pixels:
+        size = f"{steps} steps of {config.sensor.width}×{config.sensor.height} pixels"
+        raise _too_large(size, limits.pixels, "pixels")
     poses = math.ceil(steps * max(1.0, config.fastest)) * len(config.cast)
-    if poses > MOST_POSES:
+    if poses > limits.poses:
         size = f"{len(config.cast)} actors in {steps} steps at time scale {config.fastest:g}"
-        raise _too_large(size, MOST_POSES, "steps of motion")
+        raise _too_large(size, limits.poses, "steps of motion")
 
 
 def _with_written(resolved: Any, written: Any) -> Any:
@@ -261,6 +262,7 @@ class Shelf:
 
     name: str
     recordings: Sequence[Recording]
+    limits: Limits = LIMITS
 
     def start(self) -> dict[str, Any]:
         about = {"kind": "recordings", "name": self.name, "most_offered": MOST_OFFERED, "colours": COLOURS}
@@ -275,10 +277,10 @@ class Shelf:
         recording = self._chosen(question)
         family = recording.config.family
         how = _instructions(recording, f"{self.name}.yaml", runs_code=_runs_code(family.resolved()))
-        return pack(recording, text=family.resolved_yaml(), **how)
+        return pack(recording, self.limits, text=family.resolved_yaml(), **how)
 
     def gif(self, question: Question) -> bytes:
-        return _gif([self._chosen(each) for each in _several(question)], question)
+        return _gif([self._chosen(each) for each in _several(question)], question, self.limits)
 
     def html(self, question: Question) -> bytes:
         return _page(self.name, [self._chosen(each) for each in _several(question)])
@@ -304,10 +306,10 @@ def _instructions(recording: Recording, file: str, *, runs_code: bool) -> dict[s
     return {"recipe": "\n".join(lines), "command": command}
 
 
-def _gif(recordings: Sequence[Recording], question: Question) -> bytes:
+def _gif(recordings: Sequence[Recording], question: Question, limits: Limits) -> bytes:
     outlines, brightness = _field(question, "outlines", bool), _field(question, "brightness", bool)
     layout = video.Layout(recordings, overlay=outlines, side_by_side=brightness)
-    if layout.steps * math.prod(layout.size) > MOST_PIXELS:
+    if layout.steps * math.prod(layout.size) > limits.pixels:
         raise GerdError(f"the video has {layout.steps} pictures, which are too many here; gerd render makes long ones")
     return b"".join(video.gif(layout.size, layout.pictures(range(layout.steps)), max(1, _field(question, "fps", int))))
 

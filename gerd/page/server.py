@@ -28,7 +28,6 @@ from pathlib import Path
 from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
-from gerd.config.document import LONGEST_TEXT
 from gerd.errors import ConfigError, GerdError, Problem
 from gerd.page.answers import Editor, Shelf, page_files
 from gerd.page.worker import GoneError, Worker
@@ -41,10 +40,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 LOOPBACK = "127.0.0.1"
-USUAL_PORT = 8350  # and those after it, where it is taken
-PORTS_TRIED = 20
-LONGEST_QUESTION = LONGEST_TEXT + 2**16  # bytes
-PATIENCE = 5.0  # seconds for a request to arrive
+USUAL_PORTS = range(8350, 8370)  # the first that is free
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -113,18 +109,18 @@ def _server(worker: Worker, host: str) -> uvicorn.Server:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
-        """Drops a connection on which no request is being answered, and none has come for PATIENCE."""
+        """Drops a connection on which no request is being answered, and none has come for long."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.last: Any = None
-            self.watch = self.loop.call_later(PATIENCE, self.look)
+            self.watch = self.loop.call_later(worker.limits.patience, self.look)
 
         def look(self) -> None:
             if self.cycle is self.last and (self.cycle is None or self.cycle.response_complete):
                 self.transport.close()
             self.last = self.cycle
-            self.watch = self.loop.call_later(PATIENCE, self.look)
+            self.watch = self.loop.call_later(worker.limits.patience, self.look)
 
         def connection_lost(self, error: Exception | None) -> None:
             self.watch.cancel()
@@ -155,9 +151,9 @@ def opened(source: Path, overrides: Sequence[str] = (), trust: bool = False) -> 
     return Editor.of(source, overrides, trust)
 
 
-def listening(host: str, port: int | None) -> socket.socket:
-    """A socket that listens at `host` and `port`; without a port, at the first free one from the usual one on."""
-    ports = range(USUAL_PORT, USUAL_PORT + PORTS_TRIED) if port is None else [port]
+def listening(host: str, port: int | None, usual: range = USUAL_PORTS) -> socket.socket:
+    """A socket that listens at `host` and `port`; without a port, at the first free one of the usual ones."""
+    ports = usual if port is None else [port]
     try:
         family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
@@ -198,10 +194,10 @@ class _Routes:
     async def asked(self, request: Request) -> Response:
         body = bytearray()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self.worker.limits.patience):
                 async for part in request.stream():
                     body += part
-                    if len(body) > LONGEST_QUESTION:
+                    if len(body) > self.worker.limits.question_bytes:
                         return _said("the question is too long", 413)
         except TimeoutError:
             return _said("the question did not arrive", 408)

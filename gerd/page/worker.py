@@ -1,8 +1,9 @@
 """The process that makes what the page asks for: a question goes in, bytes or a `GerdError` come out.
 
 It answers one question at a time, and is ended when nobody waits for the answer any more, when an answer takes longer
-than MOST_SECONDS, and with the page. Whatever a question does to it, the page goes on: another such process is started.
-Kernels that a question needs are compiled before its time runs, which takes a minute once and is kept on the disk.
+than its limit, and with the page. Whatever a question does to it, the page goes on: another such process is started.
+It has all kernels that a question can need before it answers the first one: to compile them, where the package came
+without their machine code, takes a minute once and is kept on the disk.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from gerd.page.answers import Editor, Shelf
 from gerd.storage.local import starting_workers
 from gerd.surroundings import ignore_settings
 
-MOST_SECONDS = 20.0  # for one answer
 LOOK = 0.05  # seconds between two looks at whether an answer is still wanted
 
 
@@ -29,18 +29,25 @@ class Worker:
     """The process, and who is waiting for it; `close` ends both."""
 
     def __init__(self, content: Editor | Shelf):
-        self._content, self._one_at_a_time = content, Lock()
+        self.limits = content.limits
+        self._content = content
+        self._one_at_a_time = Lock()
         self._closed = Event()
         self._start()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._ready, self._compiled = False, set[str]()
+        self._ready = False
         with starting_workers():
             self._process = context.Process(target=_serve, args=(theirs, self._content), daemon=True)
             self._process.start()
         theirs.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process that answers now."""
+        return self._process.pid
 
     def close(self) -> None:
         self._closed.set()
@@ -73,10 +80,6 @@ class Worker:
             while True:
                 self._look(gone)
                 if self._ready and not asked:
-                    if missing := _kernels(question) - self._compiled:
-                        self._pipe.send(("compile", missing))
-                        self._ready, self._compiled = False, self._compiled | missing
-                        continue
                     self._pipe.send((kind, question))
                     asked, begun = True, time.monotonic()
                 if self._pipe.poll(LOOK):
@@ -84,11 +87,9 @@ class Worker:
                     if asked:
                         break
                     self._ready = True
-                elif asked and time.monotonic() - begun > MOST_SECONDS:
-                    raise GerdError(
-                        f"this takes more than {MOST_SECONDS:g} seconds to make; take fewer steps, a smaller sensor, "
-                        "fewer actors, or outlines with fewer vertices"
-                    )
+                elif asked and time.monotonic() - begun > self.limits.seconds:
+                    advice = "take fewer steps, a smaller sensor, fewer actors, or outlines with fewer vertices"
+                    raise GerdError(f"this takes more than {self.limits.seconds:g} seconds to make; {advice}")
         except (GoneError, GerdError):
             if asked and not self._closed.is_set():
                 self._process.kill()
@@ -99,30 +100,19 @@ class Worker:
         return answer
 
 
-def _kernels(question: Any) -> set[str]:
-    """Which kernels a question may need beside those that every recording does."""
-    words = repr(question)
-    return {name for name, sign in (("exact", "exact"), ("images", "'brightness': True")) if sign in words}
-
-
 def _serve(pipe: Any, content: Editor | Shelf) -> None:
     """In the process: answer until the page is gone."""
     ignore_settings()
     from gerd.config.config import Config
     from gerd.recording.simulate import simulate
 
-    simulate(Config(actors=(), steps=1))
+    simulate(Config(actors=(), steps=1, timing="exact"))
+    simulate(Config(actors=(), steps=1)).images()
     try:
         pipe.send("ready")
         while True:
             kind, question = pipe.recv()
-            if kind != "compile":
-                pipe.send(_answered(content, kind, question))
-                continue
-            recording = simulate(Config(actors=(), steps=1, timing="exact" if "exact" in question else "step"))
-            if "images" in question:
-                recording.images()
-            pipe.send("ready")
+            pipe.send(_answered(content, kind, question))
     except (EOFError, OSError):
         return
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from gerd.events.definition.stages import Stages
 
 WIDE = 1.6  # width by height of a picture of several frames
-DETAIL = 480  # cells along the longer side of a drawn frame; larger frames are drawn in blocks of pixels
-MOST_POINTS = 60_000  # of a point cloud; of more events, every n-th is drawn
+DETAIL = 480  # cells along the longer side of a drawn frame
+MOST_POINTS = 60_000  # of a point cloud
 
 ENTRIES = ("T00", "T01", "T02", "T10", "T11", "T12")  # of T, whose last row is 0 0 1
 STAGES = {
@@ -64,10 +64,12 @@ def polarity_codes(recording: Recording, step: int, block: int = 1) -> NDArray[n
     return result
 
 
-def events(recording: Recording, step: int = 0, ax: Axes | None = None, *, legend: bool = True) -> Axes:
-    """The events of one step."""
+def events(
+    recording: Recording, step: int = 0, ax: Axes | None = None, *, legend: bool = True, detail: int = DETAIL
+) -> Axes:
+    """The events of one step; a frame with more than `detail` pixels along a side is drawn in blocks of pixels."""
     ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
-    block = -(-max(recording.width, recording.height) // DETAIL)
+    block = -(-max(recording.width, recording.height) // detail)
     _show(ax, np.array(EVENTS, np.uint8)[polarity_codes(recording, step, block)], block)
     ax.set_title(f"step {recording.first + step}")
     if legend:
@@ -175,16 +177,16 @@ def paths(recording: Recording, start: int, stop: int) -> list[NDArray[np.float6
     return lines
 
 
-def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0) -> Any:
+def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0, most: int = MOST_POINTS) -> Any:
     """The events as points in (time, x, y), on an Axes with `projection="3d"`: y down, time from left to right.
 
-    `zoom` is how much of the Axes the cloud fills.
+    `zoom` is how much of the Axes the cloud fills. Of more events than `most` every n-th is drawn.
     """
     if ax is None:
         from matplotlib import pyplot
 
         ax = pyplot.figure().add_subplot(projection="3d")
-    every = -(-len(recording) // MOST_POINTS) or 1
+    every = -(-len(recording) // most) or 1
     keys = recording.keys[::every]
     _, y, x, p = recording.codec.decoded(keys)
     area = float(np.clip(30_000 / max(1, len(keys)), 0.6, 14))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events import exact
-from gerd.events.cpu.run import CHUNK_VALUES, numbers_of
+from gerd.events.cpu.run import LIMITS, numbers_of
 from gerd.events.labels import coverage
 from gerd.recording.derived import laps, motion
 from gerd.scene.scenes import Scenes
@@ -64,7 +64,7 @@ class _Moments:
         stop = exact.last_unit(scene, recording.first + recording.steps)
         if stop <= first:
             return cls(own, np.zeros(0, np.int64), 1, np.zeros(1), np.zeros(1, np.int64))
-        parts = [each for _, each in exact.slabs(own, rate, first, stop, CHUNK_VALUES)]
+        parts = [each for _, each in exact.slabs(own, rate, first, stop, LIMITS.values)]
         times, steps = (
             np.concatenate([getattr(each, name)[0, i > 0 :] for i, each in enumerate(parts)])
             for name in ("own", "steps")
@@ -130,7 +130,7 @@ def _changes(moments: _Moments, asked: Integers) -> Integers:
     scene, order = moments.scene, np.argsort(asked[:, 0], kind="stable")
     result = np.empty_like(asked)
     first = np.unique(asked[order, 0], return_index=True)[1]  # place of each moment in the order
-    at_once = max(1, min(CHUNK_VALUES // (2 * numbers_of(scene)), PIXELS_AT_ONCE // (scene.height * scene.width)))
+    at_once = max(1, min(LIMITS.values // (2 * numbers_of(scene)), PIXELS_AT_ONCE // (scene.height * scene.width)))
     for begin, end in pairwise([*first[::at_once], len(order)]):
         moment, y, x, sign = asked[order[begin:end]].T
         numbers = np.unique(np.concatenate([moment - 1, moment]))

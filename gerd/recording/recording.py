@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FORMAT_VERSION = 2  # of recordings on disk
+FORMAT_VERSION = 1  # of recordings on disk
 MOST_CELLS = 2**34  # in frames of bins
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
 CAUSE_FIELDS = (("actor", np.int16), ("vx", np.float64), ("vy", np.float64), ("echo", np.bool_))
@@ -66,21 +66,6 @@ class Packed(Protocol):
     def __call__(self) -> Array: ...
 
 
-class _Truth:
-    """A field for ground truth. What is packed is unpacked when it is first read: many who want events never do."""
-
-    def __get__(self, recording: Recording | None, _: type) -> Array:
-        if recording is None:
-            raise AttributeError("the field has no default")
-        value = recording.__dict__["_truth"]
-        if not isinstance(value, np.ndarray):
-            value = recording.__dict__["_truth"] = value()
-        return value
-
-    def __set__(self, recording: Recording, value: Array | Packed) -> None:
-        recording.__dict__["_truth"] = value
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Recording:
     """The events of one scene, the ground truth behind them, and what they were made from."""
@@ -93,7 +78,7 @@ class Recording:
     step_us: int
     keys: NDArray[np.int64]  # of each event, ascending
     background: NDArray[np.bool_]  # per event: noise that no moving edge caused
-    truth: _Truth = _Truth()  # (steps, actors, 3, 6): parameters, their velocities, their accelerations
+    given_truth: Array | Packed  # `truth`, or what it is unpacked from when it is first read: many never read it
     first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
     drawn: Scenes | None = None  # what `shown` is, where that is known already
 
@@ -121,7 +106,7 @@ class Recording:
             step_us=config.step_us,
             keys=np.empty(0, np.int64) if keys is None else keys,
             background=np.empty(0, np.bool_) if background is None else background,
-            truth=truth,
+            given_truth=truth,
             first=first,
             drawn=drawn,
         )
@@ -129,6 +114,11 @@ class Recording:
     def __len__(self) -> int:
         """The number of events."""
         return len(self.keys)
+
+    @cached_property
+    def truth(self) -> Array:
+        """(steps, actors, 3, 6): the parameters of each actor, their velocities and their accelerations."""
+        return self.given_truth if isinstance(self.given_truth, np.ndarray) else self.given_truth()
 
     @cached_property
     def member(self) -> int | None:
@@ -255,7 +245,7 @@ class Recording:
             steps=stop - start,
             keys=self.codec.moved(self.keys[low:high], -start),
             background=self.background[low:high],
-            truth=self.truth[start:stop],
+            given_truth=self.truth[start:stop],
             first=self.first + start,
         )
 

@@ -6,3 +6,9 @@ step). New randomness takes a new purpose or slot, so that the draws that exist 
 To read in this order: `draw`, `motion` and `sampling` (an actor's draws), `philox` (random words), `scenes` (the
 result), `transformation` (of whole scenes).
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, ["transformation"]
+)  # as gerd.transformation, at its first use

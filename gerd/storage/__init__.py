@@ -4,5 +4,5 @@ Configs go in and shards come out (`generate`), or the other way round (`Recordi
 the bytes do not depend on who wrote them; nothing that is read is unpickled or run.
 
 To write: `generate` hands out shards to processes (`local`) or a cluster (`ray_workers`), where `work` makes each;
-`shard`, `version2`, `blocks` and `tensors` are its bytes, `places` and `whole` put them down. To read: `recordings`.
+`shard`, `content`, `blocks` and `tensors` are its bytes, `places` and `whole` put them down. To read: `recordings`.
 """

@@ -40,7 +40,7 @@ BITS = {8: (1, 0), 12: (1, 1), 16: (2, 0), 20: (2, 1), 24: (2, 2), 32: (4, 0), 6
 COUNT_BYTES = (1, 2, 4)
 WHOLE = {size: np.dtype(name) for size, name in ((1, "u1"), (2, "<u2"), (4, "<u4"), (8, "<i8"))}  # none has a sign
 CROWD = 16  # events in a range, at least, on average
-TARGET = 2**18  # bytes of keys (as 16 bits) and ground truth (as float64) in a block, at most
+TARGET = 2**18  # bytes of keys (as 16 bits) and ground truth (as float64) in a block, at most, unless one step has more
 LONGEST = 4096  # steps of a block
 FLOAT = np.dtype("<f8")
 LARGEST_TRUTH = 1e300  # so that no prediction overflows
@@ -50,10 +50,10 @@ Numbers = NDArray[np.float64]
 Truth = NDArray[np.float64]  # (steps, actors, 3, 6)
 
 
-def block_steps(steps: int, events: int, actors: int) -> int:
-    """How many steps go into a block: a power of two."""
+def block_steps(steps: int, events: int, actors: int, target: int = TARGET) -> int:
+    """How many steps go into a block of at most `target` bytes: a power of two."""
     size, weight = 1, 2 * events + 8 * actors * ORDERS * PARAMETER_COUNT * steps
-    while size < min(steps, LONGEST) and 2 * size * weight <= TARGET * steps:
+    while size < min(steps, LONGEST) and 2 * size * weight <= target * steps:
         size *= 2
     return size
 

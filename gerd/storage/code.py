@@ -14,7 +14,7 @@ from pathlib import Path
 # look at recordings may change without a trace.
 DECISIVE = (
     *("geometry", "config", "scene", "events", "recording/recording.py", "recording/simulate.py"),
-    *(f"storage/{name}.py" for name in ("blocks", "manifest", "shard", "tensors", "version2", "work")),
+    *(f"storage/{name}.py" for name in ("blocks", "content", "manifest", "shard", "tensors", "work")),
 )
 
 

@@ -82,7 +82,7 @@ def starting_workers() -> Iterator[None]:
     handler = signal.signal(signal.SIGINT, lambda *_: pressed.append(True)) if ours else None
     masks = hasattr(signal, "pthread_sigmask")  # not on Windows
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()  # what the workers inherit
-    sys.modules["__main__"] = ModuleType("__main__")
+    sys.modules["__main__"] = ModuleType("__main__")  # else the workers run the script: multiprocessing has no option
     try:
         with safe_path():
             yield

@@ -63,9 +63,9 @@ class Manifest(_Json):
     """What a dataset is."""
 
     format: Literal["gerd"]
-    format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)]
+    format_version: Annotated[int, Field(ge=FORMAT_VERSION, le=FORMAT_VERSION)]
     gerd_version: str
-    code_digest: str = ""  # of the sources that decide the bits; version 1 of the format did not say
+    code_digest: str  # of the sources that decide the bits
     config_digest: str
     seed: int
     count: Annotated[int, Field(ge=1, le=MOST_INDICES)]
@@ -136,7 +136,7 @@ def _problem(error: ValidationError) -> str:
     if field in ("", "format"):
         return "is not the manifest of a GERD dataset"
     if field == "format_version" and first["type"] != "missing":
-        return f"has format version {first['input']}; this version of gerd reads 1 to {FORMAT_VERSION}"
+        return f"has format version {first['input']}; this version of gerd reads {FORMAT_VERSION}"
     return f"is damaged: it has no valid {field!r}"
 
 

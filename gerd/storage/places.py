@@ -25,7 +25,8 @@ from gerd.storage.whole import is_temporary, make_folder, remove, tidy, write_wh
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
 LARGEST = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
 LARGEST_SHARD = 2**37  # bytes; `generate` makes none that is nearly as large
-BLOCK, BLOCKS = 2**20, 4  # bytes fetched at once from an object store, and how many such pieces of a file are kept
+PIECE = 2**20  # bytes fetched at once from an object store
+PIECES = 4  # of a file that are kept
 
 
 class MissingError(StorageError):
@@ -188,6 +189,8 @@ class Bucket:
     """A place in an object store, where a file that is put is whole or not there. Credentials are fsspec's matter."""
 
     url: str
+    largest: int = LARGEST  # bytes of a file that is read whole
+    piece: int = PIECE  # bytes of a file that are fetched at once
 
     def __str__(self) -> str:
         return self.url
@@ -226,8 +229,8 @@ class Bucket:
 
     def read(self, name: str, start: int | None = None, stop: int | None = None) -> bytes:
         with self._system(name, "read") as (system, path):
-            if stop is None and (size := int(system.info(path)["size"])) > LARGEST:
-                raise StorageError(f"{self.at(name)}: has {size} bytes; at most {LARGEST} are read")
+            if stop is None and (size := int(system.info(path)["size"])) > self.largest:
+                raise StorageError(f"{self.at(name)}: has {size} bytes; at most {self.largest} are read")
             return bytes(system.cat_file(path, start=start, end=stop))
 
     def open(self, name: str) -> File:
@@ -256,13 +259,14 @@ class _RemoteFile:
 
     def __init__(self, bucket: Bucket, name: str, size: int):
         self.name, self.size = bucket.at(name), size
-        self._block = lru_cache(BLOCKS)(lambda block: bucket.read(name, block * BLOCK, min((block + 1) * BLOCK, size)))
+        self._length = length = bucket.piece
+        self._piece = lru_cache(PIECES)(lambda k: bucket.read(name, k * length, min((k + 1) * length, size)))
 
     def read(self, start: int, stop: int) -> bytes:
         result = bytearray()
-        for block in range(start // BLOCK, -(-stop // BLOCK)):
-            begin = block * BLOCK
-            result += self._block(block)[max(0, start - begin) : stop - begin]
+        for number in range(start // self._length, -(-stop // self._length)):
+            begin = number * self._length
+            result += self._piece(number)[max(0, start - begin) : stop - begin]
         if len(result) != stop - start:
             raise StorageError(f"{self.name}: is damaged: it ends too early")
         return bytes(result)

@@ -37,9 +37,17 @@ CONTINUES = "finished shards are kept, and the same command continues"
 
 
 def finish_on_ray(
-    job: Job, numbers: Sequence[int], device: str | None, workers: int | None, progress: Progress
+    job: Job,
+    numbers: Sequence[int],
+    device: str | None,
+    workers: int | None,
+    progress: Progress,
+    task_seconds: float = TASK_SECONDS,
 ) -> Iterator[Entry]:
-    """Finish the shards `numbers` on the connected cluster, with its GPUs if it has any and `device` is not cpu."""
+    """Finish the shards `numbers` on the connected cluster, with its GPUs if it has any and `device` is not cpu.
+
+    A worker should be busy for `task_seconds` with one range; `progress` is called once for each range.
+    """
     import ray
 
     if isinstance(job.place, Folder):
@@ -66,13 +74,16 @@ def finish_on_ray(
             made = flying.pop(finished)
             seconds, entries = _result(ray, finished, job, made)
             fair = max(1, len(waiting) // (2 * max(1, slots)))  # so that no worker is left with a long last range
-            size = min(fair, max(1, int(TASK_SECONDS * len(made) / max(seconds, 1e-3))))
+            size = min(fair, max(1, int(task_seconds * len(made) / max(seconds, 1e-3))))
             progress(sum(len(entry.recordings) for entry in entries))
             yield from entries
 
 
 class _Nothing(list[str]):
-    """The folders from which Ray's workers import besides their own: it would add the one that the command runs in."""
+    """The folders from which Ray's workers import besides their own, and to which nothing can be added.
+
+    Ray adds the folder that the command runs in, and has no option against it that leaves its workers as they are.
+    """
 
     def extend(self, folders: Iterable[str]) -> None:
         pass

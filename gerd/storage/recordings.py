@@ -25,7 +25,7 @@ from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, pa
 from gerd.storage.places import Folder, MissingError, place_at
 from gerd.storage.shard import Shard
 
-OPEN_SHARDS = 64  # shards kept open by one reader
+OPEN_SHARDS = 64
 NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a config"
 
 
@@ -43,10 +43,12 @@ def check_complete(data: Recordings) -> None:
 class Recordings(Sequence[Recording]):
     """The recordings of a dataset, read one at a time from a folder or from a URL such as s3://bucket/name."""
 
-    def __init__(self, path: str | Path):
+    def __init__(self, path: str | Path, *, open_shards: int = OPEN_SHARDS):
+        """`open_shards` is how many files are kept open."""
         self.place = place_at(path)
         self.path = self.place.path if isinstance(self.place, Folder) else str(path)
         self.manifest = read_manifest(self.place)
+        self._open_shards = open_shards
         self._shards: dict[int, Shard] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -89,7 +91,7 @@ class Recordings(Sequence[Recording]):
         if difference := shard.difference(number, self.manifest):
             raise StorageError(f"{shard.path}: {difference}")
         self._shards[number] = shard
-        if len(self._shards) > OPEN_SHARDS:
+        if len(self._shards) > self._open_shards:
             self._shards.pop(next(iter(self._shards)), None)
         return shard
 

@@ -16,8 +16,6 @@ The blocks of all recordings follow each other. `blocks.py` says what the bytes 
 and one metadata entry `gerd`, JSON: format_version, gerd_version, code_digest, config_digest, seed, and for each
 recording its step_us and its labels. Checksums are XXH3 with 64 bits. Every byte that is read was compared with one, so
 that a flipped bit is an error and never a wrong number. Nothing here is ever unpickled or run.
-
-Files of version 1 of the format are read, too; see `version1.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,22 +33,23 @@ from gerd.config.sweep import KEPT_MEMBERS, member, member_count
 from gerd.errors import StorageError, shorten
 from gerd.events.keys import Keys
 from gerd.recording.recording import FORMAT_VERSION, Recording
-from gerd.storage.blocks import Part, Truth, block_steps, in_order
+from gerd.storage.blocks import TARGET, Truth, block_steps, in_order
+from gerd.storage.content import Content, packed_blocks
 from gerd.storage.manifest import Manifest
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, read_header, tensors_bytes
-from gerd.storage.version1 import Version1
-from gerd.storage.version2 import Version2, packed
 
 LARGEST = 2**31  # steps, height, width and actors
 UNREADABLE = (ValueError, IndexError, MemoryError)  # what reading damaged blocks gives
 FOREIGN = "is not a recording of the dataset's config"
 
 
-def shard_bytes(recordings: Sequence[Recording], members: Sequence[int], code_digest: str) -> bytes:
-    """A shard as the bytes of its file: the same for the same recordings, whoever writes it."""
-    sizes = [block_steps(r.steps, len(r), r.actors) for r in recordings]
-    blocks = list(packed(recordings, sizes))
+def shard_bytes(
+    recordings: Sequence[Recording], members: Sequence[int], code_digest: str, target: int = TARGET
+) -> bytes:
+    """A shard as the bytes of its file, with blocks of at most `target` bytes: the same whoever writes it."""
+    sizes = [block_steps(r.steps, len(r), r.actors, target) for r in recordings]
+    blocks = list(packed_blocks(recordings, sizes))
     tensors: dict[str, NDArray[Any] | list[bytes]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),
         "member": np.array(members, np.int64),
@@ -86,32 +85,19 @@ def _described(family: Config, number: int) -> tuple[Config, Mapping[str, Any], 
     return config, config.origin.labels, shape, config.step_us
 
 
-class Content(Protocol):
-    """What the recordings of a file are, by its version of the format; `ValueError` if one is damaged."""
-
-    shape: NDArray[np.int64]  # (n, 5): steps, height, width, actors, ticks per step
-    lengths: NDArray[np.int64]  # (n,): events
-
-    def part(self, row: int, start: int, stop: int) -> Part:
-        """The ground truth of the steps from `start` up to `stop`, and events of these and perhaps of other steps."""
-
-    def truth(self, row: int) -> Truth:
-        """(steps, actors, 3, 6): all of the ground truth."""
-
-
 class Shard:
-    """One shard, of any version of the format; reads only what is asked for, and compares it with its checksum."""
+    """One shard; reads only what is asked for, and compares it with its checksum."""
 
     def __init__(self, file: File):
         self.path = file.name
         try:
             tensors, about = read_header(file)
-            self.format_version, self.code_digest = about["format_version"], about.get("code_digest", "")
+            self.format_version, self.code_digest = about["format_version"], about["code_digest"]
             self.config_digest, self.gerd_version = about["config_digest"], about["gerd_version"]
             self.seed, self.step_us, self.labels = about["seed"], about["step_us"], about["labels"]
-            if self.format_version not in (1, FORMAT_VERSION):
-                raise ValueError(f"it has format version {shorten(self.format_version)}, not 1 or {FORMAT_VERSION}")
-            self.content: Content = Version1(tensors, about) if self.format_version == 1 else Version2(file, tensors)
+            if self.format_version != FORMAT_VERSION:
+                raise ValueError(f"it has format version {shorten(self.format_version)}, not {FORMAT_VERSION}")
+            self.content = Content(file, tensors)
             self.index, self.member, digests = (tensors[name].whole() for name in ("index", "member", "digest"))
             self.shape, self.lengths = self.content.shape, self.content.lengths
             self._shapes = self.shape.tolist()

@@ -22,7 +22,7 @@ from gerd.storage.places import File
 
 LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
 CHECKSUM = "checksum"  # the tensor (1,) uint64 that holds the hash of all bytes of the file before it
-_NUMPY = {"I64": "<i8", "I32": "<i4", "U64": "<u8", "U32": "<u4", "U8": "|u1", "F64": "<f8"}
+_NUMPY = {"I64": "<i8", "U64": "<u8", "U8": "|u1"}
 _NAMES = {kind: name for name, kind in _NUMPY.items()}
 
 
@@ -109,13 +109,13 @@ def read_header(file: File) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, about
 
 
-def check_kinds(tensors: Mapping[str, Tensor], kinds: Mapping[str, tuple[tuple[str, ...], int]]) -> None:
-    """Whether these are the tensors of a shard: of each name, the types and the number of axes that are allowed."""
+def check_kinds(tensors: Mapping[str, Tensor], kinds: Mapping[str, tuple[str, int]]) -> None:
+    """`ValueError` unless these are the tensors of a shard: `kinds` has the type and the number of axes of each."""
     if missing := kinds.keys() - tensors.keys():
         raise ValueError(f"the tensor {min(missing)} is missing")
     for name, tensor in tensors.items():
         if name not in kinds:
             raise ValueError(f"it holds {shorten(name)}, which is no tensor of a shard")
-        types, axes = kinds[name]
-        if _NAMES[tensor.type.str] not in types or len(tensor.shape) != axes:
+        kind, axes = kinds[name]
+        if _NAMES[tensor.type.str] != kind or len(tensor.shape) != axes:
             raise ValueError(f"the tensor {name} has the wrong type or shape")

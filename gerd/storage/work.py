@@ -35,6 +35,7 @@ class Job:
     place: Place
     manifest: Manifest  # without entries
     device: str = "cpu"
+    batch_pixels: int | None = None  # of all frames simulated together; None: as many as suit the device
 
 
 def finish_shard(job: Job, number: int, progress: Progress) -> Entry:
@@ -65,7 +66,7 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
         raise StorageError(f"{job.place}: {other_code(job.manifest.code_digest)}")
     rows, members = job.manifest.rows(number), job.manifest.members
     made: dict[int, Recording] = {}
-    pixels = BATCH_PIXELS if job.device == "cpu" else GPU_BATCH_PIXELS
+    pixels = job.batch_pixels or (BATCH_PIXELS if job.device == "cpu" else GPU_BATCH_PIXELS)
     at_once = max(1, pixels // (job.config.sensor.width * job.config.sensor.height))
     for k in sorted({row % members for row in rows}):
         of_member = [row for row in rows if row % members == k]

@@ -258,9 +258,9 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         return self._batch(number)
 
     def _batch(self, number: int, travels: bool = False) -> tuple[Any, Any]:
-        groups, order = self._groups(number)
         if backends.makes_frames(self.device) and not self.spec.needs_events:
-            return self._on_device(groups, order)
+            return self.batch_from_frames(number)
+        groups, order = self._groups(number)
         made = []
         for number, indices in groups:
             made += simulate_batch(member(self.config, number), indices.tolist(), device=self.device)
@@ -280,8 +280,9 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         starts, steps = self.spec.starts(length, self.steps, None, "overlap")
         return int(starts[-1]), steps
 
-    def _on_device(self, groups: list[tuple[int, Indices]], order: Indices) -> tuple[Any, Any]:
-        """A batch whose frames never leave the device they are made on."""
+    def batch_from_frames(self, number: int) -> tuple[Any, Any]:
+        """The same as `batch`, from frames that never leave the device they are made on."""
+        groups, order = self._groups(number)
         frames, labels = [], []
         for number, indices in groups:
             config = member(self.config, number)
@@ -346,13 +347,13 @@ def _unchanged(batch: Any) -> Any:
     return batch
 
 
-def _tensors(batch: Any) -> Iterator[Tensor]:
+def tensors_of(batch: Any) -> Iterator[Tensor]:
     """The dense tensors that a batch consists of."""
     if isinstance(batch, Tensor):
         yield from (batch.indices(), batch.values()) if batch.layout == torch.sparse_coo else (batch,)
     elif isinstance(batch, Mapping | tuple):
         for part in batch.values() if isinstance(batch, Mapping) else batch:
-            yield from _tensors(part)
+            yield from tensors_of(part)
 
 
 def _moved(batch: Any, device: str) -> Any:
@@ -367,6 +368,6 @@ def _moved(batch: Any, device: str) -> Any:
 def _hand_over(batch: Any, finished: torch.cuda.Event, user: torch.cuda.Stream) -> None:
     """Let the stream that uses the batch wait until it is made, and its memory live until it is used."""
     user.wait_event(finished)
-    for tensor in _tensors(batch):
+    for tensor in tensors_of(batch):
         if tensor.is_cuda:
             tensor.record_stream(user)

@@ -36,8 +36,8 @@ FORMS = [  # actor, path in it, value there when resolved
     ("shape: square", "shape", "square"),
     ("shape: circle", "shape", "circle"),
     ("shape: triangle", "shape", "triangle"),
-    (f"shape: {{polygon: {RING}}}", "shape", {"polygon": [RING]}),
-    (f"shape: {{polygon: [{RING}, {HOLE}]}}", "shape", {"polygon": [RING, HOLE]}),
+    (f"shape: {{polygon: {RING}}}", "shape", {"polygon": [RING], "name": None}),
+    (f"shape: {{polygon: [{RING}, {HOLE}]}}", "shape", {"polygon": [RING, HOLE], "name": None}),
     ("shape: {svg: M 0 0 h 4 v 2 h -4 z}", "shape.polygon.0.2", [0.5, 0.25]),
     ("shape: {text: l}", "shape.polygon.0.0.1", -0.5),
     ("shape: square, intensity: 2", "intensity", 2.0),
@@ -171,6 +171,7 @@ def test_defaults() -> None:
                     "limits": [-1.0, 1.0],
                     "speed_limit": None,
                 },
+                "repeat": 1,
             }
         ],
         "sweep": {},

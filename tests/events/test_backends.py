@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 GPU = torch.cuda.is_available()
 CUDA = "cuda" if GPU else "cpu"  # the device on which the `cuda` backend runs here
 GOLDEN_DIGESTS = json.loads((Path(__file__).with_name("golden.json")).read_text())
-needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 takes_minutes_without_a_gpu = (lambda test: test) if GPU else pytest.mark.long
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
 
@@ -64,8 +63,7 @@ def test_golden_digests(name: str) -> None:
     """The digests in golden.json were made once, on a CPU and on a GPU; a change of any bit shows here."""
     if not name.endswith("exact"):  # on a CPU, the definition takes half a minute for some of them
         assert golden_recording(name, "torch").digest == GOLDEN_DIGESTS[name]["cpu"]
-    if find_spec("numba"):
-        assert golden_recording(name, "cpu").digest == GOLDEN_DIGESTS[name]["cpu"]
+    assert golden_recording(name, "cpu").digest == GOLDEN_DIGESTS[name]["cpu"]
     if GPU:
         assert golden_recording(name, "cuda", "cuda").digest == GOLDEN_DIGESTS[name]["cuda"]
         assert golden_recording(name, "torch", "cuda").digest == GOLDEN_DIGESTS[name]["cuda"]
@@ -94,7 +92,6 @@ def wider_configs(draw: Any) -> Config:
     )
 
 
-@needs_numba
 @settings(max_examples=50)
 @given(st.one_of(small_configs(), wider_configs()), st.integers(0, 2**32 - 1), st.sampled_from([None, 1, 3]))
 def test_cpu_is_the_definition(any_config: Config, index: int, chunk: int | None) -> None:
@@ -202,7 +199,6 @@ def _digest_in_worker(_: int) -> str:
     return gerd.simulate(gerd.load(ROOT / "configs" / "square.yaml"), 1, backend="cpu").digest
 
 
-@needs_numba
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_cpu_backend_in_loader_workers(method: str) -> None:
     """The kernels run in a DataLoader's workers, also when the parent has run them before the fork."""

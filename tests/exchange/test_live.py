@@ -185,9 +185,8 @@ def test_a_loop_goes_on_in_time(recording: gerd.Recording) -> None:
 
 
 @pytest.mark.parametrize("loop", [False, True])
-def test_a_config_is_simulated_in_windows(loop: bool, recording: gerd.Recording, monkeypatch: Any) -> None:
-    monkeypatch.setattr(live, "WINDOW", 10_000)
-    windows = windows_of(gerd.parse(SMALL), loop=loop)
+def test_a_config_is_simulated_in_windows(loop: bool, recording: gerd.Recording) -> None:
+    windows = windows_of(gerd.parse(SMALL), loop=loop, window_us=10_000)
     wanted = [recording.events] + [recording.events] * loop
     for k, events in enumerate(wanted):
         parts = [next(windows) for _ in range(3)]
@@ -225,13 +224,11 @@ def test_csv_and_binary_files_and_their_truth(small: Path, tmp_path: Path, recor
     ).tolist()
 
 
-def test_truth_counts_events_over_windows_and_rounds(small: Path, recording: gerd.Recording, monkeypatch: Any) -> None:
-    monkeypatch.setattr(live, "WINDOW", 10_000)
+def test_truth_counts_events_over_windows_and_rounds(small: Path, recording: gerd.Recording) -> None:
     lines: list[str] = []
     sink = Pipe(os.open(os.devnull, os.O_WRONLY), "csv")
-    sending = live.play(
-        windows_of(gerd.load(small), loop=True), sink, Time().pace(math.inf), lambda data: lines.append(data.decode())
-    )
+    windows = windows_of(gerd.load(small), loop=True, window_us=10_000)
+    sending = live.play(windows, sink, Time().pace(math.inf), lambda data: lines.append(data.decode()))
     for _, _ in zip(range(6), sending, strict=False):
         pass
     os.close(sink.descriptor)

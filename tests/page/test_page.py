@@ -12,6 +12,8 @@ import signal
 import socket
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,9 @@ from support.processes import DEADLINE, errors_of, wait_for
 from support.scenes import actor, config, simulated
 
 import gerd
-from gerd.page import answers, server, worker
+from gerd.page import answers, server
 from gerd.page.answers import Editor, Shelf
+from gerd.page.limits import Limits
 from gerd.page.worker import Worker
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, EVENTS, OFF, ON
 from gerd.storage.manifest import SHARD_SIZE
@@ -97,13 +100,11 @@ def test_the_outlines_are_those_of_the_shapes() -> None:
     assert [len(ring) for ring in second["rings"]] == [4, 3]
 
 
-def test_too_many_events_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_events_are_refused() -> None:
     recording = RECORDINGS["torus"]()
-    monkeypatch.setattr(answers, "MOST_EVENTS", len(recording))
-    answers.pack(recording)
-    monkeypatch.setattr(answers, "MOST_EVENTS", len(recording) - 1)
+    answers.pack(recording, Limits(events=len(recording)))
     with pytest.raises(gerd.GerdError, match=rf"{len(recording)} events; the page shows at most"):
-        answers.pack(recording)
+        answers.pack(recording, Limits(events=len(recording) - 1))
 
 
 # A config to play with
@@ -183,13 +184,11 @@ def test_every_bad_value_is_told_with_its_path(file: Path) -> None:
         ("time_scale=1000", "at most 100 steps of motion"),
     ],
 )
-def test_what_would_take_too_long_is_refused(
-    file: Path, override: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answers, "MOST_POSES", 100)
-    Editor.of(file).recording(question(TEXT))
+def test_what_would_take_too_long_is_refused(file: Path, override: str, message: str) -> None:
+    editor = Editor.of(file, limits=Limits(poses=100))
+    editor.recording(question(TEXT))
     with pytest.raises(gerd.GerdError, match=message):
-        Editor.of(file).recording(question(TEXT, "sweep={}", override))
+        editor.recording(question(TEXT, "sweep={}", override))
 
 
 def test_a_function_runs_only_if_the_user_trusts_the_file_that_names_it(tmp_path: Path) -> None:
@@ -290,7 +289,7 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
 # Files to save
 
 
-def test_a_recording_is_saved_as_a_gif(file: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_is_saved_as_a_gif(file: Path, dataset: Path) -> None:
     asked = {"fps": 10, "outlines": False, "brightness": False}
     for content, which in (
         (Editor.of(file), question(index=1)),
@@ -308,7 +307,7 @@ def test_a_recording_is_saved_as_a_gif(file: Path, dataset: Path, monkeypatch: p
                 assert np.array_equal(off + 2 * on, [[EVENTS.index(tuple(pixel)) for pixel in row] for row in shown])
     wide = Image.open(io.BytesIO(content.gif({"recordings": [which], **asked, "brightness": True})))
     assert wide.width > 2 * recording.width * zoom
-    monkeypatch.setattr(answers, "MOST_PIXELS", 1000)
+    content = replace(content, limits=Limits(pixels=1000))
     with pytest.raises(gerd.GerdError, match="too many here; gerd render makes long ones"):
         content.gif({"recordings": [which], **asked})
 
@@ -439,10 +438,11 @@ def test_a_config_error_names_field_and_line(asking: Asking) -> None:
     assert problem["message"].startswith("got 7: allowed")
 
 
-def test_an_endless_question_is_cut_off(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "LONGEST_QUESTION", 1000)
-    assert asking("POST", "/api/recording", b" " * 1001)[0] == 413
-    assert asking("POST", "/api/recording", b" " * 999)[0] == 400
+def test_an_endless_question_is_cut_off(file: Path) -> None:
+    with server.running(Editor.of(file, limits=Limits(question_bytes=1000))) as address:
+        asking = Asking(address)
+        assert asking("POST", "/api/recording", b" " * 1001)[0] == 413
+        assert asking("POST", "/api/recording", b" " * 999)[0] == 400
 
 
 @pytest.mark.parametrize(
@@ -518,17 +518,15 @@ def test_only_this_machine_can_reach_it() -> None:
                     socket.create_connection((str(name), port), timeout=5)
 
 
-def test_a_port_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use() -> None:
     with server.listening(server.LOOPBACK, 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(gerd.GerdError, match=rf"port {port} at 127.0.0.1: cannot be used: .*--port"):
             server.listening(server.LOOPBACK, port)
-        monkeypatch.setattr(server, "USUAL_PORT", port)
-        with server.listening(server.LOOPBACK, None) as next_one:
-            assert port < next_one.getsockname()[1] < port + server.PORTS_TRIED
-        monkeypatch.setattr(server, "PORTS_TRIED", 1)
+        with server.listening(server.LOOPBACK, None, range(port, port + 20)) as next_one:
+            assert port < next_one.getsockname()[1] < port + 20
         with pytest.raises(gerd.GerdError, match=rf"ports {port} to {port}"):
-            server.listening(server.LOOPBACK, None)
+            server.listening(server.LOOPBACK, None, range(port, port + 1))
 
 
 # Work that is too much
@@ -550,34 +548,33 @@ def editor_at_work(file: Path) -> Iterator[Worker]:
     at_work.close()
 
 
-def test_an_answer_that_takes_too_long_is_not_made(editor_at_work: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "MOST_SECONDS", 0.5)
-    with pytest.raises(gerd.GerdError, match=r"takes more than 0\.5 seconds to make"):
-        editor_at_work.ask("recording", question(ENDLESS))
-    monkeypatch.undo()
-    assert unpacked(editor_at_work.ask("recording", question()))[0]["text"] == TEXT
+def test_an_answer_that_takes_too_long_is_not_made(file: Path) -> None:
+    with closing(Worker(Editor.of(file, limits=Limits(seconds=2)))) as at_work:
+        with pytest.raises(gerd.GerdError, match="takes more than 2 seconds to make"):
+            at_work.ask("recording", question(ENDLESS))
+        assert unpacked(at_work.ask("recording", question()))[0]["text"] == TEXT
 
 
 def test_a_death_of_the_worker_is_told_and_survived(editor_at_work: Worker) -> None:
     assert editor_at_work.ask("start")["kind"] == "config"
-    editor_at_work._process.kill()
+    os.kill(editor_at_work.pid or 0, signal.SIGKILL)
     with pytest.raises(gerd.GerdError, match="has died"):
         editor_at_work.ask("start")
     assert editor_at_work.ask("start")["kind"] == "config"
 
 
-def test_an_answer_is_made_only_while_somebody_waits_for_it(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "MOST_SECONDS", 1e9)
-    connection = http.client.HTTPConnection(server.LOOPBACK, asking.port)
-    connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
-    connection.close()
-    assert asking("POST", "/api/recording", question())[0] == 200
+def test_an_answer_is_made_only_while_somebody_waits_for_it(file: Path) -> None:
+    with server.running(Editor.of(file, limits=Limits(seconds=1e9))) as address:
+        asking = Asking(address)
+        connection = http.client.HTTPConnection(server.LOOPBACK, asking.port)
+        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
+        connection.close()
+        assert asking("POST", "/api/recording", question())[0] == 200
 
 
-def test_connections_without_a_request_are_dropped(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "PATIENCE", 0.2)
+def test_connections_without_a_request_are_dropped(file: Path) -> None:
     unfinished = (b"", b"GET / HT", b"POST /api/recording HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
-    with server.running(Editor.of(file)) as address:
+    with server.running(Editor.of(file, limits=Limits(patience=0.2))) as address:
         for sent in unfinished:
             with socket.create_connection((server.LOOPBACK, Asking(address).port), timeout=DEADLINE) as half_open:
                 half_open.sendall(sent)

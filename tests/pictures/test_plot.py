@@ -84,11 +84,10 @@ def test_steps_that_there_are_not(square: Recording, step: int) -> None:
             draw(square, step)
 
 
-def test_large_frames_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_frames_are_drawn_in_blocks() -> None:
     """No event is lost when a frame has more pixels than the picture."""
-    monkeypatch.setattr(plot, "DETAIL", 400)
     recording = simulated(width=1001, height=7, steps=2, noise={"background": 0.003})
-    colours = np.asarray(plot.events(recording, 1).images[0].get_array())
+    colours = np.asarray(plot.events(recording, 1, detail=400).images[0].get_array())
     assert colours.shape == (3, 334, 3)
     step, y, x, p = recording.coordinates.T
     wanted = np.full(colours.shape, BACKDROP)
@@ -157,10 +156,9 @@ def test_the_cloud_is_the_events() -> None:
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_zlabel()) == ("step (1 ms each)", "x (px)", "y (px)")
 
 
-def test_a_large_cloud_is_thinned_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_cloud_is_thinned_and_says_so() -> None:
     recording = simulated(noise={"background": 0.5}, **MOVING)
-    monkeypatch.setattr(plot, "MOST_POINTS", 100)
-    ax = plot.cloud(recording)
+    ax = plot.cloud(recording, most=100)
     every = -(-len(recording) // 100)
     assert len(ax.collections[0]._offsets3d[0]) == len(recording.keys[::every]) <= 100
     assert ax.get_legend().get_title().get_text() == f"1 of {every} events shown"

@@ -252,7 +252,7 @@ def test_packed_ground_truth_is_unpacked_once_and_when_it_is_asked_for() -> None
             asked.append(True)
             return made.truth
 
-    recording = dataclasses.replace(made, truth=Packed())
+    recording = dataclasses.replace(made, given_truth=Packed())
     assert (recording.steps, recording.actors, recording.digest) == (made.steps, made.actors, made.digest)
     assert asked == []
     for _ in range(2):

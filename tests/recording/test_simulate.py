@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from support.processes import DEADLINE
 from support.scenes import actor, config
 
 import gerd
+from gerd.events.backends import run
 from gerd.events.shared import chunks
-from gerd.geometry import trajectory
+from gerd.scene.draw import draw
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 WANDERING = actor(
@@ -97,13 +99,9 @@ def test_the_length_of_a_chunk_does_not_show(outlines: gerd.Config, chunk: int, 
 
 
 @pytest.mark.parametrize(("chunk", "time_scale"), [(1, 7.5), (64, 0.3), (64, 7.5), (100, 1.0), (1000, 0.3)])
-def test_windows_are_the_recording(
-    chunk: int, time_scale: float, backend: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also when the accelerations of the whole do not fit into what is held of them."""
+def test_windows_are_the_recording(chunk: int, time_scale: float, backend: str | None) -> None:
     made = config(WANDERING, steps=150, time_scale=time_scale, integrator={"warmup": 70, "initial": "uniform"})
     whole = gerd.simulate(made, 3, backend=backend)
-    monkeypatch.setattr(trajectory, "WINDOW", 64)
     windows = list(gerd.simulate_chunks(made, 3, chunk=chunk, backend=backend))
     assert [window.first for window in windows] == list(range(0, 150, chunk))
     np.testing.assert_array_equal(np.concatenate([window.events for window in windows]), whole.events)
@@ -112,6 +110,18 @@ def test_windows_are_the_recording(
     assert [window.digest for window in windows] == [
         whole.window(window.first, window.first + chunk).digest for window in windows
     ]
+
+
+@pytest.mark.parametrize(("chunk", "time_scale"), [(1, 7.5), (64, 7.5), (1000, 0.3)])
+def test_how_many_accelerations_are_held_does_not_show(chunk: int, time_scale: float, backend: str | None) -> None:
+    """Not in the events, and not in the ground truth, where the whole does not fit into what is held."""
+    made = config(WANDERING, steps=150, time_scale=time_scale, integrator={"warmup": 70, "initial": "uniform"})
+    whole = gerd.simulate(made, 3, backend=backend)
+    scenes = draw(made, [3])
+    few = replace(scenes, trajectory=replace(scenes.trajectory, held=64))
+    parts = list(run(few, backend=backend, chunk=chunk))
+    np.testing.assert_array_equal(np.concatenate([part.keys for part in parts]), whole.keys)
+    np.testing.assert_array_equal(few.truth(np.arange(150))[0], whole.truth)
 
 
 def test_an_endless_recording_begins_as_the_configured_one_and_goes_on() -> None:

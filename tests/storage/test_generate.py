@@ -19,6 +19,7 @@ from gerd.storage import work
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, shard_name
 from gerd.storage.places import Folder
+from gerd.storage.work import Job, make_shard
 
 
 def generate(folder: Path, text: str = SMALL, count: int = 130, **options: Any) -> gerd.Recordings:
@@ -55,10 +56,12 @@ def test_the_number_of_workers_does_not_show(tmp_path: Path) -> None:
     assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
-def test_batches_do_not_show(undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "BATCH_PIXELS", 7 * 12 * 9)
-    generate(tmp_path / "data")
-    assert content(tmp_path / "data") == content(undisturbed)
+def test_batches_do_not_show(undisturbed: Path, tmp_path: Path) -> None:
+    made: list[int] = []
+    job = Job(gerd.parse(SMALL), Folder(tmp_path), gerd.Recordings(undisturbed).manifest, batch_pixels=7 * 12 * 9)
+    make_shard(job, 0, made.append)
+    assert max(made) == 7
+    assert (tmp_path / shard_name(0)).read_bytes() == (undisturbed / shard_name(0)).read_bytes()
 
 
 def test_a_dataset_holds_what_simulate_gives(undisturbed: Path) -> None:

@@ -24,7 +24,7 @@ def test_the_manifest_is_json_in_this_order(pristine: Path) -> None:
     recordings = [gerd.simulate(config, i, time_scale=scale).digest for i in range(70) for scale in (0.5, 2)]
     wanted = {
         "format": "gerd",
-        "format_version": 2,
+        "format_version": 1,
         "gerd_version": gerd.__version__,
         "code_digest": code_digest(),
         "config_digest": config.digest,
@@ -55,7 +55,7 @@ GARBAGE = {
     "binary": (bytes(range(256)), DAMAGED),
     "deep": (b"[" * 100_000, DAMAGED),
     "foreign": (b'{"name": "a package"}', FOREIGN),
-    "newer": (b'{"format": "gerd", "format_version": 3}', "has format version 3; this version of gerd reads 1 to 2"),
+    "newer": (b'{"format": "gerd", "format_version": 2}', "has format version 2; this version of gerd reads 1"),
     "bare": (b'{"format": "gerd", "format_version": 1}', "is damaged: it has no valid 'gerd_version'"),
 }
 

@@ -10,6 +10,7 @@ import pickle
 import sys
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from support.datasets import SMALL, faults
 from support.processes import run_here
 
 import gerd
-from gerd.storage import places as module
 from gerd.storage.manifest import MANIFEST, shard_name
 from gerd.storage.places import Bucket, Folder, MissingError, Place, place_at
 
@@ -119,10 +119,12 @@ def test_what_is_missing_is_named_in_any_place(place: str) -> None:
     store.tidy()
 
 
-def test_ranges_are_read_whole(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_are_read_whole(place: str) -> None:
     """Across the pieces in which an object store is read, and more of them than are kept."""
-    monkeypatch.setattr(module, "BLOCK", 100)
-    store, data = place_at(place), bytes(range(256)) * 8
+    store = place_at(place)
+    if isinstance(store, Bucket):
+        store = replace(store, piece=100)
+    data = bytes(range(256)) * 8
     with store.claimed(alone=True):
         store.write("file", data)
     file = store.open("file")
@@ -159,11 +161,10 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
         gerd.Recordings("memory://data")
 
 
-def test_an_object_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_that_is_too_large_is_not_read() -> None:
     pytest.importorskip("fsspec.implementations.memory")
-    store = Bucket(f"memory://{uuid.uuid4()}")
+    store = Bucket(f"memory://{uuid.uuid4()}", largest=6)
     store.write("file", b"content")
-    monkeypatch.setattr(module, "LARGEST", 6)
     with pytest.raises(gerd.StorageError, match="file: has 7 bytes; at most 6 are read"):
         store.read("file")
     assert store.read("file", 0, 6) == b"conten"

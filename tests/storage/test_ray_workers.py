@@ -17,11 +17,14 @@ import pytest
 
 import gerd
 from gerd.storage import ray_workers as engine
-from gerd.storage.manifest import SHARD_SIZE, shard_name
+from gerd.storage.manifest import MANIFEST, SHARD_SIZE, new_manifest, shard_name
+from gerd.storage.places import Folder
+from gerd.storage.ray_workers import finish_on_ray
+from gerd.storage.work import Job
 
 ray = pytest.importorskip("ray")
 
-from support.datasets import FAMILY, SMALL, content, faults, unfinish  # noqa: E402
+from support.datasets import FAMILY, SMALL, content, unfinish  # noqa: E402
 from support.held import HOLD, stop_and_continue, workers_held  # noqa: E402
 from support.processes import DEADLINE, errors_of  # noqa: E402
 from support.ray_cluster import NODE, running  # noqa: E402
@@ -296,26 +299,24 @@ def test_a_run_is_continued_and_the_caller_stays_connected(tmp_path: Path) -> No
 @pytest.mark.usefixtures("connection")
 def test_ranges_grow_and_few_are_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all took no time: ranges grow as far as is fair. Two workers need no more than four."""
-    under_way, sizes, result, wait = [], [], engine._result, ray.wait
+    under_way, made, wait = [], [], ray.wait
 
     def waited(references: list[Any], **options: Any) -> Any:
         under_way.append(len(references))
         return wait(references, **options)
 
-    def returned(*arguments: Any) -> Any:
-        sizes.append(len(arguments[-1]))
-        return result(*arguments)
-
-    monkeypatch.setattr(engine, "TASK_SECONDS", 1e9)
     monkeypatch.setattr(ray, "wait", waited)
-    monkeypatch.setattr(engine, "_result", returned)
-    gerd.generate(gerd.parse(SMALL), tmp_path / "data", 32 * SHARD_SIZE, engine="ray")
+    config = gerd.parse(SMALL)
+    job = Job(config, Folder(tmp_path), new_manifest(config, 32 * SHARD_SIZE))
+    job.place.write(MANIFEST, job.manifest.to_bytes())
+    entries = list(finish_on_ray(job, range(32), None, None, made.append, task_seconds=1e9))
+    sizes = [recordings // SHARD_SIZE for recordings in made]
     assert max(under_way) == 4
     assert sum(sizes) == 32
     assert sizes[0] == 1
     assert 4 < max(sizes) <= 8
     assert sizes[-1] <= 2  # the last ranges are short, so that both workers end together
-    assert faults(tmp_path / "data") == []
+    assert sorted(entry.file for entry in entries) == [shard_name(number) for number in range(32)]
 
 
 @pytest.mark.usefixtures("connection")

@@ -115,7 +115,7 @@ def test_verify_finds_an_edited_or_missing_config_text(dataset: Path) -> None:
 FORGERIES = {
     "the events differ": lambda r: {"keys": np.append(r.keys[0] - 1, r.keys[1:])},
     "the background flags differ": lambda r: {"background": ~r.background},
-    "the ground truth differs": lambda r: {"truth": np.nextafter(r.truth, np.inf)},
+    "the ground truth differs": lambda r: {"given_truth": np.nextafter(r.truth, np.inf)},
 }
 
 

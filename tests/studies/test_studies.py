@@ -36,8 +36,8 @@ from gerd.studies.lab.training import (
     Order,
     OutOfTimeError,
     Size,
-    _batches,
     abstaining_loss,
+    batches,
     errors,
     load_weights,
     place_loss,
@@ -74,8 +74,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_a_report_is_drawn_from_what_was_computed(study: str, computed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "range", ends, raising=False)  # drawing each of the steps takes long
+def test_a_report_is_drawn_from_what_was_computed(study: str, computed: Path) -> None:
     out = computed / study
     before = (out / "results.json").read_bytes()
     result = CliRunner().invoke(app, ["study", study, "--from", str(out)])
@@ -98,12 +97,6 @@ def test_a_report_is_drawn_from_what_was_computed(study: str, computed: Path, mo
     assert {"config.yaml", "settings.json", "runs"} <= {file.name for file in out.iterdir()}
     assert (out / "results.json").read_bytes() == before
     assert str(out.parent) not in text.replace(f"--out {out}", "")
-
-
-def ends(*limits: int) -> range:
-    """A range, and of the steps of an animation only the first and the last."""
-    whole = range(*limits)
-    return whole[:: len(whole) - 1] if limits == (0, trials.STEPS, 2) else whole
 
 
 def check_cells(file: Path) -> None:
@@ -371,6 +364,14 @@ def test_a_report_of_a_study_that_is_not_finished(tmp_path: Path, monkeypatch: p
     assert len(findings.versus(results, trials.PAPER, trials.INVARIANT, 0.25, trials.OWN_TIME)[0].effects) == 1
 
 
+def test_a_report_says_which_package_its_page_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written as Markdown stays."""
+    monkeypatch.setitem(sys.modules, "markdown_it", None)  # as if it were not installed
+    with pytest.raises(GerdError, match=r"needs the package markdown-it-py: pip install 'gerd\[study\]'"):
+        drawing.write_report(lambda results, folder: "# Found\n", invented(2.0), tmp_path)
+    assert (tmp_path / "report.md").read_text("utf-8") == "# Found\n"
+
+
 def test_a_study_whose_time_is_over_keeps_what_is_finished(computed: Path, tmp_path: Path) -> None:
     out = tmp_path / "covariance"
     subprocess.run(["cp", "-r", str(computed / "covariance"), str(out)], check=True)
@@ -455,7 +456,7 @@ def test_every_epoch_has_all_recordings_in_an_order_of_its_own() -> None:
     numbers = torch.arange(10)
     data = Data(numbers, numbers)
     orders = [
-        torch.cat([batch.frames for batch in _batches(data, 4, torch.Generator().manual_seed(seed))])
+        torch.cat([batch.frames for batch in batches(data, 4, torch.Generator().manual_seed(seed))])
         for seed in (0, 1, 100_003)
     ]
     assert all(torch.equal(order.sort().values, numbers) for order in orders)

@@ -41,7 +41,6 @@ from gerd.cli.describe import describe
 from gerd.exchange.export import export_dataset
 from gerd.page.answers import Editor
 from gerd.page.server import running
-from gerd.recording.recording import FORMAT_VERSION
 from gerd.storage.manifest import MANIFEST, RESOLVED, shard_name
 from gerd.storage.whole import is_temporary
 from support import hostile
@@ -167,11 +166,11 @@ def readable(data: gerd.Recordings, position: int, wanted: tuple[Any, ...], chan
         if len(data) != len(range(COUNT * 2)):
             return False
         recording = data[position]
-        if FORMAT_VERSION >= 2:  # before that, parts have no checksums
-            start = chance.randrange(recording.steps)
-            window, truth = data.window(position, start, start + 1), data.truth(position)
-            assert np.array_equal(window.keys, recording.window(start, start + 1).keys), "a window is wrong"
-            assert np.array_equal(truth, recording.truth), "the truth is wrong"
+        start = chance.randrange(recording.steps)
+        window = data.window(position, start, start + 1)
+        truth = data.truth(position)
+        assert np.array_equal(window.keys, recording.window(start, start + 1).keys), "a window is wrong"
+        assert np.array_equal(truth, recording.truth), "the truth is wrong"
     except gerd.GerdError:
         return False
     assert everything(recording) == wanted, "a recording is wrong"

@@ -24,7 +24,6 @@ from torch.utils.data import DataLoader, default_collate
 
 import gerd
 from gerd.recording.recording import Recording
-from gerd.storage import recordings as storage
 from gerd.training.items import PER_STEP, ItemSpec
 
 STEPS, COUNT = 24, 70  # two shards
@@ -425,12 +424,12 @@ def open_files() -> int:
     return len(os.listdir("/dev/fd"))
 
 
-def test_files_do_not_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_do_not_stay_open(tmp_path: Path) -> None:
     gerd.generate(config(actor(), width=4, height=4, steps=1), tmp_path / "data", 6 * 64, workers=1)
-    monkeypatch.setattr(storage, "OPEN_SHARDS", 2)
     before = open_files()
     data = gerd.Dataset(tmp_path / "data")
     assert open_files() == before
+    data.recordings = gerd.Recordings(tmp_path / "data", open_shards=2)
     for i in range(0, len(data), 16):
         data[i]
     assert open_files() <= before + 2

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 import gerd
 from gerd.recording.simulate import simulate_batch
-from gerd.training.stream import _tensors
+from gerd.training.stream import tensors_of
 
 MOVING = config(
     actor("square", at={"uniform": [4, 12]}, velocity=[0.4, 0.1], size={"uniform": [4, 8]}),
@@ -205,19 +205,17 @@ def makers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("gerd-stream")]
 
 
-def test_batches_are_made_ahead_and_the_thread_ends_with_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_made_ahead_and_the_thread_ends_with_the_loop() -> None:
     made: list[int] = []
-    true_batch = gerd.Stream._batch
     fourth = threading.Event()
 
-    def watched(self: Any, number: int, travels: bool = False) -> Any:
-        made.append(number)
-        if number == 3:
+    def watched(recording: gerd.Recording) -> torch.Tensor:
+        made.append(recording.identity.index)
+        if recording.identity.index == 3:
             fourth.set()
-        return true_batch(self, number, travels)
+        return torch.zeros(1)
 
-    monkeypatch.setattr(gerd.Stream, "_batch", watched)
-    for _ in gerd.Stream(MOVING, 2, ahead=3):
+    for _ in gerd.Stream(MOVING, 1, label=watched, ahead=3):
         assert fourth.wait(DEADLINE)  # 1, 2 and 3 while 0 is in use
         assert len(makers()) == 1
         break
@@ -238,7 +236,7 @@ def test_an_error_in_the_background_is_raised_where_the_batch_is_wanted() -> Non
 def test_every_tensor_of_a_batch_is_handed_over() -> None:
     """The streams of a GPU are told of each piece of memory, those of a sparse tensor, too."""
     sparse, label = gerd.Stream(FAMILY, 2, "sparse", ("T", {"a": "sweep"})).batch(0)
-    assert [tuple(tensor.shape) for tensor in _tensors((sparse, label))] == [
+    assert [tuple(tensor.shape) for tensor in tensors_of((sparse, label))] == [
         (5, len(sparse.values())),
         (len(sparse.values()),),
         (2, 10, 2, 3, 3),
@@ -286,7 +284,7 @@ def test_the_batch_of_a_device_is_put_together_as_on_the_cpu() -> None:
     for form in ({"label": ("T", "sweep", "boxes")}, {"item": "counts", "sum": 3, "warmup": 2, "delay": 1}):
         stream = gerd.Stream(FAMILY, 5, **form)
         for k in (0, 1):
-            assert same(stream._on_device(*stream._groups(k)), stream.batch(k))
+            assert same(stream.batch_from_frames(k), stream.batch(k))
 
 
 @needs_gpu

@@ -29,7 +29,6 @@ from gerd.events.rasterise import Borders
 from gerd.scene.scenes import Scenes
 
 AT_ONCE = 256  # random words drawn in one loop
-EVENTS = 2**17  # that are handed over together, at least
 
 
 def slots_of(first: NDArray[np.int32], convex: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -143,9 +142,9 @@ def scratch_room(scenes: Scenes, slots: NDArray[np.int64]) -> Scratch:
     )
 
 
-def events_room(scenes: Scenes) -> Room:
-    """Room for events: those of at least one step, in which every pixel can fire and have noise."""
-    size = 2 * scenes.height * scenes.width + EVENTS
+def events_room(scenes: Scenes, least: int) -> Room:
+    """Room for at least so many events, and for those of one step, in which every pixel can fire and have noise."""
+    size = 2 * scenes.height * scenes.width + least
     return Room(keys=np.empty(size, np.int64), background=np.empty(size, np.bool_))
 
 

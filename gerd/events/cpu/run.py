@@ -7,6 +7,7 @@ used.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from threading import RLock
@@ -36,25 +37,34 @@ from gerd.events.cpu.room import (
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
-CHUNK = 1024  # steps whose outlines are worked out together
-CHUNK_VALUES = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
-
 _LOADING = RLock()
 
 
-def run(scenes: Scenes, chunk: int | None = None) -> Iterator[Chunk]:
+@dataclass(frozen=True)
+class Limits:
+    """How much is held at a time, which decides over memory and speed, and never over events."""
+
+    steps: int = 1024  # whose outlines are worked out together
+    values: int = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
+    events: int = 2**17  # that are handed over together, at least
+
+
+LIMITS = Limits()
+
+
+def run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> Iterator[Chunk]:
     """The events of `scenes`, recording by recording, `chunk` steps at a time."""
     with _LOADING:
         _check("exact" if scenes.exact else "step")
-    return _run(scenes, chunk)
+    return _run(scenes, chunk, limits)
 
 
-def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Chunk]:
+def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> Iterator[Chunk]:
     numbers = numbers_of(scenes)
-    fitting = max(1, CHUNK_VALUES // numbers)
-    chunk = chunk or min(CHUNK, fitting)
+    fitting = max(1, limits.values // numbers)
+    chunk = chunk or min(limits.steps, fitting)
     if scenes.exact:
-        camera = _Camera()
+        camera = _Camera(limits)
         for row in range(len(scenes)):
             camera.begin(scenes, row)
             for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
@@ -62,7 +72,7 @@ def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Chunk]:
         return
     first = -scenes.warmup - 1
     whole = max(-first, scenes.steps) <= chunk
-    together = max(1, CHUNK_VALUES // (numbers * (scenes.steps - first))) if whole else 1
+    together = max(1, limits.values // (numbers * (scenes.steps - first))) if whole else 1
     state: _State | None = None
     for row in range(len(scenes)):
         if row % together == 0:
@@ -72,7 +82,7 @@ def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Chunk]:
             if row % together == 0:
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
-            state = state or _State(scenes, borders)
+            state = state or _State(scenes, borders, limits)
             if piece.start == first:
                 state.begin(row)
             keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
@@ -84,7 +94,7 @@ def _run(scenes: Scenes, chunk: int | None = None) -> Iterator[Chunk]:
 class _State:
     """What a recording carries from step to step, and room to work in; used for one recording after the other."""
 
-    def __init__(self, scenes: Scenes, borders: rasterise.Borders):
+    def __init__(self, scenes: Scenes, borders: rasterise.Borders, limits: Limits):
         self._scenes, self._actor = scenes, borders.actor
         slots = slots_of(borders.first, borders.convex)
         self._intensity = np.empty(len(borders.actor), scenes.intensity.dtype)
@@ -95,7 +105,7 @@ class _State:
         self._frames = [packed(crossings) for crossings in self._crossings]
         self._pixels = pixels_room(scenes)
         self._carried = packed(self._pixels)
-        self._room = events_room(scenes)
+        self._room = events_room(scenes, limits.events)
         self._rooms = [
             packed(changes_room(scenes)),
             packed(draws_room(scenes)),
@@ -162,7 +172,8 @@ class _State:
 class _Camera:
     """Exact timing of one recording after the other, each as a batch of one."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._state: _State | None = None
 
     def begin(self, scenes: Scenes, row: int) -> None:
@@ -171,7 +182,7 @@ class _Camera:
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
         borders = rasterise.borders(scenes, instants.own)
-        self._state = self._state or _State(self._batch, borders)
+        self._state = self._state or _State(self._batch, borders, self._limits)
         if self._fresh:
             self._state.begin(self._row)
         fresh, self._fresh = self._fresh, False

@@ -76,13 +76,16 @@ def masks(scenes: Scenes, truth: Array, edges: bool = False) -> NDArray[np.bool_
     return result
 
 
-def flow(scenes: Scenes, truth: Array, centres_before: Array | None = None) -> NDArray[np.float32]:
+def flow(
+    scenes: Scenes, truth: Array, centres_before: Array | None = None, fresh_from: int = FRESH
+) -> NDArray[np.float32]:
     """(frames, 2, height, width): the velocity of the actor that is seen in at least half of a pixel, 0 elsewhere.
 
     centres_before: (frames, pieces, 2): where the pieces of the frame before have their centres at the instant of the
         frame. Then the first frame of the truth has no flow of its own. Where no actor takes up half of a pixel, it is
         the flow of the one that takes up most of it in the two frames together, the nearest of equals, and NaN where
         none does.
+    fresh_from: above so many bytes, memory is expected to come as zeros.
     """
     coefficients, motion = placed(scenes, truth)
     edges = centres_before is not None
@@ -91,7 +94,7 @@ def flow(scenes: Scenes, truth: Array, centres_before: Array | None = None) -> N
         motion_before = motion.copy()
         motion_before[..., 6:] = centres_before
     shape = (len(motion), 2, scenes.height, scenes.width)
-    blank = not edges and 4 * math.prod(shape) > FRESH
+    blank = not edges and 4 * math.prod(shape) > fresh_from
     result = np.zeros(shape, np.float32) if blank else np.empty(shape, np.float32)
     best = np.empty(shape[2:] if edges else (0, 0), np.int32)
     room = _Room.of(scenes).parts(counted=edges)

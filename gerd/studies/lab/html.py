@@ -10,7 +10,7 @@ from base64 import b64encode
 from html import escape
 from pathlib import Path
 
-from markdown_it import MarkdownIt
+from gerd.errors import GerdError
 
 KINDS = {".svg": "image/svg+xml", ".gif": "image/gif", ".png": "image/png"}
 STYLE = """
@@ -30,6 +30,10 @@ blockquote { margin: 1rem 0; padding: 0.6rem 1rem; border-left: 5px solid #d55e0
 
 def as_html(markdown: str, folder: Path) -> str:
     """The page; pictures are those of `folder`."""
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        raise GerdError("a report as a page needs the package markdown-it-py: pip install 'gerd[study]'") from None
     title = next((line[2:] for line in markdown.splitlines() if line.startswith("# ")), "Report")
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     body = re.sub(r'src="([\w.-]+)"', lambda match: f'src="{_inside(folder / match[1])}"', body)

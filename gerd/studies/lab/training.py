@@ -183,7 +183,7 @@ def train(
     for epoch in range(len(losses), size.epochs):
         order.deadline.check()
         total, draws = torch.zeros((), device=device), torch.Generator().manual_seed(seed * SEED_STRIDE + epoch)
-        for batch in _batches(data, size.batch, draws):
+        for batch in batches(data, size.batch, draws):
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
                 value = loss(network, batch, size.first_step, draws)
             optimiser.zero_grad(set_to_none=True)
@@ -232,7 +232,7 @@ def rounded(values: Any, digits: int = 4) -> Any:
     return np.round(np.asarray(values, np.float64), digits).tolist()
 
 
-def _batches(data: Data, size: int, draws: torch.Generator) -> Iterator[Data]:
+def batches(data: Data, size: int, draws: torch.Generator) -> Iterator[Data]:
     order = torch.randperm(len(data), generator=draws)
     for rows in order.to(data.frames.device).split(size):
         yield data[rows]

@@ -82,7 +82,8 @@ def animation(results: Results, out: Path) -> str:
     axes: Any = figure.subplots(2, len(results.examples), squeeze=False, height_ratios=[3, 1])
     panels = [_Panel(results, example, *axes[:, k]) for k, example in enumerate(results.examples)]
     pictures = []
-    for time in range(0, STEPS, 2):
+    every = 2 if results.settings.size.conclusive else STEPS - 1  # of a smoke run the first step and the last
+    for time in range(0, STEPS, every):
         for panel in panels:
             panel.show(time)
         canvas.draw()

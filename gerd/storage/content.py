@@ -1,4 +1,4 @@
-"""Version 2 of the format: a recording to blocks of steps with a checksum each, and from a file's blocks back.
+"""What a shard holds: a recording to blocks of steps with a checksum each, and from a file's blocks back.
 
 `shard.py` says which tensors a file has, and `blocks.py` what the bytes of a block are. A block that differs from its
 checksum, or that contradicts itself, is a `ValueError`.
@@ -33,16 +33,16 @@ from gerd.storage.blocks import (
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, Tensor, check_kinds, hash_of
 
-KINDS = {  # name: (safetensors' names of the types allowed, axes)
-    "index": (("I64",), 1),
-    "member": (("I64",), 1),
-    "shape": (("I64",), 2),
-    "block_steps": (("I64",), 1),
-    "blocks": (("U64",), 2),
-    "digest": (("U8",), 2),
-    CHECKSUM: (("U64",), 1),
-    "truth": (("U8",), 1),
-    "events": (("U8",), 1),
+KINDS = {  # name: (safetensors' name of its type, axes)
+    "index": ("I64", 1),
+    "member": ("I64", 1),
+    "shape": ("I64", 2),
+    "block_steps": ("I64", 1),
+    "blocks": ("U64", 2),
+    "digest": ("U8", 2),
+    CHECKSUM: ("U64", 1),
+    "truth": ("U8", 1),
+    "events": ("U8", 1),
 }
 
 
@@ -64,7 +64,7 @@ class Block(NamedTuple):
     events: bytes
 
 
-def packed(recordings: Sequence[Recording], sizes: Sequence[int]) -> Iterator[Block]:
+def packed_blocks(recordings: Sequence[Recording], sizes: Sequence[int]) -> Iterator[Block]:
     """The blocks of all recordings, of so many steps each; StorageError if a recording cannot be stored."""
     truths = _packed_truths(recordings, sizes)
     for recording, size, of_recording in zip(recordings, sizes, truths, strict=True):
@@ -107,7 +107,7 @@ def _unfit(recording: Recording, problem: str) -> StorageError:
     return StorageError(f"index {recording.identity.index}: cannot be stored: {problem}")
 
 
-class Version2:
+class Content:
     """The recordings of a file."""
 
     def __init__(self, file: File, tensors: Mapping[str, Tensor]):
