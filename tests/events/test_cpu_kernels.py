@@ -24,6 +24,8 @@ from gerd.events.compiled import Kernel, packed
 from gerd.events.cpu import known
 from gerd.events.cpu import run as cpu
 from gerd.events.cpu.run import Limits
+from gerd.events.shared import Chunk
+from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 
