@@ -27,7 +27,7 @@ MOST_INDICES = 2**32  # the random counter has 32 bits for the index
 
 def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     """The scenes of some indices of a member, in one batch. Members of a family that differ in size share positions."""
-    config = config_of(config)
+    config = config_of(config).sampled
     resting = appearance(config, indices)
     sources = [Source(config.seed, resting.indices, *place) for place in config.cast]
     family = relatives(config.family)

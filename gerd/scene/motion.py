@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from gerd.config.actor import Actor
 from gerd.config.config import Config
 from gerd.config.expression import evaluate
-from gerd.config.values import FACTORS, Boundary, Expression, Factor, Function, Profile, Uniform
+from gerd.config.functions import usable, values_at
+from gerd.config.values import FACTORS, LARGEST, Boundary, Expression, Factor, Function, Profile, Uniform
 from gerd.geometry import exactmath
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT, PARTS, ROTATION, SCALE_X, SHEAR, X, derivatives, matrix
 from gerd.geometry.shapes import RADIUS, Outline
 from gerd.geometry.shapes import outline as shape_outline
 from gerd.geometry.trajectory import Trajectory, slowed
 from gerd.scene.sampling import START, VELOCITY, Source
-from gerd.scene.trust import trusted_function
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,6 @@ NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
 NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
 MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
-LARGEST = 1e9  # of sizes that grow by a factor, and of accelerations
 CIRCLE_SIDES = 256  # of the polygon that stands for a circle whose boundary moves
 SLOWEST = 1e-9  # slower motion along the normal, relative to the speed of the points, is rounding
 
@@ -217,7 +216,7 @@ def _acceleration(config: Config, source: Source, steps: NDArray[np.int64]) -> A
                 pairs = name == "translation" and value is written  # a function for both axes may give both
                 numbers = _stepwise(config, source, value, parameter, steps, path, pairs)
                 push[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
-    return push
+    return push + 0.0  # 0 has no sign, which would show only where another recording of the batch is accelerated
 
 
 def _stepwise(
@@ -232,34 +231,17 @@ def _stepwise(
                 share = np.mod(t / value.period + value.phase / 360.0, 1.0)
                 return value.amplitude * np.where(share < 0.5, 1.0, -1.0)
             angle = 4 * exactmath.HALF_PI * (t / value.period) + exactmath.radians(value.phase)
-            return _usable(config, value.amplitude * exactmath.sincos(angle)[0], t, path, value.model_dump())
+            return usable(config, value.amplitude * exactmath.sincos(angle)[0], t, path, value.model_dump())
         case Expression():
             try:
                 numbers = evaluate(value.expression, t)
             except ValueError as error:
                 raise config.error(path, str(error), value.expression) from None
-            return _usable(config, numbers, t, path, value.expression)
+            return usable(config, numbers, t, path, value.expression)
         case Function():
-            function = trusted_function(config, value, path)
-            try:
-                values = [function(time) for time in t.tolist()]
-                both = pairs and all(np.shape(each) == (2,) for each in values)
-                numbers = np.array([float(each[parameter] if both else each) for each in values])
-            except Exception as error:  # whatever a user's function may raise
-                allowed = f"allowed: a function of t that gives a number{' or a pair (x, y)' if pairs else ''}"
-                message = f"failed: {type(error).__name__}: {error}; {allowed}"
-                raise config.error(path, message, value.function) from error
-            return _usable(config, numbers, t, path, value.function)
+            numbers = values_at(config, value, path, pairs, t)
+            return numbers[:, parameter] if numbers.ndim == 2 else numbers
     return source.each_step(value, parameter, steps)
-
-
-def _usable(config: Config, numbers: Array, t: Array, path: str, value: Any) -> Array:
-    """The accelerations at times `t`, if they are numbers that a path can be made of."""
-    bad = ~(np.abs(numbers) <= LARGEST)
-    if bad.any():
-        message = f"is {numbers[bad][0]:g} at t = {t[bad][0]:g}; allowed: numbers within ±{LARGEST:g}"
-        raise config.error(path, message, value)
-    return numbers
 
 
 def _speed_limit(actor: Actor, start: Array) -> Array:

@@ -22,7 +22,7 @@ from gerd.config.sweep import member
 from gerd.errors import GerdError
 from gerd.events.backends import needs_compiling, run
 from gerd.scene.draw import draw
-from gerd.scene.trust import import_from
+from gerd.config.trust import import_from
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.surroundings import environment, ignore_settings, safe_path

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from gerd.errors import GerdError
-from gerd.scene.trust import import_from
+from gerd.config.trust import import_from
 from gerd.storage.manifest import MANIFEST, Entry
 from gerd.storage.places import Folder
 from gerd.storage.work import Job, Progress, finish_shard

@@ -1,0 +1,405 @@
+"""What a config's Python functions give: each is sampled once, and its values then stand for it.
+
+A config in; the same config out, with the values of its functions in `functions`, at all times that its recordings need.
+So a config that was sampled says all of it: it can be written, compared and simulated without the code. Functions with
+more values than `MOST_HELD` are run whenever they are needed, and `functions` has a sha256 of their values.
+
+Times are in steps of the motion's own time, at which a function is called with whole numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, Tag, field_validator
+
+from gerd.config.actor import TRANSFORMATIONS, Actor
+from gerd.config.base import Model, invalid, tag
+from gerd.config.trust import trusted_function
+from gerd.config.values import LARGEST, Function, forms
+from gerd.errors import GerdError
+
+if TYPE_CHECKING:
+    from gerd.config.config import Config
+
+Array = NDArray[np.float64]
+
+MOST_HELD = 100_000  # numbers that all functions of a config give together: at most 2.5 MB of text
+MOST_LOOKED_AT = 10_000_000  # values of a longer function that its sha256 is made of: some seconds of calls
+PIECE = 2**16  # values that are worked out together
+SAMPLED_CONFIGS = 64  # that are remembered
+DECIDE_TIMES = ("steps", "time_scale", "timing", "integrator", "transform")  # which times are needed
+
+_Time = Annotated[int, Field(strict=True, ge=-(10**12), le=10**12, description="t of the first value")]
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
+_NUMBERS = re.compile(f"{_NUMBER}(?: {_NUMBER})*|{_NUMBER},{_NUMBER}(?: {_NUMBER},{_NUMBER})*")
+
+
+class Sampled(Model):
+    """What a Python function gives at t = `first` and at every whole t after it; these values stand for the function.
+
+    They are one text. As a list, each would fill a line of `resolved.json`, and YAML is slow to read long lists.
+    """
+
+    first: _Time
+    values: Annotated[str, Field(strict=True, description="numbers, or pairs x,y, with blanks between them")]
+
+    @field_validator("values")
+    @classmethod
+    def _are_numbers(cls, value: str) -> str:
+        value = " ".join(value.split())
+        if not _NUMBERS.fullmatch(value):
+            raise invalid("allowed: numbers such as '0 0.5 -1e-3', or pairs such as '0,1 0.5,1'", value=value)
+        if not (np.abs(_numbers_in(value)) <= LARGEST).all():
+            raise invalid(f"allowed: numbers within ±{LARGEST:g}", value=value)
+        return value
+
+    @classmethod
+    def of(cls, first: int, numbers: Array) -> Sampled:
+        """From numbers (times,) or pairs (times, 2), each written in the fewest digits that give it again."""
+        rows = numbers.reshape(len(numbers), -1).tolist()
+        return cls(first=first, values=" ".join(",".join(repr(x).removesuffix(".0") for x in row) for row in rows))
+
+    @property
+    def numbers(self) -> Array:
+        """(times,) or (times, 2): the values."""
+        return _numbers_in(self.values)
+
+    @property
+    def times(self) -> range:
+        return range(self.first, self.first + len(self.numbers))
+
+    def part(self, times: range) -> Sampled:
+        """The values at some of its times."""
+        begin = times.start - self.first
+        return self if times == self.times else Sampled.of(times.start, self.numbers[begin : begin + len(times)])
+
+
+class Fingerprint(Model):
+    """Of a Python function with too many values to keep: at how many times it was looked at, and the sha256 of the values.
+
+    The values are float64, little-endian; of pairs x comes before y. To simulate takes the function itself.
+    """
+
+    first: _Time
+    count: Annotated[int, Field(strict=True, ge=1, le=MOST_LOOKED_AT, description="number of times")]
+    sha256: Annotated[str, Field(strict=True, pattern="^[0-9a-f]{64}$", description="of the values")]
+
+    @property
+    def times(self) -> range:
+        return range(self.first, self.first + self.count)
+
+
+@lru_cache(maxsize=SAMPLED_CONFIGS)
+def _numbers_in(text: str) -> Array:
+    rows = text.split(" ")
+    if "," not in rows[0]:
+        return np.array(rows, np.float64) + 0.0  # a zero has no sign
+    return np.array([row.split(",") for row in rows], np.float64) + 0.0
+
+
+FunctionValues = Annotated[
+    Union[Annotated[Sampled, Tag(tag("{values}"))], Annotated[Fingerprint, Tag(tag("{sha256}"))]],
+    forms("{first: 0, values: '0 0.5 1'}, {first: 0, count: 200000, sha256: '…'}"),
+]
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A place in a config where a function gives an acceleration."""
+
+    function: Function
+    path: str
+    pairs: bool  # whether it may give a pair (x, y)
+
+
+def values_at(config: Config, use_of: Function, path: str, pairs: bool, t: Array) -> Array:
+    """(times,) or (times, 2): what a function of a sampled config gives at whole times `t`, which ascend by 1."""
+    known, use = config.functions.get(use_of.function), _Use(use_of, path, pairs)
+    if isinstance(known, Sampled):
+        _check_pairs(config, use, known.numbers)
+        begin, end = int(t[0]) - known.first, int(t[-1]) + 1 - known.first
+        if 0 <= begin and end <= len(known.numbers):
+            return known.numbers[begin:end]
+    return _evaluated(config, use, _callable(config, use), t)
+
+
+def stored(config: Config) -> Config:
+    """The config as a dataset has it: sampled, and without the functions whose values it has."""
+    result = config.sampled_whole
+    if result is config and not config.functions:
+        return config
+    for use in _uses_in(result):
+        if use.function._callable is not None and not isinstance(result.functions[use.function.function], Sampled):
+            _check_importable(use)
+    known = {name for name, values in result.functions.items() if isinstance(values, Sampled)}
+    return result.with_functions(
+        result.functions,
+        _changed_actors(result, lambda f: Function(function=f.function) if f.function in known else f),
+    )
+
+
+def _check_importable(use: _Use) -> None:
+    """Workers import a function whose values are not kept, and so does whoever makes the dataset again."""
+    module, _, name = use.function.function.partition(":")
+    if module == "__main__" or getattr(sys.modules.get(module), name, None) is not use.function._callable:
+        raise GerdError(
+            f"{use.path}: {use.function.function} gives more values than a dataset keeps ({MOST_HELD} numbers), and "
+            "cannot be imported by its name; put the function into a module"
+        )
+
+
+@lru_cache(maxsize=SAMPLED_CONFIGS)
+def sample(config: Config, *, whole: bool) -> Config:
+    """The config with what its functions give at the times that its recordings need, and at no others.
+
+    whole: with a fingerprint of those with too many values, which takes a while. What cannot be known, because the
+    user does not trust the config, is left as it is.
+    """
+    uses = _uses(config)
+    if not uses:
+        return config.with_functions({}) if config.functions else config
+    names, times = _own_names(uses), _times_of_family(config)
+    table: dict[str, Sampled | Fingerprint] = {}
+    for name, of_name in _by_name(uses, names).items():
+        known = _known(config, of_name, times, MOST_HELD // len(set(names.values())), whole)
+        if known is not None:
+            table[name] = known
+    actors = None
+    if any(name != key[0] for key, name in names.items()):
+        actors = _changed_actors(config, lambda f: _named(f, names.get(_key(f), f.function)))
+    if actors is None and table == config.functions:
+        return config
+    return config.with_functions(table, actors)
+
+
+def _key(function: Function) -> tuple[str, int]:
+    """What tells functions apart: two that are handed over in Python can have one name."""
+    return function.function, 0 if function._callable is None else id(function._callable)
+
+
+def _own_names(uses: Sequence[_Use]) -> dict[tuple[str, int], str]:
+    """A name of its own for each function: those that share one are numbered from the second on."""
+    result: dict[tuple[str, int], str] = {}
+    for use in uses:
+        if (key := _key(use.function)) not in result:
+            name, numbers = key[0], itertools.count(2)
+            while name in result.values():
+                name = f"{key[0]}.{next(numbers)}"
+            result[key] = name
+    return result
+
+
+def _named(function: Function, name: str) -> Function:
+    result = Function(function=name)
+    result._callable = function._callable
+    return result
+
+
+def _by_name(uses: Sequence[_Use], names: Mapping[tuple[str, int], str]) -> dict[str, list[_Use]]:
+    result: dict[str, list[_Use]] = {}
+    for use in uses:
+        result.setdefault(names[_key(use.function)], []).append(use)
+    return result
+
+
+def _known(config: Config, uses: list[_Use], times: range, most: int, whole: bool) -> Sampled | Fingerprint | None:
+    """What is to be known of a function at these times; None if it is run anew each time that it is needed."""
+    first = uses[0]
+    for written in (_written(config, first.function), _inherited(config, first.function, times)):
+        if isinstance(written, Sampled) and _covers(written.times, times):
+            for use in uses:
+                _check_pairs(config, use, written.numbers)
+            return written.part(times)
+    written = _written(config, first.function)
+    looked_at = times[:MOST_LOOKED_AT]
+    if isinstance(written, Fingerprint) and written.times == looked_at:
+        return written
+    if first.function._callable is None and config.origin.trust is None:
+        return written
+    if len(times) > most and not whole:
+        return None
+    use = next((use for use in uses if use.pairs), first)
+    numbers = _in_pieces(config, use, _callable(config, use), looked_at)
+    if len(times) <= most:
+        held = np.concatenate(list(numbers))
+        for other in uses:
+            _check_pairs(config, other, held)
+        if held.size <= most:
+            return Sampled.of(times.start, held)
+        numbers = iter([held])
+    return Fingerprint(first=times.start, count=len(looked_at), sha256=_sha256(numbers)) if whole else None
+
+
+def _written(config: Config, function: Function) -> Sampled | Fingerprint | None:
+    """What the config itself says of a function; one that is handed over in Python is no function of a text."""
+    return config.functions.get(function.function) if function._callable is None else None
+
+
+def _inherited(config: Config, function: Function, times: range) -> Sampled | Fingerprint | None:
+    """What the family of a member knows: it has sampled the function for all members."""
+    family = config.family
+    if family is config or not _covers(_times_of_family(family), times):
+        return None
+    uses = _uses(family)
+    name = _own_names(uses).get(_key(function))
+    return None if name is None else family.sampled.functions.get(name)
+
+
+def _covers(there: range, wanted: range) -> bool:
+    return there.start <= wanted.start and wanted.stop <= there.stop
+
+
+def _uses(config: Config) -> list[_Use]:
+    """Where the recordings of a config, of any member, need a function."""
+    if not config.sweep:
+        return _uses_in(config)
+    first = {path: values[0] for path, values in config.sweep.items()}
+    rows = [first]
+    for path, values in config.sweep.items():
+        if path.startswith("actors") and (path.endswith(".function") or any(map(_mentions_function, values))):
+            rows += [{**first, path: value} for value in values[1:]]
+    if len(rows) == 1 and not _uses_in(config):
+        return []
+    return [use for row in rows for use in _uses_in(config.with_values(row))]
+
+
+def _uses_in(config: Config) -> list[_Use]:
+    result = []
+    for entry in sorted({entry for entry, _ in config.cast}):
+        for part in TRANSFORMATIONS:
+            written = getattr(config.actors[entry], part).acceleration
+            for value in written if isinstance(written, tuple) else (written,):
+                if isinstance(value, Function):
+                    pairs = part == "translation" and value is written
+                    result.append(_Use(value, f"actors.{entry}.{part}.acceleration", pairs))
+    return result
+
+
+def _mentions_function(value: Any) -> bool:
+    """Whether plain data has a function somewhere."""
+    if isinstance(value, dict):
+        return "function" in value or any(map(_mentions_function, value.values()))
+    return isinstance(value, list | tuple) and any(map(_mentions_function, value))
+
+
+def _times_of_family(config: Config) -> range:
+    """The times that the recordings of any member need."""
+    swept = {path: values for path, values in config.sweep.items() if path.split(".")[0] in DECIDE_TIMES}
+    if not swept:
+        return own_times(config)
+    rows = itertools.product(*swept.values())
+    needed = [own_times(config.with_values(dict(zip(swept, row, strict=True)))) for row in rows]
+    return range(min(each.start for each in needed), max(each.stop for each in needed))
+
+
+def own_times(config: Config) -> range:
+    """The k for which recordings need the acceleration on [k, k + 1) of own time, from the warm-up on.
+
+    In exact timing integrators run in own time, and one unit more is looked at: see `events/exact.py`.
+    """
+    config = config.in_steps
+    warmup, last, rate = config.integrator.warmup, config.steps - 1, config.fastest
+    first = min(math.floor((-warmup - 1) * rate), 0)
+    stop = math.floor(last * rate) + 1
+    if config.timing == "exact":
+        first = min(first, -warmup)
+        path = config.origin.path
+        end = stop if path is None else min(stop, path.steps - 1)
+        stop = max(stop, end + 1)
+    return range(first, stop)
+
+
+def _callable(config: Config, use: _Use) -> Callable[[float], Any]:
+    """The function itself, if the user lets it run; an error if it gives other values than the config has."""
+    known = _written(config, use.function)
+    function = trusted_function(config, use.function, use.path, _why_run(known))
+    if known is not None and not _still_gives(config, use, known):
+        message = f"gives other values than those that the config has of it, from t = {known.first} on: it has changed"
+        raise config.error(use.path, message, use.function.function)
+    return function
+
+
+def _why_run(known: Sampled | Fingerprint | None) -> str:
+    """What to say of a function that has to be run although it was sampled."""
+    if isinstance(known, Sampled):
+        return f"is known from t = {known.first} to {known.times[-1]} only; for other times this config "
+    return "gives more values than are kept; to be simulated this config " if known is not None else ""
+
+
+@lru_cache(maxsize=SAMPLED_CONFIGS)
+def _still_gives(config: Config, use: _Use, known: Sampled | Fingerprint) -> bool:
+    """Whether a function gives what the config has of it."""
+    pieces = _in_pieces(config, use, trusted_function(config, use.function, use.path), known.times)
+    if isinstance(known, Fingerprint):
+        return _sha256(pieces) == known.sha256
+    return np.array_equal(np.concatenate(list(pieces)), known.numbers)
+
+
+def _in_pieces(config: Config, use: _Use, function: Callable[[float], Any], times: range) -> Iterator[Array]:
+    for begin in range(0, len(times), PIECE):
+        yield _evaluated(config, use, function, np.array(times[begin : begin + PIECE], np.float64))
+
+
+def _evaluated(config: Config, use: _Use, function: Callable[[float], Any], t: Array) -> Array:
+    """(times,) or (times, 2): what a function gives at times `t`."""
+    try:
+        values = [function(time) for time in t.tolist()]
+        both = use.pairs and all(np.shape(each) == (2,) for each in values)
+        numbers = np.array([[float(part) for part in each] if both else float(each) for each in values])
+    except Exception as error:  # whatever a user's function may raise
+        allowed = f"allowed: a function of t that gives a number{' or a pair (x, y)' if use.pairs else ''}"
+        message = f"failed: {type(error).__name__}: {error}; {allowed}"
+        raise config.error(use.path, message, use.function.function) from error
+    return usable(config, numbers, t, use.path, use.function.function)
+
+
+def usable(config: Config, numbers: Array, t: Array, path: str, value: Any) -> Array:
+    """Accelerations (times,) or pairs (times, 2) at times `t`, if they are numbers that a path can be made of."""
+    bad = ~(np.abs(numbers) <= LARGEST)
+    if bad.any():
+        first = t[bad.reshape(len(t), -1).any(axis=1)][0]
+        message = f"is {numbers[bad][0]:g} at t = {first:g}; allowed: numbers within ±{LARGEST:g}"
+        raise config.error(path, message, value)
+    return numbers + 0.0  # a zero has no sign
+
+
+def _check_pairs(config: Config, use: _Use, numbers: Array) -> None:
+    if numbers.ndim == 2 and not use.pairs:
+        message = "gives a pair (x, y); allowed: a function of t that gives a number"
+        raise config.error(use.path, message, use.function.function)
+
+
+def _sha256(pieces: Iterator[Array]) -> str:
+    result = hashlib.sha256()
+    for piece in pieces:
+        result.update(piece.astype("<f8").tobytes())
+    return result.hexdigest()
+
+
+def _changed_actors(config: Config, change: Callable[[Function], Function]) -> tuple[Actor, ...]:
+    """The actors with other functions in the place of theirs."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(changed, value))
+        return change(value) if isinstance(value, Function) else value
+
+    actors = []
+    for actor in config.actors:
+        parts = {name: getattr(actor, name) for name in TRANSFORMATIONS}
+        moved = {
+            name: part.model_copy(update={"acceleration": changed(part.acceleration)}) for name, part in parts.items()
+        }
+        actors.append(actor.model_copy(update=moved))
+    return tuple(actors)
