@@ -15,13 +15,14 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, Tag, field_validator
+from pydantic import Field, Tag, ValidationError, field_validator
 
 from gerd.config.actor import TRANSFORMATIONS, Actor
 from gerd.config.base import Model, invalid, tag
@@ -37,7 +38,8 @@ Array = NDArray[np.float64]
 MOST_HELD = 100_000  # numbers that all functions of a config give together: at most 2.5 MB of text
 MOST_LOOKED_AT = 10_000_000  # values of a longer function that its sha256 is made of: some seconds of calls
 PIECE = 2**16  # values that are worked out together
-SAMPLED_CONFIGS = 64  # that are remembered
+KEPT_CONFIGS = 1024  # that are not sampled again
+KEPT_TEXTS = 16  # of values that are not read again: at most some megabytes each
 DECIDE_TIMES = ("steps", "time_scale", "timing", "integrator", "transform")  # which times are needed
 
 _Time = Annotated[int, Field(strict=True, ge=-(10**12), le=10**12, description="t of the first value")]
@@ -100,7 +102,7 @@ class Fingerprint(Model):
         return range(self.first, self.first + self.count)
 
 
-@lru_cache(maxsize=SAMPLED_CONFIGS)
+@lru_cache(maxsize=KEPT_TEXTS)
 def _numbers_in(text: str) -> Array:
     rows = text.split(" ")
     if "," not in rows[0]:
@@ -134,7 +136,7 @@ def values_at(config: Config, use_of: Function, path: str, pairs: bool, t: Array
     return _evaluated(config, use, _callable(config, use), t)
 
 
-def stored(config: Config) -> Config:
+def to_store(config: Config) -> Config:
     """The config as a dataset has it: sampled, and without the functions whose values it has."""
     result = config.sampled_whole
     if result is config and not config.functions:
@@ -149,6 +151,28 @@ def stored(config: Config) -> Config:
     )
 
 
+def differences_of_functions(there: Any, here: Any) -> Iterator[str]:
+    """What sets the `functions` of two resolved configs apart at the times that both have; plain data, even wrong."""
+    there, here = (data if isinstance(data, dict) else {} for data in (there, here))
+    for name in [name for name in there if name in here]:
+        with suppress(ValidationError):
+            theirs, ours = Sampled.model_validate(there[name]), Sampled.model_validate(here[name])
+            first = max(theirs.first, ours.first)
+            both = zip(theirs.numbers[first - theirs.first :], ours.numbers[first - ours.first :], strict=False)
+            for t, (a, b) in enumerate(both, first):
+                if not np.array_equal(a, b):
+                    gives = f"it gave {_in_words(a)} at t = {t} there and gives {_in_words(b)} here"
+                    yield f"the function {name} has changed: {gives}"
+                    break
+            continue
+        if there[name] != here[name]:
+            yield f"the function {name} has changed, by the sha256 of its values"
+
+
+def _in_words(value: Any) -> str:
+    return f"{value:g}" if np.ndim(value) == 0 else "({:g}, {:g})".format(*value)
+
+
 def _check_importable(use: _Use) -> None:
     """Workers import a function whose values are not kept, and so does whoever makes the dataset again."""
     module, _, name = use.function.function.partition(":")
@@ -159,13 +183,15 @@ def _check_importable(use: _Use) -> None:
         )
 
 
-@lru_cache(maxsize=SAMPLED_CONFIGS)
+@lru_cache(maxsize=KEPT_CONFIGS)
 def sample(config: Config, *, whole: bool) -> Config:
     """The config with what its functions give at the times that its recordings need, and at no others.
 
     whole: with a fingerprint of those with too many values, which takes a while. What cannot be known, because the
     user does not trust the config, is left as it is.
     """
+    if whole:
+        config = config.sampled
     uses = _uses(config)
     if not uses:
         return config.with_functions({}) if config.functions else config
@@ -175,12 +201,9 @@ def sample(config: Config, *, whole: bool) -> Config:
         known = _known(config, of_name, times, MOST_HELD // len(set(names.values())), whole)
         if known is not None:
             table[name] = known
-    actors = None
-    if any(name != key[0] for key, name in names.items()):
-        actors = _changed_actors(config, lambda f: _named(f, names.get(_key(f), f.function)))
-    if actors is None and table == config.functions:
-        return config
-    return config.with_functions(table, actors)
+    if all(use.function._callable is None or use.function._sampled for use in uses):
+        return config if table == config.functions else config.with_functions(table)
+    return config.with_functions(table, _changed_actors(config, lambda f: _marked(f, names)))
 
 
 def _key(function: Function) -> tuple[str, int]:
@@ -200,9 +223,12 @@ def _own_names(uses: Sequence[_Use]) -> dict[tuple[str, int], str]:
     return result
 
 
-def _named(function: Function, name: str) -> Function:
-    result = Function(function=name)
-    result._callable = function._callable
+def _marked(function: Function, names: Mapping[tuple[str, int], str]) -> Function:
+    """A function under its own name; one that was handed over in Python is known by it from now on."""
+    if (key := _key(function)) not in names:
+        return function
+    result = Function(function=names[key])
+    result._callable, result._sampled = function._callable, True
     return result
 
 
@@ -242,8 +268,9 @@ def _known(config: Config, uses: list[_Use], times: range, most: int, whole: boo
 
 
 def _written(config: Config, function: Function) -> Sampled | Fingerprint | None:
-    """What the config itself says of a function; one that is handed over in Python is no function of a text."""
-    return config.functions.get(function.function) if function._callable is None else None
+    """What the config itself says of a function; one that was just handed over in Python is none that it names."""
+    own = function._callable is None or function._sampled
+    return config.functions.get(function.function) if own else None
 
 
 def _inherited(config: Config, function: Function, times: range) -> Sampled | Fingerprint | None:
@@ -324,7 +351,7 @@ def _callable(config: Config, use: _Use) -> Callable[[float], Any]:
     """The function itself, if the user lets it run; an error if it gives other values than the config has."""
     known = _written(config, use.function)
     function = trusted_function(config, use.function, use.path, _why_run(known))
-    if known is not None and not _still_gives(config, use, known):
+    if known is not None and use.function._callable is None and not _still_gives(config, use, known):
         message = f"gives other values than those that the config has of it, from t = {known.first} on: it has changed"
         raise config.error(use.path, message, use.function.function)
     return function
@@ -337,7 +364,7 @@ def _why_run(known: Sampled | Fingerprint | None) -> str:
     return "gives more values than are kept; to be simulated this config " if known is not None else ""
 
 
-@lru_cache(maxsize=SAMPLED_CONFIGS)
+@lru_cache(maxsize=KEPT_CONFIGS)
 def _still_gives(config: Config, use: _Use, known: Sampled | Fingerprint) -> bool:
     """Whether a function gives what the config has of it."""
     pieces = _in_pieces(config, use, trusted_function(config, use.function, use.path), known.times)

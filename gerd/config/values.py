@@ -238,6 +238,7 @@ class Function(Model):
 
     function: FunctionName
     _callable: Callable[[float], Any] | None = PrivateAttr(None)
+    _sampled: bool = PrivateAttr(False)  # whether `functions` of the config has the values of the callable
 
     @classmethod
     def of(cls, function: Callable[[float], Any]) -> Function:

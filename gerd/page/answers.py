@@ -230,7 +230,9 @@ def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str
 
 
 def _runs_code(data: Any) -> bool:
-    return any(kind == "function" for _, kind, _ in _names(data))
+    """Whether a config in plain data names a function of which it does not have the values."""
+    known = [name for name, values in (data.get("functions") or {}).items() if "values" in values]
+    return any(kind == "function" and name not in known for _, kind, name in _names(data))
 
 
 def _check_size(config: Config) -> None:

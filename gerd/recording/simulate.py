@@ -65,7 +65,7 @@ def simulate_batch(
     """Several recordings of a member at once, each with the same bits as alone."""
     if len(indices) == 0:
         return []
-    config = config_of(as_config(config), member, values)
+    config = config_of(as_config(config), member, values).sampled
     scenes = draw(config, indices)
     scenes = scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))  # once for the events and the truth
     parts: list[list[Events]] = [[] for _ in indices]
@@ -92,7 +92,7 @@ def simulate_chunks(
     The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
     its configured steps, up to step 2³² - 1, or in exact timing to the last whose events have keys of 62 bits.
     """
-    config = config_of(as_config(config), member, values)
+    config = config_of(as_config(config), member, values).sampled
     scenes = draw(config, [index])
     if endless:
         codec = Keys.of(scenes)

@@ -26,7 +26,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gerd.config.config import Config
-from gerd.config.functions import stored
+from gerd.config.functions import differences_of_functions, to_store
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import lengths, member, member_count, most_actors
 from gerd.errors import GerdError, StorageError, check_whole, shorten
@@ -82,7 +82,7 @@ def generate(
     make one dataset, which is complete when the last of them has ended. `progress` is called with the number of
     recordings just made.
     """
-    config = stored(as_config(config))
+    config = to_store(as_config(config))
     _check(config, count, workers, engine, address, part)
     if engine == "local":
         check_device(device or "cpu")
@@ -204,7 +204,9 @@ def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Confi
 
 
 def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
-    if isinstance(stored, dict) and isinstance(wanted, dict):
+    if path == "functions":
+        yield from differences_of_functions(stored, wanted)
+    elif isinstance(stored, dict) and isinstance(wanted, dict):
         for key in {**stored, **wanted}:
             yield from _changes(stored.get(key), wanted.get(key), f"{path}.{key}".lstrip("."))
     elif isinstance(stored, list) and isinstance(wanted, list) and len(stored) == len(wanted):

@@ -174,6 +174,7 @@ def test_defaults() -> None:
             }
         ],
         "sweep": {},
+        "functions": {},
     }
 
 
