@@ -150,9 +150,7 @@ class Config(Model):
         """The same, and with a fingerprint of functions with too many values: what is written and compared."""
         return sample(self, whole=True)
 
-    def with_functions(
-        self, values: Mapping[str, FunctionValues], actors: tuple[Actor, ...] | None = None
-    ) -> Config:
+    def with_functions(self, values: Mapping[str, FunctionValues], actors: tuple[Actor, ...] | None = None) -> Config:
         """The same config, with other values of its functions; and with these actors, if only their functions differ."""
         changed: dict[str, Any] = {"functions": dict(values)}
         if actors is not None:

@@ -225,3 +225,36 @@ def test_an_unknown_backend_is_refused() -> None:
 def test_an_unknown_value_is_refused() -> None:
     with pytest.raises(gerd.ConfigError, match=r"actors\.0\.speed"):
         gerd.simulate(config(actor()), **{"actors.0.speed": 3})
+
+
+SIGNED = [
+    "integrator: {warmup: 0}\nsteps: 1\nactors: [{shape: square, translation: {acceleration: {choice: [-0.0, 0.114]}}}]",
+    "actors: [{shape: square, rotation: {start: {choice: [-0.0, 3]}, velocity: -0.0, acceleration: {choice: [-0.0, 1]}}}]",
+    "actors: [{shape: square, shear: {start: -0.0, acceleration: {choice: [0, -0.0, 0.01]}, limits: [-0.0, 1]}}]",
+    "actors: [{shape: square, translation: {start: [-0.0, 5], velocity: [{choice: [-0.0, 1]}, 0], acceleration: 0}}]",
+    "actors: [{shape: square, rotation: {acceleration: {expression: '-0 * t'}}, shear: {acceleration: {choice: [0, 1]}}}]",
+    "actors: [{shape: square, rotation: {acceleration: {profile: square, amplitude: 0, period: 2}}, repeat: 2}]",
+    "actors: [{shape: {polygon: [[-0.0, 0], [1, 0], [0, 1]]}, translation: {acceleration: {uniform: [-0.0, 0]}}}]",
+    "transform: [{boost: [-0.0, 0.1]}, {rotate: -0.0}]\nactors: [{shape: square, rotation: {acceleration: {choice: [0, 1]}}}]",
+]
+
+
+@pytest.mark.parametrize("text", SIGNED)
+def test_a_zero_has_no_sign(text: str) -> None:
+    """It would show in a recording that is made alone and not in one of a batch."""
+    config = gerd.parse(
+        f"sensor: {{width: 12, height: 12}}\nupsampling: 2\nsteps: 3\n{text}".replace("steps: 3\nint", "int")
+    )
+    assert "-0.0" not in str(config.resolved())
+    batch = gerd.simulate_batch(config, range(64))
+    for index, recording in enumerate(batch):
+        alone = gerd.simulate(config, index)
+        assert alone.truth.tobytes() == recording.truth.tobytes()
+        assert alone.keys.tobytes() == recording.keys.tobytes()
+
+
+def test_functions_give_zeros_without_a_sign() -> None:
+    actor = {"shape": "square", "rotation": {"acceleration": lambda t: -0.0}}
+    signed = gerd.simulate(gerd.Config(steps=3, actors=[actor]))
+    still = gerd.simulate(gerd.Config(steps=3, actors=[{"shape": "square"}]))
+    assert signed.truth.tobytes() == still.truth.tobytes()
