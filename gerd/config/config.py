@@ -151,7 +151,7 @@ class Config(Model):
         return sample(self, whole=True)
 
     def with_functions(self, values: Mapping[str, FunctionValues], actors: tuple[Actor, ...] | None = None) -> Config:
-        """The same config, with other values of its functions; and with these actors, if only their functions differ."""
+        """The same config with other values of its functions, and with actors that differ in their functions only."""
         changed: dict[str, Any] = {"functions": dict(values)}
         if actors is not None:
             changed["actors"] = actors
@@ -342,7 +342,8 @@ class Config(Model):
     def resolved(self) -> dict[str, Any]:
         """All fields with their values as plain data that needs no other file: masks, paths and glyphs as polygons.
 
-        Python functions are named, and `functions` has their values, unless the user does not let them run. Only a swept path or glyph is left as it was written, because it is a label, too.
+        Python functions are named, and `functions` has their values, unless the user does not let them run. Only a
+        swept path or glyph is left as it was written, because it is a label, too.
         """
         return self.sampled_whole.model_dump(mode="json")
 

@@ -1,8 +1,8 @@
 """What a config's Python functions give: each is sampled once, and its values then stand for it.
 
-A config in; the same config out, with the values of its functions in `functions`, at all times that its recordings need.
-So a config that was sampled says all of it: it can be written, compared and simulated without the code. Functions with
-more values than `MOST_HELD` are run whenever they are needed, and `functions` has a sha256 of their values.
+A config in; the same config out, with the values of its functions, at all times that its recordings need, in its field
+`functions`. So a config that was sampled says all of it: it can be written, compared and simulated without the code.
+Functions with more values than `MOST_HELD` are run whenever they are needed; the field has a sha256 of their values.
 
 Times are in steps of the motion's own time, at which a function is called with whole numbers.
 """
@@ -50,7 +50,7 @@ _NUMBERS = re.compile(f"{_NUMBER}(?: {_NUMBER})*|{_NUMBER},{_NUMBER}(?: {_NUMBER
 class Sampled(Model):
     """What a Python function gives at t = `first` and at every whole t after it; these values stand for the function.
 
-    They are one text. As a list, each would fill a line of `resolved.json`, and YAML is slow to read long lists.
+    They are one text, because YAML is slow to read long lists, and JSON with a number in each line is long to look at.
     """
 
     first: _Time
@@ -88,9 +88,9 @@ class Sampled(Model):
 
 
 class Fingerprint(Model):
-    """Of a Python function with too many values to keep: at how many times it was looked at, and the sha256 of the values.
+    """For a Python function with too many values to keep: at which times it was called, and the sha256 of the values.
 
-    The values are float64, little-endian; of pairs x comes before y. To simulate takes the function itself.
+    The values are float64, little-endian, and of pairs x comes first. Simulating such a config takes the function.
     """
 
     first: _Time
@@ -131,24 +131,27 @@ def values_at(config: Config, use_of: Function, path: str, pairs: bool, t: Array
     if isinstance(known, Sampled):
         _check_pairs(config, use, known.numbers)
         begin, end = int(t[0]) - known.first, int(t[-1]) + 1 - known.first
-        if 0 <= begin and end <= len(known.numbers):
+        if begin >= 0 and end <= len(known.numbers):
             return known.numbers[begin:end]
     return _evaluated(config, use, _callable(config, use), t)
 
 
 def to_store(config: Config) -> Config:
-    """The config as a dataset has it: sampled, and without the functions whose values it has."""
+    """The config as a dataset has it: sampled, and without the functions whose values it has.
+
+    If it has those of all functions, workers need neither the code nor trust in it.
+    """
     result = config.sampled_whole
-    if result is config and not config.functions:
-        return config
-    for use in _uses_in(result):
-        if use.function._callable is not None and not isinstance(result.functions[use.function.function], Sampled):
-            _check_importable(use)
     known = {name for name, values in result.functions.items() if isinstance(values, Sampled)}
-    return result.with_functions(
-        result.functions,
-        _changed_actors(result, lambda f: Function(function=f.function) if f.function in known else f),
-    )
+    run = [use for use in _uses(result) if use.function.function not in known]
+    for use in run:
+        if use.function._callable is not None:
+            _check_importable(use)
+    if not known:
+        return result
+    actors = _changed_actors(result, lambda f: Function(function=f.function) if f.function in known else f)
+    result = result.with_functions(result.functions, actors)
+    return result if run else result.trusted(None)
 
 
 def differences_of_functions(there: Any, here: Any) -> Iterator[str]:

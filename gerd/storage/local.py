@@ -19,10 +19,10 @@ from types import ModuleType
 from typing import Any
 
 from gerd.config.sweep import member
+from gerd.config.trust import import_from
 from gerd.errors import GerdError
 from gerd.events.backends import needs_compiling, run
 from gerd.scene.draw import draw
-from gerd.config.trust import import_from
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.surroundings import environment, ignore_settings, safe_path

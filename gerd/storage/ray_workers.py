@@ -22,8 +22,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gerd.errors import GerdError
 from gerd.config.trust import import_from
+from gerd.errors import GerdError
 from gerd.storage.manifest import MANIFEST, Entry
 from gerd.storage.places import Folder
 from gerd.storage.work import Job, Progress, finish_shard

@@ -188,6 +188,8 @@ class TestDatasetMadeWithTrust:
         again, made = gerd.Recordings("again"), gerd.Recordings(dataset)
         assert again.manifest.config_digest == made.manifest.config_digest
         assert again.manifest.shards == made.manifest.shards
+        assert run("generate", dataset / "resolved.json", dataset, "-n", "3", "--workers", "1", *trust)[0] == 0
+        assert len(gerd.Recordings(dataset)) == 3
 
     def test_its_config_as_text_gives_the_same_recordings(self, dataset: Path) -> None:
         data = gerd.Recordings(dataset)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.datasets import SMALL, change_manifest, make, noticed
+from support.datasets import SMALL, make, noticed
 
 import gerd
 from gerd.storage import places
