@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-MOST_HELD = 100_000  # numbers that all functions of a config give together: at most 2.5 MB of text
+MOST_HELD = 100_000  # numbers that all functions of a config give together
+LONGEST_NUMBER = 25  # characters, with the blank before it
 MOST_LOOKED_AT = 10_000_000  # values of a longer function that its sha256 is made of: some seconds of calls
 PIECE = 2**16  # values that are worked out together
 KEPT_CONFIGS = 1024  # that are not sampled again
@@ -43,7 +44,7 @@ KEPT_TEXTS = 16  # of values that are not read again: at most some megabytes eac
 DECIDE_TIMES = ("steps", "time_scale", "timing", "integrator", "transform")  # which times are needed
 
 _Time = Annotated[int, Field(strict=True, ge=-(10**12), le=10**12, description="t of the first value")]
-_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
+_NUMBER = r"-?[0-9]{1,20}(?:\.[0-9]{1,30})?(?:e[-+]?[0-9]{1,3})?"
 _NUMBERS = re.compile(f"{_NUMBER}(?: {_NUMBER})*|{_NUMBER},{_NUMBER}(?: {_NUMBER},{_NUMBER})*")
 
 
@@ -54,7 +55,14 @@ class Sampled(Model):
     """
 
     first: _Time
-    values: Annotated[str, Field(strict=True, description="numbers, or pairs x,y, with blanks between them")]
+    values: Annotated[
+        str,
+        Field(
+            strict=True,
+            max_length=MOST_HELD * LONGEST_NUMBER,
+            description="numbers, or pairs x,y, with blanks between them",
+        ),
+    ]
 
     @field_validator("values")
     @classmethod
@@ -106,8 +114,8 @@ class Fingerprint(Model):
 def _numbers_in(text: str) -> Array:
     rows = text.split(" ")
     if "," not in rows[0]:
-        return np.array(rows, np.float64) + 0.0  # a zero has no sign
-    return np.array([row.split(",") for row in rows], np.float64) + 0.0
+        return np.array([float(row) for row in rows]) + 0.0  # a zero has no sign
+    return np.array([[float(part) for part in row.split(",")] for row in rows]) + 0.0
 
 
 FunctionValues = Annotated[
@@ -256,11 +264,14 @@ def _known(config: Config, uses: list[_Use], times: range, most: int, whole: boo
         return written
     if first.function._callable is None and config.origin.trust is None:
         return written
-    if len(times) > most and not whole:
+    if times.start < -MOST_LOOKED_AT:
+        return None  # no recording has so long a warm-up: who draws one says so
+    fits = times.stop - times.start <= most
+    if not fits and not whole:
         return None
     use = next((use for use in uses if use.pairs), first)
     numbers = _in_pieces(config, use, _callable(config, use), looked_at)
-    if len(times) <= most:
+    if fits:
         held = np.concatenate(list(numbers))
         for other in uses:
             _check_pairs(config, other, held)
@@ -290,18 +301,19 @@ def _covers(there: range, wanted: range) -> bool:
     return there.start <= wanted.start and wanted.stop <= there.stop
 
 
-def _uses(config: Config) -> list[_Use]:
+@lru_cache(maxsize=KEPT_CONFIGS)
+def _uses(config: Config) -> tuple[_Use, ...]:
     """Where the recordings of a config, of any member, need a function."""
     if not config.sweep:
-        return _uses_in(config)
+        return tuple(_uses_in(config))
     first = {path: values[0] for path, values in config.sweep.items()}
     rows = [first]
     for path, values in config.sweep.items():
         if path.startswith("actors") and (path.endswith(".function") or any(map(_mentions_function, values))):
             rows += [{**first, path: value} for value in values[1:]]
     if len(rows) == 1 and not _uses_in(config):
-        return []
-    return [use for row in rows for use in _uses_in(config.with_values(row))]
+        return ()
+    return tuple(use for row in rows for use in _uses_in(config.with_values(row)))
 
 
 def _uses_in(config: Config) -> list[_Use]:
@@ -323,6 +335,7 @@ def _mentions_function(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(_mentions_function, value))
 
 
+@lru_cache(maxsize=KEPT_CONFIGS)
 def _times_of_family(config: Config) -> range:
     """The times that the recordings of any member need."""
     swept = {path: values for path, values in config.sweep.items() if path.split(".")[0] in DECIDE_TIMES}

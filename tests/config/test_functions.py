@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gerd
+from gerd.cli.describe import describe
 from gerd.config.config import Config
 from gerd.storage.verify import verify
 
@@ -255,6 +256,10 @@ class TestTooLong:
         assert (values["first"], values["count"]) == (-6000, 6000 + 94_001)
         assert data[0].boxes().shape == (95, 1, 4)
 
+    def test_info_says_that_it_is_needed(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        describe(folder / "data")
+        assert "a sha256 for t = -6000 to 94000: to make recordings again takes it" in capsys.readouterr().out
+
     def test_making_it_again_needs_the_function(self, folder: Path) -> None:
         message = "gives more values than are kept; to be simulated this config runs this Python function; allow that"
         with pytest.raises(gerd.TrustError, match=message):
@@ -277,6 +282,12 @@ class TestTooLong:
             faults(folder / "data", trust=True)
 
 
+def test_a_warmup_that_is_too_long_is_refused_before_it_is_sampled() -> None:
+    config = with_callable(lambda t: 0.0, transform=[{"time_scale": 1000}] * 32)
+    with pytest.raises(gerd.ConfigError, match=r"integrator\.warmup: .* accelerated steps; allowed: 5000000"):
+        gerd.simulate(config)
+
+
 def test_as_many_values_as_are_kept_are_read_as_text() -> None:
     config = with_callable(lambda t: t / 7, steps=99_994)
     text = config.to_yaml()
@@ -295,6 +306,7 @@ def test_as_many_values_as_are_kept_are_read_as_text() -> None:
         ("{first: 0, values: '1 nan'}", "allowed: numbers such as"),
         ("{first: 0, values: ''}", "allowed: numbers such as"),
         ("{first: 0, values: '1 2e9'}", "within ±1e\\+09"),
+        (f"{{first: 0, values: '{'1' * 400}'}}", "allowed: numbers such as"),
         ("{first: 0, values: 7}", "allowed: text in quotes"),
         ("{first: 0.5, values: '7'}", "first: got 0.5: allowed: a whole number"),
         ("{values: '7'}", "first: "),
@@ -305,6 +317,18 @@ def test_as_many_values_as_are_kept_are_read_as_text() -> None:
 def test_values_that_are_none_are_refused(values: str, message: str) -> None:
     with pytest.raises(gerd.ConfigError, match=message):
         gerd.parse(f"actors: [{{shape: square}}]\nfunctions: {{'a:b': {values}}}")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("1 " * 1_000_000 + "x", "allowed: numbers such as"),
+        ("1 " * 2_000_000, "allowed: at most 2500000 characters"),
+    ],
+)
+def test_many_values_are_checked_in_one_go(values: str, message: str) -> None:
+    with pytest.raises(gerd.ConfigError, match=message):
+        gerd.parse({"actors": [{"shape": "square"}], "functions": {"a:b": {"first": 0, "values": values}}})
 
 
 def test_values_are_not_swept() -> None:

@@ -177,7 +177,11 @@ class TestDatasetMadeWithTrust:
         assert recordings[0].flow().shape == (4, 2, 16, 16)
         assert len(recordings[0].frames()) == 4
         assert len(recordings[0].actor) == len(recordings[0])
-        assert run("info", dataset)[0] == 0
+        code, printed = run("info", dataset)
+        assert code == 0
+        assert (
+            "function    pushes:push, of which the config has the values from t = -6 to 3: it is not needed" in printed
+        )
 
     @pytest.mark.parametrize("trust", [[], ["--trust"]])
     def test_it_is_verified_and_made_again(
