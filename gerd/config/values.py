@@ -25,6 +25,7 @@ def without_sign(value: float) -> float:
 LARGEST = 1e9  # of the numbers in a config, and of what its functions give
 ZeroWithoutSign = AfterValidator(without_sign)
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST), ZeroWithoutSign]
+NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST), ZeroWithoutSign]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
 TimeFactor = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1000)]
 Period = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e9)]  # as many turns as sincos can tell
@@ -51,7 +52,7 @@ class Uniform(Model):
 class Normal(Model):
     """A Gaussian number."""
 
-    normal: Annotated[tuple[Number, Annotated[Number, Field(ge=0)]], Field(description="mean, standard deviation")]
+    normal: Annotated[tuple[Number, NotNegative], Field(description="mean, standard deviation")]
 
 
 class Choice(Model):

@@ -127,6 +127,7 @@ class Editor:
 
     def start(self) -> dict[str, Any]:
         schema = Config.model_json_schema()
+        del schema["properties"]["functions"]  # nobody edits values by the thousand
         return {"kind": "config", "name": self.file.name, "text": self.text, "schema": schema, "colours": COLOURS}
 
     def recording(self, question: Question) -> bytes:
@@ -144,7 +145,7 @@ class Editor:
         return pack(
             made.recording,
             text=made.text,
-            values={**_with_written(family.with_values(values).resolved(), written), "sweep": sweep},
+            values={**_with_written(family.with_values(values).resolved(), written), "sweep": sweep, "functions": {}},
             member=made.member,
             member_count=member_count(family),
             members=[labels(family, k) for k in range(min(member_count(family), MOST_OFFERED))],
