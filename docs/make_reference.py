@@ -21,7 +21,7 @@ import gerd
 from gerd.config.actor import Actor
 from gerd.config.config import Config
 from gerd.config.expression import ALLOWED
-from gerd.config.functions import MOST_HELD, MOST_LOOKED_AT
+from gerd.config.samples import MOST_HELD, MOST_LOOKED_AT
 from gerd.config.values import FunctionName
 
 FOLDER = Path(__file__).parent

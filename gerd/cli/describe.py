@@ -16,7 +16,7 @@ from rich.table import Table
 
 from gerd.config.actor import Actor
 from gerd.config.config import Config
-from gerd.config.functions import FunctionValues, Sampled
+from gerd.config.samples import FunctionValues, Sampled
 from gerd.config.sweep import lengths, member, member_count, named
 from gerd.errors import counted
 from gerd.events import exact

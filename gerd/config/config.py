@@ -22,8 +22,9 @@ from gerd.config.actor import TRANSFORMATIONS, Actor, says_what_it_is, start_out
 from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, refuse, replaced
 from gerd.config.digest import digest_of
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
-from gerd.config.functions import FunctionValues, sample
+from gerd.config.functions import sample
 from gerd.config.problems import explain
+from gerd.config.samples import FunctionValues
 from gerd.config.sensor import NOISE_PER_STEP, Integrator, Noise, Sensor
 from gerd.config.transform import Quicken, Transform
 from gerd.config.values import MOST_ACTORS, FunctionName, Speed, TimeScale

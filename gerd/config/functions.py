@@ -12,22 +12,21 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, Tag, ValidationError, field_validator
+from pydantic import ValidationError
 
 from gerd.config.actor import TRANSFORMATIONS, Actor
-from gerd.config.base import Model, invalid, tag
+from gerd.config.samples import MOST_HELD, MOST_LOOKED_AT, Fingerprint, FunctionValues, Sampled
 from gerd.config.trust import trusted_function
-from gerd.config.values import LARGEST, Function, forms
+from gerd.config.values import LARGEST, Function
 from gerd.errors import GerdError
 
 if TYPE_CHECKING:
@@ -35,93 +34,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-MOST_HELD = 100_000  # numbers that all functions of a config give together
-LONGEST_NUMBER = 25  # characters, with the blank before it
-MOST_LOOKED_AT = 10_000_000  # values of a longer function that its sha256 is made of: some seconds of calls
 PIECE = 2**16  # values that are worked out together
 KEPT_CONFIGS = 1024  # that are not sampled again
-KEPT_TEXTS = 16  # of values that are not read again: at most some megabytes each
 DECIDE_TIMES = ("steps", "time_scale", "timing", "integrator", "transform")  # which times are needed
-
-_Time = Annotated[int, Field(strict=True, ge=-(10**12), le=10**12, description="t of the first value")]
-_NUMBER = r"-?[0-9]{1,20}(?:\.[0-9]{1,30})?(?:e[-+]?[0-9]{1,3})?"
-_NUMBERS = re.compile(f"{_NUMBER}(?: {_NUMBER})*|{_NUMBER},{_NUMBER}(?: {_NUMBER},{_NUMBER})*")
-
-
-class Sampled(Model):
-    """What a Python function gives at t = `first` and at every whole t after it; these values stand for the function.
-
-    They are one text, because YAML is slow to read long lists, and JSON with a number in each line is long to look at.
-    """
-
-    first: _Time
-    values: Annotated[
-        str,
-        Field(
-            strict=True,
-            max_length=MOST_HELD * LONGEST_NUMBER,
-            description="numbers, or pairs x,y, with blanks between them",
-        ),
-    ]
-
-    @field_validator("values")
-    @classmethod
-    def _are_numbers(cls, value: str) -> str:
-        value = " ".join(value.split())
-        if not _NUMBERS.fullmatch(value):
-            raise invalid("allowed: numbers such as '0 0.5 -1e-3', or pairs such as '0,1 0.5,1'", value=value)
-        if not (np.abs(_numbers_in(value)) <= LARGEST).all():
-            raise invalid(f"allowed: numbers within ±{LARGEST:g}", value=value)
-        return value
-
-    @classmethod
-    def of(cls, first: int, numbers: Array) -> Sampled:
-        """From numbers (times,) or pairs (times, 2), each written in the fewest digits that give it again."""
-        rows = numbers.reshape(len(numbers), -1).tolist()
-        return cls(first=first, values=" ".join(",".join(repr(x).removesuffix(".0") for x in row) for row in rows))
-
-    @property
-    def numbers(self) -> Array:
-        """(times,) or (times, 2): the values."""
-        return _numbers_in(self.values)
-
-    @property
-    def times(self) -> range:
-        return range(self.first, self.first + len(self.numbers))
-
-    def part(self, times: range) -> Sampled:
-        """The values at some of its times."""
-        begin = times.start - self.first
-        return self if times == self.times else Sampled.of(times.start, self.numbers[begin : begin + len(times)])
-
-
-class Fingerprint(Model):
-    """For a Python function with too many values to keep: at which times it was called, and the sha256 of the values.
-
-    The values are float64, little-endian, and of pairs x comes first. Simulating such a config takes the function.
-    """
-
-    first: _Time
-    count: Annotated[int, Field(strict=True, ge=1, le=MOST_LOOKED_AT, description="number of times")]
-    sha256: Annotated[str, Field(strict=True, pattern="^[0-9a-f]{64}$", description="of the values")]
-
-    @property
-    def times(self) -> range:
-        return range(self.first, self.first + self.count)
-
-
-@lru_cache(maxsize=KEPT_TEXTS)
-def _numbers_in(text: str) -> Array:
-    rows = text.split(" ")
-    if "," not in rows[0]:
-        return np.array([float(row) for row in rows]) + 0.0  # a zero has no sign
-    return np.array([[float(part) for part in row.split(",")] for row in rows]) + 0.0
-
-
-FunctionValues = Annotated[
-    Union[Annotated[Sampled, Tag(tag("{values}"))], Annotated[Fingerprint, Tag(tag("{sha256}"))]],
-    forms("{first: 0, values: '0 0.5 1'}, {first: 0, count: 200000, sha256: '…'}"),
-]
 
 
 @dataclass(frozen=True)
@@ -207,7 +122,7 @@ def sample(config: Config, *, whole: bool) -> Config:
     if not uses:
         return config.with_functions({}) if config.functions else config
     names, times = _own_names(uses), _times_of_family(config)
-    table: dict[str, Sampled | Fingerprint] = {}
+    table: dict[str, FunctionValues] = {}
     for name, of_name in _by_name(uses, names).items():
         known = _known(config, of_name, times, MOST_HELD // len(set(names.values())), whole)
         if known is not None:
@@ -250,7 +165,7 @@ def _by_name(uses: Sequence[_Use], names: Mapping[tuple[str, int], str]) -> dict
     return result
 
 
-def _known(config: Config, uses: list[_Use], times: range, most: int, whole: bool) -> Sampled | Fingerprint | None:
+def _known(config: Config, uses: list[_Use], times: range, most: int, whole: bool) -> FunctionValues | None:
     """What is to be known of a function at these times; None if it is run anew each time that it is needed."""
     first = uses[0]
     for written in (_written(config, first.function), _inherited(config, first.function, times)):
@@ -281,13 +196,13 @@ def _known(config: Config, uses: list[_Use], times: range, most: int, whole: boo
     return Fingerprint(first=times.start, count=len(looked_at), sha256=_sha256(numbers)) if whole else None
 
 
-def _written(config: Config, function: Function) -> Sampled | Fingerprint | None:
+def _written(config: Config, function: Function) -> FunctionValues | None:
     """What the config itself says of a function; one that was just handed over in Python is none that it names."""
     own = function._callable is None or function._sampled
     return config.functions.get(function.function) if own else None
 
 
-def _inherited(config: Config, function: Function, times: range) -> Sampled | Fingerprint | None:
+def _inherited(config: Config, function: Function, times: range) -> FunctionValues | None:
     """What the family of a member knows: it has sampled the function for all members."""
     family = config.family
     if family is config or not _covers(_times_of_family(family), times):
@@ -373,7 +288,7 @@ def _callable(config: Config, use: _Use) -> Callable[[float], Any]:
     return function
 
 
-def _why_run(known: Sampled | Fingerprint | None) -> str:
+def _why_run(known: FunctionValues | None) -> str:
     """What to say of a function that has to be run although it was sampled."""
     if isinstance(known, Sampled):
         return f"is known from t = {known.first} to {known.times[-1]} only; for other times this config "
@@ -381,7 +296,7 @@ def _why_run(known: Sampled | Fingerprint | None) -> str:
 
 
 @lru_cache(maxsize=KEPT_CONFIGS)
-def _still_gives(config: Config, use: _Use, known: Sampled | Fingerprint) -> bool:
+def _still_gives(config: Config, use: _Use, known: FunctionValues) -> bool:
     """Whether a function gives what the config has of it."""
     pieces = _in_pieces(config, use, trusted_function(config, use.function, use.path), known.times)
     if isinstance(known, Fingerprint):
