@@ -221,13 +221,15 @@ def _uses(config: Config) -> tuple[_Use, ...]:
     """Where the recordings of a config, of any member, need a function."""
     if not config.sweep:
         return tuple(_uses_in(config))
-    first = {path: values[0] for path, values in config.sweep.items()}
-    rows = [first]
-    for path, values in config.sweep.items():
-        if path.startswith("actors") and (path.endswith(".function") or any(map(_mentions_function, values))):
-            rows += [{**first, path: value} for value in values[1:]]
-    if len(rows) == 1 and not _uses_in(config):
+    swept = [
+        path
+        for path, values in config.sweep.items()
+        if path.startswith("actors") and (path.endswith(".function") or any(map(_mentions_function, values)))
+    ]
+    if not swept and not _uses_in(config):
         return ()
+    first = {path: values[0] for path, values in config.sweep.items()}
+    rows = [first, *({**first, path: value} for path in swept for value in config.sweep[path][1:])]
     return tuple(use for row in rows for use in _uses_in(config.with_values(row)))
 
 

@@ -83,6 +83,8 @@ class TestDatasets:
             "transform: [{time_scale: 1}]\nsweep: {transform.0.time_scale: [0.5, 2], integrator.warmup: [0, 7]}",
             "sweep: {actors.0.translation.acceleration: [0, {function: 'wobble:push'}], time_scale: [1, 2]}",
             "sweep: {actors.0.translation.acceleration.function: ['wobble:push', 'math:cos']}",
+            "sweep: {actors.0.rotation.acceleration: [{function: 'math:cos'}]}",
+            "sweep: {actors.0.translation.acceleration: [0, 1]}",  # so that no member has the function
             "sweep: {actors: [[{shape: circle, rotation: {acceleration: {function: 'math:cos'}}}], []]}",
         ],
     )
