@@ -21,6 +21,8 @@ import gerd
 from gerd.config.actor import Actor
 from gerd.config.config import Config
 from gerd.config.expression import ALLOWED
+from gerd.config.samples import MOST_HELD, MOST_LOOKED_AT
+from gerd.config.values import FunctionName
 
 FOLDER = Path(__file__).parent
 
@@ -53,6 +55,7 @@ EXAMPLES = {
     "camera.number": "1",
     "actors": "[{shape: circle}, {shape: square}]",
     "sweep": "{time_scale: [0.5, 1, 2]}",
+    "functions": "{'wobble:push': {first: -6, values: '0 0.5 1'}}",
     "actors.0.shape": "{text: '7'}",
     "actors.0.intensity": "{uniform: [0.5, 1]}",
     "actors.0.translation": "{start: uniform, velocity: [1, 0], acceleration: 0}",
@@ -111,7 +114,20 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
         "{function: 'wobble:push'}",
         "`wobble:push` is the function `push` of the file `wobble.py` beside the config. It is called with each whole "
         "t, and its value holds from t to t + 1; that of a translation may be a pair (x, y). It runs only with "
-        "`--trust` (`trust=True` in Python).",
+        "`--trust` (`trust=True` in Python), once for each t, and its values then stand for it: `config.to_yaml()` and "
+        "the `resolved.json` of a dataset have them in `functions`.",
+    ),
+    "Sampled": (
+        "functions",
+        "{'wobble:push': {first: -6, values: '0 0.5 1'}}",
+        "The function `wobble:push` gave 0 at t = -6, 0.5 at t = -5 and 1 at t = -4. Pairs are written `1,0 1,0.5`. "
+        "Where a config has the values that its recordings need, the function is not run, and no trust is needed.",
+    ),
+    "Fingerprint": (
+        "functions",
+        "{'wobble:push': {first: -6, count: 200000, sha256: '" + 64 * "0" + "'}}",
+        f"In place of the values where all functions of a config together would have more than {MOST_HELD} numbers; of "
+        f"at most {MOST_LOOKED_AT} times.",
     ),
     "Translate": ("transform", "[{translate: [3.5, -2]}]", ""),
     "Rotate": ("transform", "[{rotate: 30, about: [20, 40]}]", "Without `about` it is the middle of the frame."),
@@ -260,6 +276,8 @@ def _described(annotation: Any, metadata: Any = ()) -> str:
         return f"a list of up to {_bound(metadata, 'max_length')} transformations"
     if origin is tuple:
         return "[" + ", ".join(_described(part) for part in parts) + "]"
+    if origin is dict and FunctionName in parts:
+        return "{'module:name': values, …}"
     if origin is dict:
         return "{path: [value, …], …}"
     if annotation in (int, float):

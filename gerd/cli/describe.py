@@ -16,6 +16,7 @@ from rich.table import Table
 
 from gerd.config.actor import Actor
 from gerd.config.config import Config
+from gerd.config.samples import FunctionValues, Sampled
 from gerd.config.sweep import lengths, member, member_count, named
 from gerd.errors import counted
 from gerd.events import exact
@@ -173,6 +174,8 @@ def describe(path: str | Path) -> None:
     steps = " to ".join(map(str, sorted({min(of_members), max(of_members)})))
     console.print(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
     console.print(f"actors      {names or 'none'}")
+    for function, known in config.functions.items():
+        console.print(f"function    {function}, {_function(known)}")
     if not manifest.complete:
         numbers = map(shard_number, data.place.names())
         there = [number for number in numbers if number is not None and number < data.shard_count]
@@ -184,6 +187,14 @@ def describe(path: str | Path) -> None:
         spread = f"per recording {counts.min()} to {counts.max()}, median {np.median(counts):g}"
         console.print(f"events      {counts.sum()}; {spread}")
         console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
+
+
+def _function(values: FunctionValues) -> str:
+    """What a dataset has of a Python function, and whether it is still needed."""
+    known = f"t = {values.times[0]} to {values.times[-1]}"
+    if isinstance(values, Sampled):
+        return f"of which the config has the values from {known}: it is not needed"
+    return f"of which the config has a sha256 for {known}: to make recordings again takes it, and --trust"
 
 
 def _code(digest: str) -> str:

@@ -42,6 +42,7 @@ from gerd.config.values import (
     Velocity,
     outside,
     within,
+    without_sign,
 )
 from gerd.geometry import shapes
 
@@ -202,7 +203,7 @@ def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
             if not is_pair or not all(type(x) in (int, float) and abs(x) <= shapes.LARGEST_VERTEX for x in point):
                 message = f"allowed: a vertex [x, y], each within ±{shapes.LARGEST_VERTEX:g}"
                 raise invalid(message, *place, i, value=point)
-    result = tuple(tuple((float(x), float(y)) for x, y in ring) for ring in rings)
+    result = tuple(tuple((without_sign(x), without_sign(y)) for x, y in ring) for ring in rings)
     if not any(shapes.encloses_area(np.array(ring)) for ring in result):
         raise invalid("encloses no area; allowed: vertices that do not lie on one line", value=value)
     return result

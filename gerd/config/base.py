@@ -149,8 +149,10 @@ def replaced(node: Any, path: str, value: Any, not_to_be: tuple[str, ...] = (), 
     return [*node[: int(key)], changed, *node[int(key) + 1 :]]
 
 
-def plain(value: Any) -> Any:
-    """A value in which there may be models as plain data."""
+def plain(value: Any, exclude_defaults: bool = False) -> Any:
+    """A value in which there may be models as plain data, with or without the fields that are at their defaults."""
     if isinstance(value, tuple | list):
-        return [plain(part) for part in value]
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        return [plain(part, exclude_defaults) for part in value]
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_defaults=exclude_defaults)
+    return value

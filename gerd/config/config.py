@@ -22,16 +22,19 @@ from gerd.config.actor import Actor, says_what_it_is, start_outside
 from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, refuse, replaced
 from gerd.config.digest import digest_of
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
+from gerd.config.functions import sample
 from gerd.config.problems import explain
+from gerd.config.samples import FunctionValues
 from gerd.config.sensor import NOISE_PER_STEP, Camera, Integrator, Noise, Sensor
 from gerd.config.transform import Quicken, Transform
-from gerd.config.values import MOST_ACTORS, Speed, TimeScale
+from gerd.config.values import MOST_ACTORS, FunctionName, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 LARGEST_KEY = 2**62  # of events; while they are sorted, keys hold the background flag as one bit more
-NOT_SWEPT = ("seed", "sweep")  # members share their randomness
+NOT_SWEPT = ("seed", "sweep", "functions")  # members share their randomness
+WORKED_OUT = ("digest", "cast", "cheap_hash")  # from the fields, and kept
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,9 @@ class Config(Model):
     ]
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         {}, description="path of a field: list of its values; several paths make a grid"
+    )
+    functions: dict[FunctionName, FunctionValues] = Field(
+        {}, description="what the Python functions that it names give; GERD writes this, nobody else has to"
     )
 
     _origin: Origin = PrivateAttr(Origin())
@@ -130,7 +136,31 @@ class Config(Model):
     def trusted(self, folder: str | None) -> Config:
         """The same config, whose functions may be imported from `folder`; None: they may not run."""
         result = self.model_copy()
+        result.__dict__.pop("digest", None)  # it depends on what functions give, if they may run
         result._origin = replace(self._origin, trust=folder)
+        return result
+
+    @property
+    def sampled(self) -> Config:
+        """The same config with the values of its Python functions, which stand for them: see `functions.py`.
+
+        Without those of functions that have too many, or that may not run.
+        """
+        return sample(self, whole=False)
+
+    @property
+    def sampled_whole(self) -> Config:
+        """The same, and with a fingerprint of functions with too many values: what is written and compared."""
+        return sample(self, whole=True)
+
+    def with_functions(self, values: Mapping[str, FunctionValues], actors: tuple[Actor, ...] | None = None) -> Config:
+        """The same config with other values of its functions, and with actors that differ in their functions only."""
+        changed: dict[str, Any] = {"functions": dict(values)}
+        if actors is not None:
+            changed["actors"] = actors
+        result = super().model_copy(update=changed)
+        for name in WORKED_OUT:
+            result.__dict__.pop(name, None)
         return result
 
     @model_validator(mode="after")
@@ -297,7 +327,12 @@ class Config(Model):
         return Config.of(data, replace(origin, path=self))
 
     def __hash__(self) -> int:
-        return hash(self.digest)
+        return self.cheap_hash
+
+    @cached_property
+    def cheap_hash(self) -> int:
+        fields = {**self._fields, "sweep": tuple(self.sweep), "functions": tuple(self.functions)}
+        return hash(tuple(fields.values()))
 
     def error(self, path: str, message: str, value: Any) -> ConfigError:
         """What is wrong with the field at `path`, found only after the config was checked."""
@@ -307,7 +342,7 @@ class Config(Model):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
         result = super().model_copy(update=update, deep=deep)
         if update:  # what was worked out or written before no longer holds
-            for name in ("digest", "cast"):
+            for name in WORKED_OUT:
                 result.__dict__.pop(name, None)
             result._origin = replace(self._origin, text=None, family=None, labels={}, path=None)
         return result
@@ -320,9 +355,10 @@ class Config(Model):
     def resolved(self) -> dict[str, Any]:
         """All fields with their values as plain data that needs no other file: masks, paths and glyphs as polygons.
 
-        Only a swept path or glyph is left as it was written, because it is a label, too.
+        Python functions are named, and `functions` has their values, unless the user does not let them run. Only a
+        swept path or glyph is left as it was written, because it is a label, too.
         """
-        return self.model_dump(mode="json")
+        return self.sampled_whole.model_dump(mode="json")
 
     def resolved_yaml(self) -> str:
         return dump_yaml(self.resolved())
@@ -330,7 +366,7 @@ class Config(Model):
     def to_yaml(self) -> str:
         """Text that gives the same recordings, sweep and all: the fields that differ from their defaults.
 
-        Masks, paths and glyphs are polygons, as in `resolved`, and Python functions are named.
+        Masks, paths and glyphs are polygons, and Python functions have their values, as in `resolved`.
         """
         from gerd.config import sweep  # which is built on this module
 
@@ -340,7 +376,11 @@ class Config(Model):
         return self._short_yaml()
 
     def _short_yaml(self) -> str:
-        return dump_yaml((self._origin.path or self).model_dump(mode="json", exclude_defaults=True))
+        return dump_yaml((self._origin.path or self).sampled_whole.not_at_defaults())
+
+    def not_at_defaults(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, at every depth, as plain data that gives the same config."""
+        return self.model_dump(mode="json", exclude_defaults=True)
 
     def __repr__(self) -> str:
         members = math.prod(len(values) for values in self.sweep.values())
@@ -356,8 +396,19 @@ class Config(Model):
 
     @cached_property
     def digest(self) -> str:
-        """sha256 over the resolved config: equal for equal recordings, however the text was written."""
-        return digest_of(self.resolved())
+        """sha256 over what is not at its default: equal for equal recordings, however the text was written."""
+        config = self.sampled_whole
+        if isinstance(self.time_scale, TimeScale) and self.time_scale.keep == "steps":  # what a plain number means
+            config = config.model_copy(update={"time_scale": self.rate})
+        fields = config.not_at_defaults()
+        fields["sweep"] = {path: [self._swept_digest(path, value) for value in self.sweep[path]] for path in self.sweep}
+        return digest_of(fields)
+
+    def _swept_digest(self, path: str, value: Any) -> Any:
+        """A swept value without what is at its default, as it goes into the digest."""
+        if not isinstance(value, dict | list | tuple) or says_what_it_is(value):
+            return value
+        return _with_whole_numbers(plain(at(self.with_values({path: value}), path), exclude_defaults=True))
 
 
 def _few(actors: Any) -> Any:

@@ -1,39 +1,44 @@
-"""The digest of a config: a resolved config as plain data in, a sha256 out that is equal for equal recordings."""
+"""The digest of a config: what is not at its default as plain data in, a sha256 out that is equal for equal recordings.
+
+A field that is at its default does not show in the digest, at any depth. So a new field changes no digest, as long as
+its default changes no recording.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
-# Fields that older datasets do not have, with the values that change nothing.
-LATER: dict[str, Any] = {"transform": [], "timing": "step"}
 
+def digest_of(fields: Mapping[str, Any]) -> str:
+    """sha256 over the fields of a config that are not at their defaults.
 
-def digest_of(resolved: dict[str, Any]) -> str:
-    """sha256 over a resolved config but for the names of polygons.
-
+    The names of polygons do not count, nor do those of functions whose values are known: these stand in their place.
     The order of the swept paths counts, because it numbers the members.
     """
-    resolved = _without_names(resolved)
-    ordered = {**without_later(resolved), "sweep": list(resolved["sweep"].items())}
-    scale = ordered["time_scale"]
-    if isinstance(scale, dict) and scale["keep"] == "steps":
-        ordered["time_scale"] = scale["factor"]
+    values = fields.get("functions", {})
+    ordered = _without_names({key: value for key, value in fields.items() if key not in ("functions", "sweep")}, values)
+    if swept := fields.get("sweep"):
+        ordered["sweep"] = [[path, _swept(path, options, values)] for path, options in swept.items()]
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
 
 
-def _without_names(value: Any) -> Any:
-    """Plain data whose polygons have no names."""
-    if isinstance(value, dict):
-        kept = ["polygon"] if "polygon" in value else list(value)
-        return {key: value[key] if key == "polygon" else _without_names(value[key]) for key in kept}
-    return [_without_names(part) for part in value] if isinstance(value, list | tuple) else value
+def _swept(path: str, options: Any, values: Mapping[str, Any]) -> list[Any]:
+    """The values of a swept path, which may be names of functions themselves."""
+    if path.endswith(".function"):
+        return [values.get(name, name) for name in options]
+    return [_without_names(option, values) for option in options]
 
 
-def without_later(resolved: dict[str, Any]) -> dict[str, Any]:
-    """A resolved config without what older datasets do not have, where it changes nothing."""
-    result = {key: value for key, value in resolved.items() if key not in LATER or value != LATER[key]}
-    if "timing" not in result and "timing" not in resolved["sweep"] and resolved["integrator"]["initial"] == "usual":
-        result["integrator"] = {**resolved["integrator"], "initial": "uniform"}
-    return result
+def _without_names(data: Any, values: Mapping[str, Any]) -> Any:
+    """Plain data whose polygons have no names, and whose functions have values in the place of theirs."""
+    if isinstance(data, dict):
+        if "polygon" in data:
+            return {"polygon": data["polygon"]}
+        name = data.get("function")
+        if isinstance(name, str) and name in values:
+            return {"function": values[name]}
+        return {key: _without_names(value, values) for key, value in data.items()}
+    return [_without_names(part, values) for part in data] if isinstance(data, list | tuple) else data

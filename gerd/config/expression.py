@@ -61,7 +61,7 @@ def evaluate(text: str, t: NDArray[np.float64]) -> NDArray[np.float64]:
         value = np.broadcast_to(np.asarray(_walk(_parsed(text), t), np.float64), t.shape)
     if not np.isfinite(value).all():
         raise ValueError(f"is not a finite number at t = {t[~np.isfinite(value)].flat[0]:g}")
-    return value
+    return value + 0.0  # a zero has no sign
 
 
 def _parsed(text: str) -> ast.AST:

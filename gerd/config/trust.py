@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from gerd.config.config import Config
 
 
-def trusted_function(config: Config, value: Function, path: str) -> Callable[[float], Any]:
-    """The function itself, imported only if the user has said that the config may run code."""
+def trusted_function(config: Config, value: Function, path: str, why: str = "") -> Callable[[float], Any]:
+    """The function itself, imported only if the user has said that the config may run code.
+
+    why: how a refusal begins, where the config has values of the function and they are not enough.
+    """
     if value._callable is not None:
         return value._callable
     if config.origin.trust is None:
-        message = "runs this Python function; allow that with --trust or trust=True"
+        message = f"{why}runs this Python function; allow that with --trust or trust=True"
         raise TrustError(str(config.error(path, message, value.function)))
     module, _, name = value.function.partition(":")
     try:

@@ -16,11 +16,20 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, 
 from gerd.config import expression
 from gerd.config.base import TAGS, Model, invalid, tag
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e9, le=1e9)]
+
+def without_sign(value: float) -> float:
+    """The same number, but for -0.0, which becomes 0.0: a zero has no sign."""
+    return value + 0.0
+
+
+LARGEST = 1e9  # of the numbers in a config, and of what its functions give
+ZeroWithoutSign = AfterValidator(without_sign)
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST), ZeroWithoutSign]
+NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST), ZeroWithoutSign]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
 TimeFactor = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1000)]
 Period = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e9)]  # as many turns as sincos can tell
-Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
+Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1), ZeroWithoutSign]
 MOST_ACTORS = 64
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST_ACTORS)]
 
@@ -43,7 +52,7 @@ class Uniform(Model):
 class Normal(Model):
     """A Gaussian number."""
 
-    normal: Annotated[tuple[Number, Annotated[Number, Field(ge=0)]], Field(description="mean, standard deviation")]
+    normal: Annotated[tuple[Number, NotNegative], Field(description="mean, standard deviation")]
 
 
 class Choice(Model):
@@ -215,19 +224,22 @@ class Expression(Model):
         return value
 
 
+def _named(value: str) -> str:
+    if not re.fullmatch(r"[\w.]+:[\w.<>]+", value):
+        allowed = "'module:name', such as 'wobble:push' for the function push of wobble.py"
+        raise invalid(f"allowed: {allowed}", value=value)
+    return value
+
+
+FunctionName = Annotated[str, Field(strict=True, description="module:name"), AfterValidator(_named)]
+
+
 class Function(Model):
     """An acceleration as a Python function of t; named in text, it is imported only where the user trusts it."""
 
-    function: Annotated[str, Field(strict=True, description="module:name")]
+    function: FunctionName
     _callable: Callable[[float], Any] | None = PrivateAttr(None)
-
-    @field_validator("function")
-    @classmethod
-    def _named(cls, value: str) -> str:
-        if not re.fullmatch(r"[\w.]+:[\w.<>]+", value):
-            allowed = "'module:name', such as 'wobble:push' for the function push of wobble.py"
-            raise invalid(f"allowed: {allowed}", value=value)
-        return value
+    _sampled: bool = PrivateAttr(False)  # whether `functions` of the config has the values of the callable
 
     @classmethod
     def of(cls, function: Callable[[float], Any]) -> Function:
@@ -261,7 +273,7 @@ SizeStart = Annotated[
 ]
 Initial = Annotated[
     Union[
-        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1, le=1), Tag(tag("number"))],
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1, le=1), ZeroWithoutSign, Tag(tag("number"))],
         Annotated[Literal["usual"], Tag(tag("usual"))],
         _Natural,
         Annotated[Literal["stationary"], Tag(tag("stationary"))],

@@ -126,6 +126,7 @@ class Editor:
 
     def start(self) -> dict[str, Any]:
         schema = Config.model_json_schema()
+        del schema["properties"]["functions"]  # nobody edits values by the thousand
         return {"kind": "config", "name": self.file.name, "text": self.text, "schema": schema, "colours": COLOURS}
 
     def recording(self, question: Question) -> bytes:
@@ -144,7 +145,7 @@ class Editor:
             made.recording,
             self.limits,
             text=made.text,
-            values={**_with_written(family.with_values(values).resolved(), written), "sweep": sweep},
+            values={**_with_written(family.with_values(values).resolved(), written), "sweep": sweep, "functions": {}},
             member=made.member,
             member_count=member_count(family),
             members=[labels(family, k) for k in range(min(member_count(family), MOST_OFFERED))],
@@ -230,7 +231,9 @@ def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str
 
 
 def _runs_code(data: Any) -> bool:
-    return any(kind == "function" for _, kind, _ in _names(data))
+    """Whether a config in plain data names a function of which it does not have the values."""
+    known = [name for name, values in (data.get("functions") or {}).items() if "values" in values]
+    return any(kind == "function" and name not in known for _, kind, name in _names(data))
 
 
 def _check_size(config: Config, limits: Limits) -> None:

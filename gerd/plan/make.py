@@ -15,8 +15,8 @@ from gerd.config.actor import Actor
 from gerd.config.base import at, plain
 from gerd.config.config import Config
 from gerd.config.expression import evaluate
+from gerd.config.functions import usable, values_at
 from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
-from gerd.config.trust import trusted_function
 from gerd.errors import ConfigError
 from gerd.geometry import exactmath, shapes
 from gerd.geometry.parameters import PARTS
@@ -29,7 +29,6 @@ NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
 NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
 MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
-LARGEST = 1e9  # of accelerations
 
 
 def plan_of(config: Config) -> Plan:
@@ -215,21 +214,18 @@ def _acceleration(config: Config, number: int) -> tuple[Value | Series | None, .
             if part == "scale" and axis and not isinstance(value, tuple):
                 result.append(None)
                 continue
-            of_axis = value[axis] if isinstance(value, tuple) else value
-            both = part == "translation" and not isinstance(value, tuple)  # a function for both axes may give both
-            result.append(_push(config, of_axis, path, axis if both else None))
+            result.append(_push(config, value[axis] if isinstance(value, tuple) else value, path, axis))
     return tuple(result)
 
 
-def _push(config: Config, value: Any, path: str, axis: int | None) -> Value | Series:
-    """An acceleration; of a function that may give pairs, that along an axis."""
+def _push(config: Config, value: Any, path: str, axis: int) -> Value | Series:
     match value:
         case config_values.Profile():
             return partial(_of_profile, config, value, path)
         case config_values.Expression():
             return partial(_of_expression, config, value, path)
         case config_values.Function():
-            return partial(_of_function, config, value, path, axis)
+            return partial(_of_function, config, path, axis)
     return _value(value)
 
 
@@ -240,7 +236,7 @@ def _of_profile(config: Config, profile: config_values.Profile, path: str, t: Ar
         share = np.mod(t / profile.period + profile.phase / 360.0, 1.0)
         return profile.amplitude * np.where(share < 0.5, 1.0, -1.0)
     angle = 4 * exactmath.HALF_PI * (t / profile.period) + exactmath.radians(profile.phase)
-    return _usable(config, profile.amplitude * exactmath.sincos(angle)[0], t, path, profile.model_dump())
+    return usable(config, profile.amplitude * exactmath.sincos(angle)[0], t, path, profile.model_dump())
 
 
 def _of_expression(config: Config, expression: config_values.Expression, path: str, t: Array) -> Array:
@@ -248,29 +244,17 @@ def _of_expression(config: Config, expression: config_values.Expression, path: s
         numbers = evaluate(expression.expression, t)
     except ValueError as error:
         raise config.error(path, str(error), expression.expression) from None
-    return _usable(config, numbers, t, path, expression.expression)
+    return usable(config, numbers, t, path, expression.expression)
 
 
-def _of_function(config: Config, value: config_values.Function, path: str, axis: int | None, t: Array) -> Array:
-    function = trusted_function(config, value, path)
-    try:
-        given = [function(time) for time in t.tolist()]
-        both = axis is not None and all(np.shape(each) == (2,) for each in given)
-        numbers = np.array([float(each[axis] if both else each) for each in given])
-    except Exception as error:  # whatever a user's function may raise
-        allowed = f"allowed: a function of t that gives a number{'' if axis is None else ' or a pair (x, y)'}"
-        message = f"failed: {type(error).__name__}: {error}; {allowed}"
-        raise config.error(path, message, value.function) from error
-    return _usable(config, numbers, t, path, value.function)
-
-
-def _usable(config: Config, numbers: Array, t: Array, path: str, value: Any) -> Array:
-    """The accelerations at times `t`, if they are numbers that a path can be made of."""
-    bad = ~(np.abs(numbers) <= LARGEST)
-    if bad.any():
-        message = f"is {numbers[bad][0]:g} at t = {t[bad][0]:g}; allowed: numbers within ±{LARGEST:g}"
-        raise config.error(path, message, value)
-    return numbers
+def _of_function(config: Config, path: str, axis: int, t: Array) -> Array:
+    """What a function gives along an axis; it is run only here, where a motion is asked for."""
+    sampled = config.sampled
+    written = at(sampled, path)
+    may_be_pairs = path.endswith(".translation.acceleration") and not isinstance(written, tuple)
+    value = written[axis] if isinstance(written, tuple) else written
+    numbers = values_at(sampled, value, path, may_be_pairs, t)
+    return numbers[:, axis] if numbers.ndim == 2 else numbers
 
 
 def _operation(part: Any) -> Operation:

@@ -66,7 +66,7 @@ def simulate_batch(
     """Several recordings of a member at once, each with the same bits as alone."""
     if len(indices) == 0:
         return []
-    config = config_of(as_config(config), member, values)
+    config = config_of(as_config(config), member, values).sampled
     scenes = draw(plan_of(config), indices)
     scenes = scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))  # once for the events and the truth
     parts: list[list[Chunk]] = [[] for _ in indices]
@@ -93,7 +93,7 @@ def simulate_chunks(
     The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
     its configured steps, up to step 2³² - 1, or in exact timing to the last whose events have keys of 62 bits.
     """
-    config = config_of(as_config(config), member, values)
+    config = config_of(as_config(config), member, values).sampled
     scenes = draw(plan_of(config), [index])
     if endless:
         codec = Keys.of(scenes)

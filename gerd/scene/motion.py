@@ -186,4 +186,4 @@ def _acceleration(actor: ActorPlan, source: Source, steps: NDArray[np.int64]) ->
         elif push != 0.0:
             numbers = push(steps.astype(np.float64)) if callable(push) else source.each_step(push, parameter, steps)
             result[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
-    return result
+    return result + 0.0  # 0 has no sign, which would show only where another recording of the batch is accelerated

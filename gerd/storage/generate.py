@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -26,11 +25,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config
+from gerd.config.functions import differences_of_functions, to_store
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import lengths, member, member_count, most_actors
-from gerd.config.values import Function
 from gerd.errors import GerdError, StorageError, check_whole, shorten
 from gerd.events.backends import check_device, workers_of_device
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
@@ -85,7 +83,7 @@ def generate(
     make one dataset, which is complete when the last of them has ended. `progress` is called with the number of
     recordings just made.
     """
-    config = as_config(config)
+    config = to_store(as_config(config))
     _check(config, count, workers, engine, address, part)
     if engine == "local":
         check_device(device or "cpu")
@@ -140,7 +138,6 @@ def _check(
         message = f"makes {truth / 2**30:.3g} GiB of ground truth in a shard, which is written in one piece; allowed: "
         message += f"{MOST_BYTES >> 30} GiB. gerd.simulate_chunks and gerd play give recordings of any length"
         raise config.error("steps", message, steps)
-    _importable(config)
     for number in range(min(member_count(config), TRIED_MEMBERS)):
         draw(plan_of(member(config, number)), [0])
 
@@ -208,7 +205,9 @@ def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Confi
 
 
 def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
-    if isinstance(stored, dict) and isinstance(wanted, dict):
+    if path == "functions":
+        yield from differences_of_functions(stored, wanted)
+    elif isinstance(stored, dict) and isinstance(wanted, dict):
         for key in {**stored, **wanted}:
             yield from _changes(stored.get(key), wanted.get(key), f"{path}.{key}".lstrip("."))
     elif isinstance(stored, list) and isinstance(wanted, list) and len(stored) == len(wanted):
@@ -285,18 +284,3 @@ def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
         if shard_name(number) not in result and (entry := kept_shard(job, number, lambda made: None)):
             result[entry.file] = entry
     return result
-
-
-def _importable(config: Config) -> None:
-    """A dataset's config must say all of it: a function without a name that can be imported cannot be stored."""
-    for i, actor in enumerate(config.actors):
-        for name in TRANSFORMATIONS:
-            acceleration = getattr(actor, name).acceleration
-            for value in acceleration if isinstance(acceleration, tuple) else (acceleration,):
-                if isinstance(value, Function) and value._callable is not None:
-                    module, _, function = value.function.partition(":")
-                    if getattr(sys.modules.get(module), function, None) is not value._callable or module == "__main__":
-                        raise GerdError(
-                            f"actors.{i}.{name}.acceleration: {value.function} cannot be imported by its name, so a "
-                            "dataset cannot say what it was made from; put the function into a module"
-                        )

@@ -21,7 +21,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gerd.config.config import MOST_MEMBERS, Config
-from gerd.config.digest import without_later
 from gerd.config.sweep import member_count
 from gerd.errors import StorageError, shorten
 from gerd.recording.recording import FORMAT_VERSION
@@ -108,7 +107,7 @@ def new_manifest(config: Config, count: int) -> Manifest:
 
 def config_files(config: Config) -> dict[str, bytes]:
     """The two files that say what a dataset is made from."""
-    return {CONFIG: config.text.encode(), RESOLVED: json_bytes(without_later(config.resolved()))}
+    return {CONFIG: config.text.encode(), RESOLVED: json_bytes(config.resolved())}
 
 
 def read_manifest(place: Place) -> Manifest:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from gerd.config.config import Config, Origin
-from gerd.config.digest import digest_of
 from gerd.config.document import Document
 from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError, StorageError, shorten
@@ -63,11 +62,12 @@ class Recordings(Sequence[Recording]):
         file = self.place.at(RESOLVED)
         try:
             data = parsed_json(self.place.read(RESOLVED))
-            if digest_of(data) != self.manifest.config_digest:
-                raise StorageError(f"{file}: is not the config that the manifest names")
-            return Config.of(data, Origin(document=Document(None, str(self.path)), directory=None))
+            config = Config.of(data, Origin(document=Document(None, str(self.path)), directory=None))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ValidationError) as error:
             raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
+        if config.digest != self.manifest.config_digest:
+            raise StorageError(f"{file}: is not the config that the manifest names")
+        return config
 
     def __len__(self) -> int:
         return self.manifest.recordings

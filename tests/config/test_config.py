@@ -175,6 +175,7 @@ def test_defaults() -> None:
             }
         ],
         "sweep": {},
+        "functions": {},
     }
 
 

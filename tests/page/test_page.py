@@ -155,7 +155,9 @@ def test_actors_are_added_and_taken_away(file: Path) -> None:
 
 def test_the_form_gets_the_whole_schema(file: Path) -> None:
     start = Editor.of(file, ["steps=9"]).start()
-    assert start["schema"] == gerd.Config.model_json_schema()
+    whole = gerd.Config.model_json_schema()
+    del whole["properties"]["functions"]  # their values are not edited
+    assert start["schema"] == whole
     assert "steps: 9\n" in start["text"]
     assert start["colours"] == {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH, "actors": ACTORS}
 
@@ -214,6 +216,24 @@ def test_a_function_runs_only_if_the_user_trusts_the_file_that_names_it(tmp_path
     load, call, digest = head["recipe"].replace("'c.yaml'", repr(str(tmp_path / "c.yaml"))).splitlines()
     assert f"# {eval(call, {'gerd': gerd, 'config': eval(load.partition(' = ')[2])})}" == digest
     assert head["command"] == "gerd generate c.yaml c-data -n 100 --trust"
+
+
+def test_a_config_with_the_values_of_a_function_is_shown_without_trust(tmp_path: Path) -> None:
+    """Nothing runs: the module is not there. The form does not offer the values."""
+    still = "scale: {acceleration: 0}, rotation: {acceleration: {function: 'gone:push'}}"
+    known = f"{{first: -6, values: '{'2 ' * 9}'}}"
+    text = f"steps: 3\nactors: [{{shape: square, {still}}}]\nfunctions: {{'gone:push': {known}}}\n"
+    (tmp_path / "c.yaml").write_text(text)
+    editor = Editor.of(tmp_path / "c.yaml")
+    assert "functions" not in editor.start()["schema"]["properties"]
+    head = unpacked(editor.recording(question(text)))[0]
+    assert head["values"]["functions"] == {}
+    assert head["digest"] == gerd.simulate(gerd.parse(text)).digest
+    assert "trust" not in head["recipe"] + head["command"]
+    gerd.generate(gerd.parse(text), tmp_path / "data", 1, workers=1)
+    shown = unpacked(server.opened(tmp_path / "data").recording({"row": 0}))[0]
+    assert "trust" not in shown["recipe"] + shown["command"]
+    assert gerd.simulate(gerd.parse(shown["text"])).digest == head["digest"]
 
 
 def test_only_pictures_in_the_folder_are_read(tmp_path: Path) -> None:

@@ -235,3 +235,35 @@ def test_an_unknown_backend_is_refused() -> None:
 def test_an_unknown_value_is_refused() -> None:
     with pytest.raises(gerd.ConfigError, match=r"actors\.0\.speed"):
         gerd.simulate(config(actor()), **{"actors.0.speed": 3})
+
+
+SIGNED = [
+    "shape: square, translation: {acceleration: {choice: [-0.0, 0.114]}}",
+    "shape: square, rotation: {start: {choice: [-0.0, 3]}, velocity: -0.0, acceleration: {choice: [-0.0, 1]}}",
+    "shape: square, shear: {start: -0.0, acceleration: {choice: [0, -0.0, 0.01]}, limits: [-0.0, 1]}",
+    "shape: square, translation: {start: [-0.0, 5], velocity: [{choice: [-0.0, 1]}, 0], acceleration: 0}",
+    "shape: square, rotation: {acceleration: {expression: '-0 * t'}}, shear: {acceleration: {choice: [0, 1]}}",
+    "shape: square, rotation: {acceleration: {profile: square, amplitude: 0, period: 2}}, repeat: 2",
+    "shape: {polygon: [[-0.0, 0], [1, 0], [0, 1]]}, translation: {acceleration: {uniform: [-0.0, 0]}}",
+]
+
+
+@pytest.mark.parametrize("steps", ["steps: 1\nintegrator: {warmup: 0}", "steps: 3"])
+@pytest.mark.parametrize("written", SIGNED)
+def test_a_zero_has_no_sign(written: str, steps: str) -> None:
+    """It would show in a recording that is made alone and not in one of a batch."""
+    transform = "transform: [{boost: [-0.0, 0.1]}, {rotate: -0.0, about: [-0.0, 1]}]"
+    sensor = "sensor: {width: 12, height: 12}\nupsampling: 2"
+    config = gerd.parse(f"{steps}\n{sensor}\n{transform}\nactors: [{{{written}}}]")
+    assert "-0.0" not in str(config.resolved())
+    for index, recording in enumerate(gerd.simulate_batch(config, range(64))):
+        alone = gerd.simulate(config, index)
+        assert alone.truth.tobytes() == recording.truth.tobytes()
+        assert alone.keys.tobytes() == recording.keys.tobytes()
+
+
+def test_functions_give_zeros_without_a_sign() -> None:
+    actor = {"shape": "square", "rotation": {"acceleration": lambda t: -0.0}}
+    signed = gerd.simulate(gerd.Config(steps=3, actors=[actor]))
+    still = gerd.simulate(gerd.Config(steps=3, actors=[{"shape": "square"}]))
+    assert signed.truth.tobytes() == still.truth.tobytes()

@@ -329,13 +329,24 @@ def test_what_cannot_be_drawn_is_refused_before_anything_is_written(tmp_path: Pa
     assert not (tmp_path / "data").exists()
 
 
-def test_functions_without_a_name_cannot_be_stored(tmp_path: Path) -> None:
+def test_a_function_without_a_name_is_stored_as_its_values(tmp_path: Path) -> None:
     data = gerd.parse(SMALL).resolved()
     data["actors"][0]["translation"]["acceleration"] = lambda t: 0.1 * t
     config = gerd.Config.model_validate(data)
-    assert len(gerd.simulate(config)) > 0
-    with pytest.raises(gerd.GerdError, match=r"actors\.0\.translation\.acceleration: .*cannot be imported by its name"):
-        gerd.generate(config, tmp_path / "data", 1)
+    made = gerd.generate(config, tmp_path / "data", 65, workers=2)
+    data["actors"][0]["translation"]["acceleration"] = {"expression": "0.1 * t"}
+    assert made[64].digest == gerd.simulate(data, 64).digest == gerd.simulate(config, 64).digest
+    assert made.config.functions.keys() == {f"{__name__}:<lambda>".replace("<lambda>", (lambda t: t).__qualname__)}
+
+
+def test_a_function_without_a_name_and_with_too_many_values_cannot_be_stored(tmp_path: Path) -> None:
+    """Neither the dataset nor anybody who reads it could say what it was made from."""
+    data = {**gerd.parse(SMALL).resolved(), "steps": 200, "time_scale": 1000}
+    data["actors"][0]["translation"]["acceleration"] = lambda t: 0.0
+    message = r"actors\.0\.translation\.acceleration: .* gives more values than .* cannot be imported by its name"
+    with pytest.raises(gerd.GerdError, match=message):
+        gerd.generate(gerd.Config.model_validate(data), tmp_path / "data", 1, workers=1)
+    assert not (tmp_path / "data").exists()
 
 
 def push(t: float) -> float:

@@ -25,7 +25,7 @@ from gerd.storage.work import Job
 ray = pytest.importorskip("ray")
 
 from support.datasets import FAMILY, SMALL, content, unfinish  # noqa: E402
-from support.held import HOLD, stop_and_continue, workers_held  # noqa: E402
+from support.held import HELD, HOLD, stop_and_continue, workers_held  # noqa: E402
 from support.processes import DEADLINE, errors_of  # noqa: E402
 from support.ray_cluster import NODE, running  # noqa: E402
 from support.traps import lay_traps, run_among_traps  # noqa: E402
@@ -72,8 +72,9 @@ def test_a_bug_in_a_worker_comes_with_its_traceback_and_the_recording(cluster: A
         "def push(t):\n"
         "    simulate.run = run\n"
         "    return 0\n"
+        "y = wide = high = turn = slant = push\n"
     )
-    text = SMALL.replace("acceleration: 0}\n    scale", 'acceleration: {function: "spoils:push"}}\n    scale')
+    text = HELD.replace("hold:", "spoils:")
     program = (
         "import sys, gerd; text, folder, address = sys.argv[1:]\n"
         "config = gerd.parse(text, directory=folder, trust=True)\n"

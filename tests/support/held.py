@@ -9,14 +9,27 @@ import subprocess
 from pathlib import Path
 
 from gerd.storage.manifest import MANIFEST
-from support.datasets import SMALL, content
+from support.datasets import content
 from support.processes import descendants, errors_of, is_running, run_here, wait_for
 
 STOPPED = "error: stopped; data keeps what is finished, and the same command continues"
 
-# A motion by a function. Workers that make a shard stop in it, once another shard is there, until the file `go` is
-# there, too; if then the file `deadly` is there, they die. (The command draws once, too, before it writes anything.)
-HELD = SMALL.replace("acceleration: 0}\n    scale", 'acceleration: {function: "hold:push"}}\n    scale')
+# A motion by a function, so fast that it has more values than are kept: workers have to run it. Those that make a shard
+# stop in it, once another shard is there, until the file `go` is there, too; if then the file `deadly` is there, they
+# die. (The command runs it, too, before it writes anything.)
+HELD = """
+seed: 8
+sensor: {width: 12, height: 9}
+steps: 12
+time_scale: 1000
+upsampling: 2
+actors:
+  - shape: square
+    translation: {acceleration: [{function: "hold:push"}, {function: "hold:y"}]}
+    scale: {start: 4, acceleration: [{function: "hold:wide"}, {function: "hold:high"}]}
+    rotation: {acceleration: {function: "hold:turn"}}
+    shear: {acceleration: {function: "hold:slant"}}
+"""
 HOLD = """
 import multiprocessing, os, signal, sys, time
 from pathlib import Path
@@ -26,12 +39,29 @@ in_ray = any("default_worker" in word for word in sys.orig_argv)
 in_worker = in_ray or multiprocessing.parent_process() is not None
 
 def push(t):
+    if t:
+        return 1e-9
     while any((here / "data").glob("shard-*")) and not (here / "go").exists():
         (here / f"held-{os.getpid()}").touch()
         time.sleep(0.01)
     if in_worker and (here / "deadly").exists():
         os.kill(os.getpid(), signal.SIGKILL)
-    return 0.01 * t
+    return 1e-9
+
+def y(t):
+    return 1e-9
+
+def wide(t):
+    return 1e-9
+
+def high(t):
+    return 1e-9
+
+def turn(t):
+    return 1e-9
+
+def slant(t):
+    return 1e-9
 """
 
 
