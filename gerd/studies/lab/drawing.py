@@ -132,7 +132,7 @@ def assembled(results: Results, title: str, setting: str, conclusions: Sequence[
 
 
 def chance(results: Results) -> str:
-    """What always saying the mean place would give."""
+    """What the best answer that looks at nothing would give."""
     errors = results.chance
     given = f"{px([errors], 1)} px (median and 95 % interval, n = {errors.count})"
     return f"The best answer that is the same for every recording gives {given}"
