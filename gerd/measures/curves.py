@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.errors import GerdError
-from gerd.measures.statistics import Summary, interval, medians, resampled, summary
+from gerd.measures.chance import surely_below
+from gerd.measures.statistics import LEAST, Summary, interval, medians, resampled, summary
 
 Array = NDArray[np.float64]
 Number = tuple[float, tuple[float, float]]  # with its interval
 
 
-Verdict = Literal["invariant", "not invariant", "undecided", "at chance"]
+Verdict = Literal["invariant", "not invariant", "undecided", "at chance", "too few recordings"]
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,17 @@ class Invariance:
     worst: float
     amounts: tuple[float, float]  # the lowest and the highest that were tested
     count: int  # recordings for each amount
-    at_chance: bool  # whether the worst median is no better than always saying the mean place
+    at_chance: tuple[float, ...]  # the amounts at which the error is not surely below that of chance
 
     def verdict(self, bound: float) -> Verdict:
         """Invariant if the whole interval is at most `bound`, not invariant if it is all above, else undecided.
 
-        A model that is at chance has learnt nothing that could be invariant.
+        A model that is at chance has learnt nothing that could be invariant, and a few recordings say nothing.
         """
         if not bound >= 1:
             raise GerdError(f"bound {bound:g}: allowed: a factor, 1 or more")
+        if self.count < LEAST:
+            return "too few recordings"
         if self.at_chance:
             return "at chance"
         low, high = self.interval
@@ -50,7 +53,7 @@ class Invariance:
 
     def __str__(self) -> str:
         (low, high), (lowest, highest) = self.interval, self.amounts
-        chance = "; at chance" if self.at_chance else ""
+        chance = f"; at chance at {', '.join(f'{amount:g}' for amount in self.at_chance)}" if self.at_chance else ""
         return (
             f"from {lowest:g} to {highest:g} the median error varies by a factor of {self.ratio:.3g} (95 % interval "
             f"{low:.3g} to {high:.3g}, n = {self.count}): smallest at {self.best:g}, largest at {self.worst:g}{chance}"
@@ -64,7 +67,7 @@ class Curve:
     amounts: tuple[float, ...]
     errors: tuple[Array, ...]  # for each amount, that of each recording: (count,), or (trainings, count)
     trained: float | None = None  # the amount in the training data
-    chance: Summary | None = None  # the errors of always saying the mean place, without a transformation
+    chance: tuple[Array, ...] = ()  # for each amount, the errors (count,) of the best answer that looks at nothing
 
     @cached_property
     def summaries(self) -> list[Summary]:
@@ -89,8 +92,18 @@ class Curve:
             self.amounts[int(np.argmax(middle))],
             (min(self.amounts), max(self.amounts)),
             min(each.count for each in self.summaries),
-            self.chance is not None and max(middle) >= self.chance.median,
+            self.at_chance(),
         )
+
+    def at_chance(self, margin: float = 0.0) -> tuple[float, ...]:
+        """The amounts at which the mean error is not surely below that of chance by more than `margin`.
+
+        Chance is not the same at all amounts: at half the scale, all places are twice as near to each other.
+        """
+        if not self.chance:
+            return ()
+        each = zip(self.amounts, self.errors, self.chance, strict=True)
+        return tuple(amount for amount, errors, chance in each if not surely_below(errors, chance, margin))
 
     def slope(self, neutral: float = 1.0) -> Number:
         """Error gained per factor of two in the amount, away from `neutral`: least squares, and its interval."""

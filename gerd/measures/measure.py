@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
@@ -37,8 +36,10 @@ from gerd.measures.action import (
     action,
     numbers_of_one,
 )
+from gerd.measures.answers import Measured, count_different, measured
+from gerd.measures.chance import chance_of, chance_of_dependence
 from gerd.measures.curves import Covariance, Curve, Invariance, covariance_matrix
-from gerd.measures.statistics import Effect, Summary, bootstrap, effect_size, summary, wilcoxon
+from gerd.measures.statistics import LEAST, Effect, Summary, bootstrap, effect_size, summary, wilcoxon
 from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
@@ -46,6 +47,9 @@ from gerd.scene.transformation import Transformation
 
 Array = NDArray[np.float64]
 Model = Callable[[Tensor], Tensor]
+
+COUNT = 64  # recordings, unless told
+WHERE = ("coordinates", "T")  # outputs that say where something is: the truth is known
 
 __all__ = [
     "Action",
@@ -89,19 +93,6 @@ class Options(TypedDict, total=False):
     batch: int  # recordings that the model gets at once: 16
 
 
-@dataclass(frozen=True)
-class Measured:
-    """An error of a model under a transformation, for each pair of recordings."""
-
-    transformation: Transformation
-    relative: Summary  # ‖f(g·x) - ρ(g) f(x)‖ / ‖f(x)‖, each norm as a root mean square over what is compared
-    absolute: Summary  # root mean square of f(g·x) - ρ(g) f(x), in the unit of the output; of coordinates a distance
-    values: Array  # (pairs, 2): relative and absolute
-
-    def __str__(self) -> str:
-        return f"{self.transformation}: relative error: {self.relative}; absolute: {self.absolute}"
-
-
 def equivariance_error(
     model: Model,
     config: AnyConfig,
@@ -110,21 +101,25 @@ def equivariance_error(
     acts: str | Action = "coordinates",
     **options: Unpack[Options],
 ) -> Measured:
-    """‖f(g·x) - ρ(g) f(x)‖ / ‖f(x)‖ on recordings of `config` and their transformed partners.
+    """‖f(g·x) - ρ(g) f(x)‖ on recordings of `config`, in units of what ρ(g) f(x) of different recordings differ by.
+
+    0 is the same answer, 1 one as different as that to an unrelated scene. Beside it stands the error in the unit of
+    the output.
 
     acts: how ρ(g) acts on the output: `coordinates` (batch, steps, …, 2) in pixels, `T` (batch, steps, …, 3, 3),
         `heat map` (batch, steps, …, rows, columns) over the whole frame, `scores` (batch, …), which stay as they are,
         or a function of (g, f(x), (width, height)). All but scores may lack the steps: then it is the last one.
     options: see `Options`. For ρ the steps before `first_step` are not numbers.
 
-    A module is measured in its evaluation mode.
+    A module is measured in its evaluation mode. All answers are in memory until the last one is there.
     """
     act, least = action(acts)
-    rows = []
+    gaps, all_expected, all_said, truths = [], [], [], []
     batches, first_step, device = _stimuli(config, **options)
+    rounding = 0.0
     for scenes in batches:
-        out = _output(model, backends.frames(scenes, device))
-        out_g = _output(model, backends.frames(transformation(scenes), device))
+        answer = _output(model, backends.frames(scenes, device))
+        out, out_g = _exact(answer), _exact(_output(model, backends.frames(transformation(scenes), device)))
         late = slice(first_step if out.ndim > least and out.shape[1] == scenes.steps else 0, None)
         settled = out.clone()
         settled[:, : late.start] = math.nan
@@ -132,15 +127,31 @@ def equivariance_error(
         if expected.shape != out_g.shape:
             shapes = f"ρ(g) f(x) has shape {tuple(expected.shape)} and f(g·x) {tuple(out_g.shape)}"
             raise GerdError(f"{shapes}; allowed: the same")
-        rows.append(_distances(out_g[:, late], expected[:, late], out[:, late], numbers_of_one(acts)))
-    values = torch.cat(rows).cpu().numpy()
-    return Measured(transformation, summary(values[:, 0]), summary(values[:, 1]), values)
+        gaps.append(_gaps(out_g[:, late], expected[:, late]).cpu())
+        all_expected.append(expected[:, late].cpu())
+        all_said.append(out[:, late].cpu())
+        truths.append(scenes.truth(np.arange(min(first_step, scenes.steps - 1), scenes.steps))[..., 0, :])
+        rounding = torch.finfo(answer.dtype).eps / 2 if answer.is_floating_point() else 0.0
+    said = torch.cat(all_said)
+    chance = _dependence(said, said.ndim > least, np.concatenate(truths)) if acts in WHERE else None
+    different, axes = count_different(said, rounding), numbers_of_one(acts)
+    return measured(transformation, torch.cat(gaps), torch.cat(all_expected), different, chance, axes)
+
+
+def _dependence(said: Tensor, has_steps: bool, truth: Array) -> float | None:
+    """How likely answers about places would vary with where the shapes are as much as these, if they knew nothing."""
+    places = truth.reshape(*truth.shape[:2], -1)
+    present = np.isfinite(places).all(axis=(0, 1))  # an actor that is not in every recording has no place in some
+    if not present.any():
+        return None
+    answers = said.mean(1) if has_steps else said
+    return chance_of_dependence(answers.flatten(1).numpy(), places[..., present].mean(axis=1))
 
 
 def invariance_error(
     model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
 ) -> Measured:
-    """‖f(g·x) - f(x)‖ / ‖f(x)‖: how much the output changes at all."""
+    """How much the output changes at all: `equivariance_error` with ρ(g) = 1."""
     return equivariance_error(model, config, transformation, acts=_unchanged, **options)
 
 
@@ -154,22 +165,29 @@ def assert_equivariant(
     acts: str | Action = "coordinates",
     **options: Unpack[Options],
 ) -> Measured:
-    """Fails if the median error, or the upper end of its interval, is above its bound.
+    """Fails unless the median error, up to the end of its interval, is within its bound, and where nothing can be said.
 
-    `tolerance` bounds the relative error, `absolute` the one in the unit of the output; give one or both.
+    `tolerance` bounds the relative error, `absolute` the one in the unit of the output; give one or both. Nothing can
+    be said of a model that says the same of every recording, or of one whose answers about places (`acts` coordinates
+    or T) do not vary with the truth.
     """
     if min(tolerance, absolute) == math.inf:
         raise GerdError("there is no bound to judge by: allowed: tolerance=… and absolute=…")
-    measured = equivariance_error(model, config, transformation, acts=acts, **options)
-    if not (measured.relative.interval[1] <= tolerance and measured.absolute.interval[1] <= absolute):
-        bounds = [f"{bound:g}{unit}" for bound, unit in ((tolerance, ""), (absolute, " absolute")) if bound < math.inf]
-        symmetry = "invariant" if acts is _unchanged else "equivariant"
-        raise AssertionError(f"the model is not {symmetry} within {' and '.join(bounds)}: {measured}")
-    return measured
+    check_whole("count", options.get("count", COUNT), LEAST)
+    found = equivariance_error(model, config, transformation, acts=acts, **options)
+    verdict = found.verdict(tolerance, absolute)
+    if verdict == "holds":
+        return found
+    bounds = [f"{bound:g}{unit}" for bound, unit in ((tolerance, ""), (absolute, " absolute")) if bound < math.inf]
+    symmetry = f"{'invariant' if acts is _unchanged else 'equivariant'} within {' and '.join(bounds)}"
+    if verdict == "no verdict":
+        raise AssertionError(f"no verdict on whether the model is {symmetry}: {found.why_no_verdict}: {found}")
+    words = "the model is not" if verdict == "does not hold" else "it is undecided whether the model is"
+    raise AssertionError(f"{words} {symmetry}: {found}")
 
 
 def assert_invariant(model: Model, config: AnyConfig, transformation: Transformation, **options: Any) -> Measured:
-    """Fails if the output changes by more than its bound; options as in `assert_equivariant`."""
+    """Fails unless the output stays within its bound of what it was; options as in `assert_equivariant`."""
     return assert_equivariant(model, config, transformation, acts=_unchanged, **options)
 
 
@@ -179,7 +197,7 @@ def _unchanged(g: Transformation, out: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def _stimuli(
-    config: AnyConfig, *, count: int = 64, first: int = 0, first_step: int = 0, device: str = "cpu", batch: int = 16
+    config: AnyConfig, *, count: int = COUNT, first: int = 0, first_step: int = 0, device: str = "cpu", batch: int = 16
 ) -> tuple[list[Scenes], int, str]:
     """The recordings that `Options` name, in batches; the first step to compare, and the device."""
     check_whole("count", count, 1)
@@ -199,9 +217,19 @@ def _output(model: Model, frames: Tensor) -> Tensor:
         raise GerdError(f"the model failed on frames of shape {shape}: {type(error).__name__}: {error}") from error
     if not isinstance(out, Tensor) or out.shape[:1] != frames.shape[:1]:
         shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-        raise GerdError(f"the model gave {shape} for {len(frames)} recordings; allowed: a tensor with one row for each")
-    if not bool(torch.isfinite(out).all()):
-        raise GerdError("the model gave numbers that are not finite")
+        several = "" if isinstance(out, Tensor) else "; of several outputs give a function that returns one"
+        wanted = "a tensor with one row for each"
+        raise GerdError(f"the model gave {shape} for {len(frames)} recordings; allowed: {wanted}{several}")
+    finite = torch.isfinite(out).flatten(1).all(1)
+    if not bool(finite.all()):
+        bad = f"{int((~finite).sum())} of {len(frames)} recordings"
+        raise GerdError(
+            f"the model gave numbers that are not finite for {bad}; nothing can be said of the others alone"
+        )
+    return out
+
+
+def _exact(out: Tensor) -> Tensor:
     return (out.cpu() if out.device.type == "mps" else out).double()  # which has no float64
 
 
@@ -218,17 +246,13 @@ def _evaluating(model: object) -> Iterator[None]:
             part.training = training
 
 
-def _distances(out_g: Tensor, expected: Tensor, out: Tensor, axes: int) -> Tensor:
-    """(pairs, 2): relative and absolute. Where nothing is expected (not a number) nothing is compared."""
+def _gaps(out_g: Tensor, expected: Tensor) -> Tensor:
+    """(pairs,): root mean squares. Where nothing is expected (not a number) nothing is compared."""
     known = torch.isfinite(expected)
     compared = known.flatten(1).sum(1)
     if not bool((compared > 0).all()):
         raise GerdError("nothing of f(g·x) and f(x) can be compared; allowed: longer recordings, a smaller amount")
-    gap = torch.where(known, out_g - expected, 0.0).flatten(1).norm(dim=1) / compared.sqrt()
-    size = out.flatten(1).square().mean(1).sqrt()
-    if bool(((size == 0) & (gap > 0)).any()):
-        raise GerdError("the model gave 0 throughout for a recording; an error relative to that is not defined")
-    return torch.stack([gap / torch.where(size > 0, size, 1.0), gap * axes**0.5], dim=1)
+    return torch.where(known, out_g - expected, 0.0).flatten(1).norm(dim=1) / compared.sqrt()
 
 
 def truth_error(model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]) -> Array:
@@ -236,11 +260,18 @@ def truth_error(model: Model, config: AnyConfig, transformation: Transformation,
 
     Actors that are absent are left out.
     """
-    parts = []
+    return truth_and_chance_errors(model, config, transformation, **options)[0]
+
+
+def truth_and_chance_errors(
+    model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
+) -> tuple[Array, Array]:
+    """(count,) each: as `truth_error`, and the errors of the best answer that is the same for every recording."""
+    parts, truths = [], []
     batches, first_step, device = _stimuli(config, **options)
     for scenes in batches:
         seen = transformation(scenes)
-        out = _output(model, backends.frames(seen, device)).cpu().numpy()
+        out = _exact(_output(model, backends.frames(seen, device))).cpu().numpy()
         truth = seen.truth(np.arange(seen.steps))[..., 0, :2]
         if out.shape == (*truth.shape[:2], 2):
             out = out[:, :, None]
@@ -249,7 +280,8 @@ def truth_error(model: Model, config: AnyConfig, transformation: Transformation,
             allowed = f"{truth.shape} or one place per step, {(*truth.shape[:2], 2)}"
             raise GerdError(f"the model gave an output of shape {out.shape}; allowed: {allowed}")
         parts.append(np.nanmean(np.linalg.norm(out - truth, axis=-1)[:, first_step:], axis=(1, 2)))
-    return np.concatenate(parts)
+        truths.append(truth[:, first_step:])
+    return np.concatenate(parts), chance_of(np.concatenate(truths))
 
 
 def generalisation_curve(
@@ -266,14 +298,10 @@ def generalisation_curve(
     """
     if not transformations or len({g.kind for g in transformations}) > 1:
         raise GerdError("a curve goes over one kind of transformation; allowed: some of the same kind")
-    errors = tuple(truth_error(model, config, g, **options) for g in transformations)
-    count, first = options.get("count", 64), options.get("first", 0)
-    return Curve(
-        tuple(g.amount for g in transformations),
-        errors,
-        transformations[0].neutral if trained is None else trained,
-        chance_error(config, first, count, options.get("first_step", 0)),
-    )
+    measured = [truth_and_chance_errors(model, config, g, **options) for g in transformations]
+    errors, chance = zip(*measured, strict=True)
+    neutral = transformations[0].neutral
+    return Curve(tuple(g.amount for g in transformations), errors, neutral if trained is None else trained, chance)
 
 
 def assert_flat(
@@ -288,6 +316,7 @@ def assert_flat(
 
     The curve is that of `generalisation_curve`; a model that is at chance at any of the amounts fails, too.
     """
+    check_whole("count", options.get("count", COUNT), LEAST)
     curve = generalisation_curve(model, config, transformations, **options)
     flatness = curve.invariance()
     verdict = flatness.verdict(bound)
@@ -297,11 +326,9 @@ def assert_flat(
 
 
 def chance_error(config: AnyConfig, first: int, count: int, first_step: int = 0) -> Summary:
-    """The errors in pixels of always saying the mean place."""
+    """The errors in pixels of the best answer that is the same for every recording, at each step and for each actor."""
     scenes = draw(plan_of(as_config(config)), range(first, first + count))
-    places = scenes.trajectory.parameters(np.arange(scenes.steps))[:, :, first_step:, 0, :2]
-    away = np.linalg.norm(places - places.mean(axis=(0, 2), keepdims=True), axis=-1)
-    return summary(away.mean(axis=(1, 2)))
+    return summary(chance_of(scenes.truth(np.arange(first_step, scenes.steps))[..., 0, :2]))
 
 
 class Channelled(Protocol):

@@ -19,6 +19,7 @@ RESAMPLES = 2000  # of a bootstrap
 MOST = 2**22  # numbers drawn at once
 EXACT = 50  # differences, as in SciPy: up to here Wilcoxon's test counts all signs that they could have
 TAILS = (0.025, 0.975)  # what an interval leaves out: it has 95 %
+LEAST = 6  # recordings of a verdict: all of fewer are on one side of the true median with more than 5 % (2 · 2^-n)
 
 
 @dataclass(frozen=True)

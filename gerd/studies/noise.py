@@ -20,7 +20,7 @@ from gerd.measures.curves import Array, Curve
 from gerd.measures.statistics import bootstrap
 from gerd.scene.transformation import Transformation, background, density, shape_noise
 from gerd.studies.lab import drawing
-from gerd.studies.lab.comparison import Comparison, compared, surely
+from gerd.studies.lab.comparison import Comparison, at_chance, compared, surely
 from gerd.studies.lab.experiment import Experiment, Network
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Sweep
@@ -107,12 +107,16 @@ def doubled(curve: Curve) -> float | None:
 def conclusions(results: Results) -> list[str]:
     lines = []
     for sweep in SWEEPS:
-        level = doubled(curve_of(results, CLEAN, sweep))
+        clean = curve_of(results, CLEAN, sweep)
+        level = doubled(clean)
         at = "not at the highest level tested" if level is None else f"from a level of {level:g} on"
         above = [each for each in comparisons(results, sweep) if each.amount > 0]
+        grown = f"the median error is surely more than twice that without noise {at}"
+        if 0.0 in at_chance(clean):
+            grown = "the network is at chance even without noise, so that nothing can be said of what noise does to it"
         lines.append(
-            f"{sweep.name.capitalize()} noise: trained without noise, the median error is surely more than twice that "
-            f"without noise {at}. The training with noise is {surely(above)} levels above 0."
+            f"{sweep.name.capitalize()} noise: trained without noise, {grown}. The training with noise is "
+            f"{surely(above)} levels above 0."
         )
     return lines
 

@@ -1,8 +1,8 @@
 """Which transformations does a network respect?
 
 Every transformation of the tool is applied, in several amounts, to the same recordings. Two things are measured: how
-much larger the error against the truth becomes, and how far the answer is from the transformed answer. The network is
-the one with five time constants, trained here, or one of the user's: a function that builds it, and its weights.
+the error against the truth changes, and how far the answer is from the transformed answer. The network is the one with
+five time constants, trained here, or one of the user's: a function that builds it, and its weights.
 """
 
 from __future__ import annotations
@@ -10,22 +10,24 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from gerd.config.config import Config
-from gerd.errors import GerdError, shorten
+from gerd.errors import GerdError, counted, shorten
+from gerd.measures.answers import LEAST_DIFFERENT, relative_error
+from gerd.measures.chance import surely_below
 from gerd.measures.curves import Curve, Number
-from gerd.measures.measure import Model, chance_error, equivariance_error, truth_error
-from gerd.measures.statistics import bootstrap, summary
+from gerd.measures.measure import Model, chance_error, equivariance_error, truth_and_chance_errors
+from gerd.measures.statistics import LEAST, bootstrap, summary
 from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration, velocity
 from gerd.studies.lab import drawing
 from gerd.studies.lab.folder import StudyFolder
@@ -34,17 +36,25 @@ from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss
 from gerd.studies.models import ScaleChannels
 
 TITLE = "Which transformations does a network respect?"
-TOLERANCE = 1.0  # pixels by which the error may grow under a transformation that is respected
+TOLERANCE = 1.0  # pixels by which the error may grow or fall under a transformation that is respected
 BATCH = 8  # recordings that the network gets at once
 TIME_SCALES = (1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
-NUMBERS = ["n", "error, px", "grows by, px", "equivariance error, px", "relative"]  # columns of the report's table
+NUMBERS = [
+    "n",
+    "error, px",
+    "chance, px",
+    "grows by, px",
+    "equivariance error, px",
+    "relative",
+]  # columns of the report's table
+Verdict = Literal["yes", "no", "undecided", "at chance"]
 OWN = "five time constants, trained here"
 SPATIAL = ("translation", "rotation", "scale", "shear", "velocity", "acceleration")
 SIZES = {
     "full": Size(side=128, training=1400, tests=200, epochs=8, batch=16, seeds=1, layers=FULL, first_step=16),
     "quick": Size(side=64, training=160, tests=24, epochs=10, batch=8, seeds=1, layers=SMALL, first_step=16),
     "smoke": Size(
-        side=32, training=16, tests=4, epochs=2, batch=8, seeds=1, layers=TINY, conclusive=False, first_step=16
+        side=32, training=16, tests=6, epochs=2, batch=8, seeds=1, layers=TINY, conclusive=False, first_step=16
     ),
 }
 TAKES = {"full": "a minute on an NVIDIA H200", "quick": "3 minutes on two CPU cores", "smoke": "half a minute"}
@@ -186,13 +196,16 @@ def _tested(network: Model, config: Config, kind: str, amounts: list[Transformat
     size = order.size
     recordings = {"count": size.tests, "first": size.training, "first_step": size.first_step}
     options: Any = {**recordings, "device": order.device, "batch": BATCH}
-    pairs = [equivariance_error(network, config, g, **options).values for g in amounts]
+    pairs = [equivariance_error(network, config, g, **options) for g in amounts]
+    errors, chance = zip(*(truth_and_chance_errors(network, config, g, **options) for g in amounts), strict=True)
     tested = SweepResult(
         kind,
         tuple(g.amount for g in amounts),
-        errors=tuple(rounded(truth_error(network, config, g, **options)) for g in amounts),
-        relative=tuple(rounded(values[:, 0], 6) for values in pairs),
-        absolute=tuple(rounded(values[:, 1]) for values in pairs),
+        errors=tuple(map(rounded, errors)),
+        chance=tuple(map(rounded, chance)),
+        absolute=tuple(rounded(found.values[:, 1], 6) for found in pairs),
+        apart=tuple(rounded(found.apart, 6) for found in pairs),
+        different=pairs[0].different,
     )
     order.say(f"{kind}: {len(amounts)} amounts on {size.tests} recordings")
     return tested
@@ -208,42 +221,82 @@ def gained(test: SweepResult) -> list[Number]:
     return list(map(growth, test.errors))
 
 
-def respected(test: SweepResult) -> list[bool]:
-    """For each amount but the first, which changes nothing: whether the error surely grows by TOLERANCE at most."""
-    return [interval[1] <= TOLERANCE for _, interval in gained(test)[1:]]
+def verdicts(test: SweepResult) -> list[Verdict]:
+    """For each amount but the first, which changes nothing: whether the error surely stays within TOLERANCE of it.
+
+    An error that falls is no more invariant than one that grows. One that stays as large as that of chance is flat for
+    another reason, and nothing is respected.
+    """
+
+    def verdict(growth: Number, at_chance: bool) -> Verdict:
+        _, (low, high) = growth
+        if low > TOLERANCE or high < -TOLERANCE:
+            return "no"
+        if low < -TOLERANCE or high > TOLERANCE:
+            return "undecided"
+        return "at chance" if at_chance else "yes"
+
+    lost = curve_of(test).at_chance(TOLERANCE)
+    return [verdict(growth, amount in lost) for amount, growth in zip(test.amounts[1:], gained(test)[1:], strict=True)]
+
+
+def why_no_verdicts(results: Results) -> str | None:
+    """Why nothing can be said of any transformation; none where something can."""
+    unchanged = results.runs[0].tests[0]  # its first amount changes nothing, as that of all others
+    count, different = len(unchanged.errors[0]), unchanged.different or 0
+    if count < LEAST:
+        return f"{counted(count, 'recording')} in the test; allowed for a verdict: {LEAST} or more"
+    if different < LEAST_DIFFERENT:
+        but = f" but {different}" if different else ""
+        return f"the network says the same of every recording{but}"
+    errors, chance = np.array(unchanged.errors[0]), np.array(unchanged.chance[0])
+    if surely_below(errors, chance, TOLERANCE):
+        return None
+    return (
+        f"the network is at chance: without a transformation its mean error is {errors.mean():.1f} px, and that of the "
+        f"best answer that is the same for every recording {chance.mean():.1f} px, which is not more by "
+        f"{TOLERANCE:g} px up to the end of the 95 % interval"
+    )
 
 
 def conclusions(results: Results) -> list[str]:
-    groups: dict[str, list[str]] = {"in all amounts tested": [], "in some": [], "in none": []}
-    untested = []
     tests = results.runs[0].tests
-    for test in tests:
-        verdicts = respected(test)
-        if not verdicts:
-            untested.append(test.sweep)
-            continue
-        good = [f"{amount:g}" for amount, verdict in zip(test.amounts[1:], verdicts, strict=True) if verdict]
-        group = "in all amounts tested" if all(verdicts) else "in some" if good else "in none"
-        groups[group].append(f"{test.sweep} ({_with_unit(', '.join(good), test.sweep)})" if good else test.sweep)
-    lines = [f"Respected {group}: {', '.join(kinds) or 'nothing'}." for group, kinds in groups.items()]
-    unchanged, chance = summary(tests[0].errors[0]), results.chance
-    if unchanged.interval[1] >= chance.interval[0]:
-        lines.insert(
-            0,
-            f"Without a transformation the error ({unchanged}) is not surely below that of always saying the mean "
-            f"place ({chance}): then it says little that one is respected.",
-        )
-    if untested:
+    lines = [f"No verdict: {reason}."] if (reason := why_no_verdicts(results)) else _by_verdict(tests)
+    if untested := [test.sweep for test in tests if len(test.amounts) == 1]:
         needed = _steps_needed(results.settings.size.first_step)
         lines.append(f"Not tested: {', '.join(untested)}; the recordings are too short for it: {needed}.")
     return lines
 
 
-def curve_of(results: Results, test: SweepResult) -> Curve:
+def _by_verdict(tests: Sequence[SweepResult]) -> list[str]:
+    """Which transformations are respected, and in which amounts; what else was found of which amounts."""
+    groups: dict[str, list[str]] = {"in all amounts tested": [], "in some": [], "in none": []}
+    others: dict[Verdict, list[str]] = {"undecided": [], "at chance": []}
+    for test in tests:
+        if not (found := dict(zip(test.amounts[1:], verdicts(test), strict=True))):
+            continue
+        good = _amounts(test, found, "yes")
+        group = "in none" if not good else "in all amounts tested" if {*found.values()} == {"yes"} else "in some"
+        groups[group].append(f"{test.sweep} {good}".strip())
+        for verdict, kinds in others.items():
+            if some := _amounts(test, found, verdict):
+                kinds.append(f"{test.sweep} {some}")
+    lines = [f"Respected {group}: {', '.join(kinds) or 'nothing'}." for group, kinds in groups.items()]
+    said = {"undecided": "Undecided", "at chance": "No verdict, since the network is at chance there"}
+    return lines + [f"{said[verdict]}: {', '.join(kinds)}." for verdict, kinds in others.items() if kinds]
+
+
+def _amounts(test: SweepResult, found: Mapping[float, Verdict], verdict: Verdict) -> str:
+    """The amounts with this verdict, in parentheses; nothing where there are none."""
+    named = ", ".join(f"{amount:g}" for amount, each in found.items() if each == verdict)
+    return f"({_with_unit(named, test.sweep)})" if named else ""
+
+
+def curve_of(test: SweepResult) -> Curve:
     """Errors against the truth, in order of the amount."""
-    ordered = sorted(zip(test.amounts, map(np.array, test.errors), strict=True), key=lambda pair: pair[0])
-    amounts, errors = zip(*ordered, strict=True)
-    return Curve(amounts, errors, test.amounts[0], results.chance)
+    measured = zip(test.amounts, map(np.array, test.errors), map(np.array, test.chance), strict=True)
+    amounts, errors, chance = zip(*sorted(measured, key=lambda each: each[0]), strict=True)
+    return Curve(amounts, errors, test.amounts[0], chance)
 
 
 def _with_unit(text: str, kind: str) -> str:
@@ -252,19 +305,24 @@ def _with_unit(text: str, kind: str) -> str:
 
 def report(results: Results, out: Path) -> str:
     tests = results.runs[0].tests
-    lines, rows = zip(*(pair for test in tests for pair in _rows(test)), strict=True)
+    judged = why_no_verdicts(results) is None
+    lines, rows = zip(*(pair for test in tests for pair in _rows(test, judged)), strict=True)
     drawing.write_csv(out, rows)
     setting = (
         f"Network: {results.runs[0].model}. Each transformation is rendered from the scene, with the same draws, on "
-        f"the same {results.settings.size.tests} recordings. An amount is *respected* if the median growth of the "
-        f"error, up to the end of its 95 % interval, is at most {TOLERANCE:g} px. {drawing.chance(results)}.\n"
+        f"the same {results.settings.size.tests} recordings. An amount is *respected* if the error surely neither "
+        f"grows nor falls by more than {TOLERANCE:g} px: the whole 95 % interval of its median growth lies within. "
+        "There is a verdict only where the mean error, up to the end of its interval, is more than "
+        f"{TOLERANCE:g} px below chance. {drawing.chance(results)}.\n"
     )
     parts = [
         "\n## Errors\n",
         _figure(results, out),
         "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
-        "95 % intervals. The equivariance error compares the answer with the transformed answer, and not with the "
-        "truth.\n",
+        "95 % intervals. *Chance* is the error of the best answer that is the same for every recording, at that "
+        "amount. The equivariance error compares the answer with the transformed answer, and not with the truth; "
+        "*relative* is the same in units of what the answers to different recordings differ by: 0 is the same answer, "
+        "1 one as different as that to an unrelated scene.\n",
         drawing.table(["transformation", "amount", *NUMBERS, "respected"], lines),
         "## Limits\n",
         "A transformation may take the shape out of the frame or change how many events there are; then no "
@@ -273,23 +331,33 @@ def report(results: Results, out: Path) -> str:
     return drawing.assembled(results, TITLE, setting, conclusions(results), *parts)
 
 
-def _rows(test: SweepResult) -> Iterator[tuple[list[str], dict[str, Any]]]:
+def _rows(test: SweepResult, judged: bool) -> Iterator[tuple[list[str], dict[str, Any]]]:
     """For each amount, the line of the report's table and the row of summary.csv."""
-    verdicts = ["", *("yes" if good else "no" for good in respected(test))]
-    measured = zip(test.amounts, test.errors, gained(test), test.absolute, test.relative, verdicts, strict=True)
-    for amount, of_truth, growth, in_pixels, as_share, verdict in measured:
-        errors, absolute, relative = summary(of_truth), summary(in_pixels), summary(as_share)
+    found = verdicts(test) if judged else ["no verdict"] * (len(test.amounts) - 1)
+    growths = gained(test)
+    for number, (amount, verdict) in enumerate(zip(test.amounts, ["", *found], strict=True)):
+        errors, chance, absolute = (summary(each[number]) for each in (test.errors, test.chance, test.absolute))
+        relative = None
+        if test.different:
+            relative = relative_error(np.array(test.absolute[number]), np.array(test.apart[number]))
+        in_units = "–" if relative is None else drawing.px([relative], 3)
+        growth = drawing.over_seeds([growths[number]])
+        numbers = [drawing.px([errors]), drawing.px([chance]), growth, drawing.px([absolute]), in_units]
         named = f"{amount:g}"
-        equivariance = drawing.px([absolute]), drawing.px([relative], 4)
-        numbers = str(errors.count), drawing.px([errors]), drawing.over_seeds([growth]), *equivariance
-        line = [test.sweep, _with_unit(named, test.sweep), *numbers, verdict]
+        line = [test.sweep, _with_unit(named, test.sweep), str(errors.count), *numbers, verdict]
         row = {
             "kind": test.sweep,
             "amount": named,
             **drawing.row_of(errors),
-            **drawing.columns("growth_px", growth, digits=6),
+            **drawing.columns("chance_px", (chance.median, chance.interval), digits=6),
+            **drawing.columns("growth_px", growths[number], digits=6),
             **drawing.columns("equivariance_px", (absolute.median, absolute.interval), digits=6),
-            **drawing.columns("relative", (relative.median, relative.interval), digits=6),
+            **(
+                drawing.columns("relative", (relative.median, relative.interval), digits=6)
+                if relative
+                else dict.fromkeys(("relative", "relative_low", "relative_high"), "")
+            ),
+            "verdict": verdict,
         }
         yield line, row
 
@@ -300,7 +368,7 @@ def _figure(results: Results, out: Path) -> str:
     tests = results.runs[0].tests
     for ax, test in zip(panels, tests, strict=False):
         xlabel = f"{test.sweep} {UNITS.get(test.sweep, '')}"
-        drawing.draw_curves(ax, {"error": curve_of(results, test)}, xlabel=xlabel, even=True, marked="unchanged")
+        drawing.draw_curves(ax, {"error": curve_of(test)}, xlabel=xlabel, even=True, marked="unchanged")
         ax.set_ylabel("px")
         if ax is not panels[0]:
             ax.get_legend().remove()

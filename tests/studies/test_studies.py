@@ -25,7 +25,7 @@ from gerd.errors import GerdError
 from gerd.measures.measure import Curve, effect_size, summary
 from gerd.studies import covariance, noise, symmetry, timescale
 from gerd.studies.lab import drawing
-from gerd.studies.lab.comparison import Comparison, each_seed
+from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
 from gerd.studies.lab.folder import StudyFolder, read_results
 from gerd.studies.lab.results import Example, Made, Results, Run, Settings, SweepResult
 from gerd.studies.lab.running import STUDIES, about, compute_study, run_study
@@ -338,6 +338,10 @@ def test_bars_hold_where_the_numbers_are_so() -> None:
     assert held(invented(2.0, growth=0.45)) == [True] * 7  # (2 + 2 · 0.45) / 2 = 1.45
     assert held(invented(2.0, growth=0.6))[:2] == [False, True]
     assert held(invented(2.0, growth=1.1))[:2] == [False, False]
+    flat, *others = invented(2.0).runs
+    tests = tuple(replace(test, chance=tuple(np.array(test.errors) - 0.1)) for test in flat.tests)
+    lost = replace(invented(2.0), runs=(replace(flat, tests=tests), *others))
+    assert held(lost)[:2] == [False, False]  # as flat, and at chance
     assert held(invented(5.5)) == [True] * 5 + [False] * 2  # better than the paper's network, not than μ = 5
     results = invented(2.0)
     first, *others = results.runs
@@ -547,7 +551,7 @@ def test_the_help_of_a_study(study: str) -> None:
 
 
 def test_a_user_measures_a_network_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mean of events respects translation, and does not respect background noise."""
+    """A mean of where many events were lately respects translation, and does not respect background noise."""
     (tmp_path / "mine.py").write_text(
         """
 import torch
@@ -556,7 +560,9 @@ class Mean(torch.nn.Module):
         super().__init__()
         self.gain = torch.nn.Parameter(torch.tensor(0.0))
     def forward(self, frames):
-        heat = frames.cumsum(1).sum(2) + 1e-9
+        seen = frames.cumsum(1).sum(2)
+        recent = seen - torch.cat([torch.zeros_like(seen[:, :8]), seen[:, :-8]], dim=1)
+        heat = torch.nn.functional.avg_pool2d(recent, 7, 1, 3) ** 4 + 1e-9
         x, y = torch.arange(heat.shape[-1]) + 0.5, torch.arange(heat.shape[-2]) + 0.5
         total = heat.sum((-1, -2))
         place = torch.stack([(heat.sum(-2) * x).sum(-1) / total, (heat.sum(-1) * y).sum(-1) / total], dim=-1)
@@ -576,16 +582,18 @@ def nothing():
     run = results.runs[0]
     assert run.model == "mine:build"
     respected = {
-        (test.sweep, amount): good
+        (test.sweep, amount): verdict
         for test in run.tests
-        for amount, good in zip(test.amounts[1:], symmetry.respected(test), strict=True)
+        for amount, verdict in zip(test.amounts[1:], symmetry.verdicts(test), strict=True)
     }
-    assert all(respected["translation", amount] for amount in (0.25, 0.5, 1.0))
-    assert not respected["background", 0.03]
+    assert all(respected["translation", amount] == "yes" for amount in (0.25, 0.5, 1.0))
+    assert respected["background", 0.03] == "no"
+    assert symmetry.why_no_verdicts(results) is None
     assert "translation" in Path("own/report.md").read_text()
     assert (
         np.median(run.tests[0].errors[0]) < results.chance.median
     )  # the checkpoint was used: with a gain of 0 it would be far away
+    assert {"yes", "no"} <= verdicts_in(Path("own/report.md").read_text("utf-8"))
     torch.save({"gain": torch.tensor(0.5)}, tmp_path / "mine.pt")
     other = CliRunner().invoke(app, arguments)
     assert "own: was begun with checkpoint_sha256" in str(other.exception)
@@ -606,9 +614,9 @@ def nothing():
         "    return lambda frames: frames.sum()\n"
     )
     said = symmetry.conclusions(compute_study("symmetry", "constant", size="smoke", model="constant:build"))
-    assert "is not surely below that of always saying the mean place" in said[0]
-    published = Path(__file__).parents[2] / "docs" / "studies" / "symmetry" / "report.md"
-    assert "is not surely below" not in published.read_text("utf-8")
+    assert said == ["No verdict: the network says the same of every recording."]
+    drawn = run_study("symmetry", "constant", Path("constant"), "smoke", {}, device="cpu", seed=0, minutes=None)
+    assert verdicts_in(drawn.read_text("utf-8")) == {"", "no verdict"}
     result = CliRunner().invoke(app, ["study", "--smoke", "--model", "constant:scalar", "--out", "scalar"])
     assert "a tensor with one row for each" in str(result.exception)
 
@@ -641,6 +649,112 @@ def nothing():
         GerdError, match=r"more than weights \(torch\.nn.*Linear\).*torch\.save\(net\.state_dict\(\), FILE"
     ):
         symmetry.load_model("mine:build", "whole.pt", "cpu")
+
+
+def verdicts_in(report: str) -> set[str]:
+    """The last cells of the table of a report."""
+    rows = [line.split("|") for line in report.splitlines() if line.startswith("| ")]
+    return {row[-2].strip() for row in rows if row[-2].strip() not in ("respected", "---")}
+
+
+GROWTHS = {
+    1.0: 0.0,
+    0.25: -1.0,
+    0.5: -0.7,
+    0.7: -7.0,
+    1.4: 0.7,
+    2.0: 7.0,
+    4.0: 1.0,
+}  # of the error, at each factor of scale
+
+
+def growing(error: float, chance: float = 20.0, different: int = 24) -> Results:
+    """Results of a network with this error without a transformation, and GROWTHS more at each factor."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(0, 1, 24)
+    around = rng.permutation(np.linspace(-0.2, 0.2, 24))
+    errors = tuple(error + base + growth + around * (s != 1) for s, growth in GROWTHS.items())
+    far = tuple(chance + base + rng.normal(0, 1, 24) for _ in GROWTHS)
+    apart = tuple(np.full(24, 10.0) for _ in GROWTHS)
+    test = SweepResult(
+        "scale", tuple(GROWTHS), errors, chance=far, absolute=tuple(np.abs(apart)), apart=apart, different=different
+    )
+    settings = Settings("symmetry", 0, replace(SMALLEST, tests=24, conclusive=True), "digest", {})
+    made = Made("2026-01-01", "gerd", "x", 0.0, {})
+    return Results(settings, made, summary(far[0]), (Run("mine", 0, (), 0.0, (test,)),))
+
+
+def test_an_error_that_falls_is_no_more_respected_than_one_that_grows() -> None:
+    """Where the error changes by 1 px, its interval is on both sides of the bound."""
+    results = growing(9.0)
+    assert symmetry.verdicts(results.runs[0].tests[0]) == ["undecided", "yes", "no", "yes", "no", "undecided"]
+    said = symmetry.conclusions(results)
+    assert said[1] == "Respected in some: scale (0.5, 1.4)."
+    assert said[3] == "Undecided: scale (0.25, 4)."
+
+
+def test_what_has_come_to_chance_is_not_called_respected() -> None:
+    """At 18.5 px of 20 a growth of 0.7 px comes within 1 px of chance, and one of 7 px is still a failure."""
+    results = growing(18.5)
+    assert symmetry.why_no_verdicts(results) is None
+    assert symmetry.verdicts(results.runs[0].tests[0]) == ["undecided", "yes", "no", "at chance", "no", "undecided"]
+    assert symmetry.conclusions(results)[-1] == "No verdict, since the network is at chance there: scale (1.4)."
+
+
+@pytest.mark.parametrize(
+    ("results", "reason"),
+    [
+        (growing(19.5), "No verdict: the network is at chance: without a transformation its mean error is "),
+        (growing(35.0), "No verdict: the network is at chance: without a transformation its mean error is "),
+        (growing(9.0, different=0), "No verdict: the network says the same of every recording."),
+        (growing(9.0, different=2), "No verdict: the network says the same of every recording but 2."),
+    ],
+)
+def test_a_network_at_chance_gets_no_row_of_yes_or_no(results: Results, reason: str, tmp_path: Path) -> None:
+    (said,) = symmetry.conclusions(results)
+    assert said.startswith(reason)
+    report = drawing.write_report(symmetry.report, results, tmp_path).read_text("utf-8")
+    assert verdicts_in(report) == {"", "no verdict"}
+    assert "Respected in" not in report
+    assert said in report
+    with open(tmp_path / "summary.csv", newline="", encoding="utf-8") as lines:
+        assert {row["verdict"] for row in csv.DictReader(lines)} == {"", "no verdict"}
+    assert verdicts_in(symmetry.report(growing(9.0), tmp_path)) == {"", "yes", "no", "undecided"}
+
+
+def test_an_untrained_network_gets_no_row_of_yes_or_no(tmp_path: Path) -> None:
+    network = ScaleChannels(layers=TINY, seed=1)
+    order = Order(replace(SMALLEST, tests=24, training=0, first_step=16))
+    config = symmetry.stimuli(32)
+    amounts = symmetry.transformations(config, 16)["rotation"]
+    test = symmetry._tested(network, config, "rotation", amounts, order)
+    results = replace(growing(9.0), runs=(Run("untrained", 0, (), 0.0, (test,)),))
+    assert test.different == 24
+    (said,) = symmetry.conclusions(results)
+    assert said.startswith("No verdict: the network is at chance")
+    assert verdicts_in(symmetry.report(results, tmp_path)) == {"", "no verdict"}
+
+
+def test_of_two_networks_at_chance_neither_is_better() -> None:
+    rng = np.random.default_rng(0)
+    chance = rng.normal(20, 1, 40)
+    errors = {name: (value + rng.normal(0, 0.1, 40))[None] for name, value in {"a": 40.0, "b": 30.0, "c": 5.0}.items()}
+    curves = {name: Curve((1.0,), (each,), chance=(chance,)) for name, each in errors.items()}
+    (lost,), (learnt,) = compared(curves["a"], curves["b"]), compared(curves["a"], curves["c"])
+    assert lost.effects[0].difference_interval[0] > 9
+    assert (lost.better, lost.at_chance, learnt.better, learnt.at_chance) == (False, True, True, False)
+    assert surely([lost, learnt]) == "surely better at 1 and surely worse at 0, both at chance at 1, of 2"
+    assert "| 1 (both at chance) |" in drawing.versus("s", "b", "a", [lost])
+
+
+def test_a_network_at_chance_without_noise_is_not_said_to_be_doubled(computed: Path) -> None:
+    results = read_results(computed / "noise")
+    lost = tuple(
+        replace(run, tests=tuple(replace(test, errors=tuple(np.array(test.chance) + 1)) for test in run.tests))
+        for run in results.runs
+    )
+    said = noise.conclusions(replace(results, runs=lost))
+    assert all("the network is at chance even without noise" in line for line in said)
 
 
 @pytest.mark.parametrize(

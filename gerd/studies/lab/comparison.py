@@ -24,6 +24,7 @@ class Comparison:
     ours: Array  # (seeds, recordings): errors
     theirs: Array  # those of the reference
     effects: tuple[Effect, ...]  # for each seed, how much smaller our errors are
+    at_chance: bool = False  # whether both are, in any seed: then neither is better
 
     @property
     def p(self) -> float | None:
@@ -33,12 +34,12 @@ class Comparison:
 
     @property
     def better(self) -> bool:
-        """Whether the difference is surely positive for every seed."""
-        return all(effect.difference_interval[0] > 0 for effect in self.effects)
+        """Whether the difference is surely positive for every seed, and one of them has learnt anything."""
+        return not self.at_chance and all(effect.difference_interval[0] > 0 for effect in self.effects)
 
     @property
     def worse(self) -> bool:
-        return all(effect.difference_interval[1] < 0 for effect in self.effects)
+        return not self.at_chance and all(effect.difference_interval[1] < 0 for effect in self.effects)
 
 
 def each_seed(curve: Curve) -> list[Curve]:
@@ -46,10 +47,18 @@ def each_seed(curve: Curve) -> list[Curve]:
     return [replace(curve, errors=errors) for errors in zip(*curve.errors, strict=True)]
 
 
+def at_chance(curve: Curve) -> set[float]:
+    """The amounts at which the network of any seed is at chance."""
+    return {amount for each in each_seed(curve) for amount in each.at_chance()}
+
+
 def compared(theirs: Curve, ours: Curve) -> list[Comparison]:
     """Amount by amount; each error of a curve is (seeds, recordings)."""
+    neither = at_chance(theirs) & at_chance(ours)
     return [
-        Comparison(amount, our, their, tuple(effect_size(a, b) for a, b in zip(their, our, strict=True)))
+        Comparison(
+            amount, our, their, tuple(effect_size(a, b) for a, b in zip(their, our, strict=True)), amount in neither
+        )
         for amount, their, our in zip(ours.amounts, theirs.errors, ours.errors, strict=True)
     ]
 
@@ -57,4 +66,6 @@ def compared(theirs: Curve, ours: Curve) -> list[Comparison]:
 def surely(comparisons: Sequence[Comparison]) -> str:
     """At how many amounts a network is better or worse than the reference."""
     better, worse = sum(each.better for each in comparisons), sum(each.worse for each in comparisons)
-    return f"surely better at {better} and surely worse at {worse} of {len(comparisons)}"
+    lost = sum(each.at_chance for each in comparisons)
+    neither = f", both at chance at {lost}," if lost else ""
+    return f"surely better at {better} and surely worse at {worse}{neither} of {len(comparisons)}"

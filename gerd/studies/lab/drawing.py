@@ -69,7 +69,7 @@ def versus(
     """The table of a comparison: the errors of two networks, and all that tells them apart."""
     rows = [
         [
-            f"{each.amount:g} (training)" if each.amount == trained else f"{each.amount:g}",
+            f"{each.amount:g}{' (training)' * (each.amount == trained)}{' (both at chance)' * each.at_chance}",
             f"{each.effects[0].count}×{len(each.effects)}",
             px(map(summary, each.ours)),
             px(map(summary, each.theirs)),
@@ -132,9 +132,10 @@ def assembled(results: Results, title: str, setting: str, conclusions: Sequence[
 
 
 def chance(results: Results) -> str:
-    """What always saying the mean place would give."""
+    """What the best answer that looks at nothing would give."""
     errors = results.chance
-    return f"Always saying the mean place gives {px([errors], 1)} px (median and 95 % interval, n = {errors.count})"
+    given = f"{px([errors], 1)} px (median and 95 % interval, n = {errors.count})"
+    return f"The best answer that is the same for every recording gives {given}"
 
 
 SMOKE = "A smoke run: numbers mean nothing. It shows that the study runs, and nothing follows from it."
@@ -232,9 +233,8 @@ def draw_curves(
             place = places[amounts.index(curve.trained)]
             label_once, tone = (marked, "0.3") if shared else (None, colour)
             ax.axvline(place, color=tone, linewidth=0.8, linestyle=":", zorder=1, label=label_once)
-    chance = next(iter(curves.values())).chance
-    if chance is not None:
-        ax.axhline(chance.median, color="0.5", linewidth=0.8, linestyle="--", label="chance")
+    if chance := next(iter(curves.values())).chance:
+        ax.plot(places, [np.median(each) for each in chance], color="0.5", linewidth=0.8, ls="--", label="chance")
     if not even and min(amounts) > 0:
         ax.set_xscale("log")
         ax.minorticks_off()

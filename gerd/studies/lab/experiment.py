@@ -69,7 +69,7 @@ class Experiment:
         return [done[name] for name in names if name in done]
 
     def chance(self) -> Summary:
-        """The errors of always saying the mean place, in the test at the amount of the training."""
+        """The errors of the best answer that is the same for every recording, at the amount of the training."""
         return chance_error(self.config, self.size.training, self.size.tests, self.size.first_step)
 
     def trained(self, kind: Network, model: str, seed: int) -> Channels:
@@ -110,6 +110,7 @@ class Experiment:
             errors=tuple(rounded(each.fused) for each in measured),
             channels=tuple(rounded(each.channels, 3) for each in measured),
             weights=tuple(rounded(each.weights) for each in measured),
+            chance=tuple(rounded(each.chance) for each in measured),
         )
 
     def test_data(self, sweep: Sweep, amount: float, count: int) -> tuple[Data, int]:

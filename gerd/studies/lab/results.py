@@ -48,8 +48,10 @@ class SweepResult:
     errors: Table  # (amounts, recordings): distances from the truth
     channels: tuple[Table, ...] = ()  # (amounts, channels, recordings): likewise, of each channel alone
     weights: tuple[Table, ...] = ()  # (amounts, channels, recordings): the mean share of a channel
-    relative: Table = ()  # (amounts, recordings): the equivariance error, as a share of the output
-    absolute: Table = ()  # (amounts, recordings): the same in pixels
+    chance: Table = ()  # (amounts, recordings): the errors of the best answer that is the same for every recording
+    absolute: Table = ()  # (amounts, recordings): the equivariance error, in pixels
+    apart: Table = ()  # (amounts, recordings): how far the transformed answer is from the mean of all, in pixels
+    different: int | None = None  # of how many recordings the network says something else than of most
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Results:
 
     settings: Settings
     made: Made
-    chance: Summary  # the errors of always saying the mean place
+    chance: Summary  # the errors of the best answer that is the same for every recording, at the training's amount
     runs: tuple[Run, ...]
     examples: tuple[Example, ...] = ()
     missing: int = 0  # networks for which there was no time
@@ -133,4 +135,5 @@ class Results:
         seeds = {run.seed for run in self.of(beside or model)}
         tests = [run.test(sweep) for run in self.of(model) if run.seed in seeds]
         pooled = tuple(np.array(errors) for errors in zip(*(test.errors for test in tests), strict=True))
-        return Curve(tests[0].amounts, pooled, sweep.trained, self.chance)
+        chance = tuple(np.array(errors) for errors in tests[0].chance)  # of the same recordings in all trainings
+        return Curve(tests[0].amounts, pooled, sweep.trained, chance)

@@ -23,6 +23,7 @@ from gerd.config.config import Config
 from gerd.config.load import parse
 from gerd.errors import GerdError
 from gerd.events import backends
+from gerd.measures.chance import chance_of
 from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.scene.transformation import Transformation
@@ -245,6 +246,7 @@ class Errors:
     fused: NDArray[np.float64]  # (recordings,)
     channels: NDArray[np.float64]  # (channels, recordings): of each channel alone
     weights: NDArray[np.float64]  # (channels, recordings): its mean share in the fused heat map
+    chance: NDArray[np.float64]  # (recordings,): of the best answer that is the same for every recording
 
 
 @torch.no_grad()
@@ -264,4 +266,4 @@ def errors(network: Channels, data: Data, first_step: int) -> Errors:
         channels = (reading.places - truth[:, None]).norm(dim=-1).mean(-1)
         parts.append((fused, channels.T, reading.weights.mean(-1).T))
     fused, channels, weights = (torch.cat(part, dim=-1).cpu().double().numpy() for part in zip(*parts, strict=True))
-    return Errors(fused, channels, weights)
+    return Errors(fused, channels, weights, chance_of(data.places[:, steps].cpu().double().numpy()))

@@ -1,0 +1,131 @@
+"""What a model says of pairs of recordings, judged: answers in, an error, its unit and a verdict out.
+
+An error between f(g·x) and ρ(g) f(x) means something beside the distance between ρ(g) f(x) of two *different*
+recordings: 0 is the same answer, 1 an answer as different as that to an unrelated scene. Where a model says the same of
+every recording there is no such unit, and no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gerd.errors import GerdError, counted
+from gerd.measures.chance import FALSE_ALARM
+from gerd.measures.statistics import LEAST, Summary, bootstrap, summary
+from gerd.scene.transformation import Transformation
+
+Array = NDArray[np.float64]
+
+ROUNDING = 16  # steps of the number format: what differs by less may be rounding
+LEAST_DIFFERENT = (
+    4  # recordings: of fewer, a resample has none with a probability of more than FALSE_ALARM (e^-4 < 0.025)
+)
+Found = Literal["holds", "does not hold", "undecided", "no verdict"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An error of a model under a transformation, for each pair of recordings."""
+
+    transformation: Transformation
+    relative: Summary | None  # absolute / between; none where the model says the same of every recording
+    absolute: Summary  # root mean square of f(g·x) - ρ(g) f(x), in the unit of the output; of coordinates a distance
+    between: float  # root mean square distance between ρ(g) f(x) of two recordings, in the same unit
+    different: int  # of how many recordings the model says something else than of most
+    chance: float | None  # how likely answers that know nothing of the truth vary with it as much; none: no truth known
+    values: Array  # (pairs, 2): relative (not a number where there is none) and absolute
+    apart: Array  # (pairs,): how far ρ(g) f(x) is from its mean over the recordings, in the unit of the output
+
+    @property
+    def why_no_verdict(self) -> str | None:
+        """Why nothing can be said of the symmetry of this model from these recordings; none where something can."""
+        count = self.absolute.count
+        if count < LEAST:
+            return f"{counted(count, 'recording')}: allowed for a verdict: {LEAST} or more"
+        if self.different == 0:
+            return "the model says the same of every recording"
+        if self.different < LEAST_DIFFERENT:
+            return f"the model says the same of every recording but {self.different}"
+        if self.chance is not None and self.chance > FALSE_ALARM:
+            return f"the model is at chance: its answers do not vary with the truth (p = {self.chance:.2g})"
+        return None
+
+    def verdict(self, tolerance: float = math.inf, absolute: float = math.inf) -> Found:
+        """Whether the median error is within `tolerance` (relative) and `absolute`, and its whole interval with it."""
+        if min(tolerance, absolute) == math.inf:
+            raise GerdError("there is no bound to judge by: allowed: tolerance=… and absolute=…")
+        if self.relative is None or self.why_no_verdict is not None:
+            return "no verdict"
+        judged = ((self.relative.interval, tolerance), (self.absolute.interval, absolute))
+        if all(high <= bound for (_, high), bound in judged):
+            return "holds"
+        return "does not hold" if any(low > bound for (low, _), bound in judged) else "undecided"
+
+    def __str__(self) -> str:
+        if self.relative is None:
+            relative = "no relative error" if self.absolute.count == 1 else "the same answer to every recording"
+        else:
+            relative = f"relative error: {self.relative}"
+        between = "" if self.relative is None else f"; between recordings: {self.between:.4g}"
+        return f"{self.transformation}: {relative}; absolute: {self.absolute}{between}"
+
+
+def measured(
+    g: Transformation, gaps: Tensor, expected: Tensor, different: int, chance: float | None, axes: int
+) -> Measured:
+    """From root mean square gaps (pairs,) and ρ(g) f(x) (pairs, …), of which `axes` numbers make one of the output."""
+    absolute = (gaps * math.sqrt(axes)).numpy()
+    apart = (distances_from_mean(expected) * math.sqrt(axes)).numpy()
+    relative = relative_error(absolute, apart) if different else None
+    between = float(between_recordings(apart)) if len(apart) > 1 else 0.0
+    shares = absolute / between if relative is not None else np.full(len(absolute), math.nan)
+    values = np.stack([shares, absolute], axis=1)
+    return Measured(g, relative, summary(absolute), between, different, chance, values, apart)
+
+
+def distances_from_mean(answers: Tensor) -> Tensor:
+    """(pairs,): how far each answer is from the mean of all, as a root mean square over what is a number."""
+    flat = answers.flatten(1)
+    return (flat - flat.nanmean(0)).square().nanmean(1).sqrt()
+
+
+def between_recordings(apart: Array) -> Array:
+    """The root mean square distance between two answers, from their distances (…, recordings) from the mean of all."""
+    count = apart.shape[-1]
+    result: Array = np.sqrt(2 * count / (count - 1) * (apart**2).mean(axis=-1))
+    return result
+
+
+def relative_error(absolute: Array, apart: Array) -> Summary | None:
+    """Errors of pairs in units of what answers to different recordings differ by; none where they do not differ.
+
+    The interval is that of the median error over the distance: both are of the same resampled recordings.
+    """
+    if len(apart) < 2 or not apart.any():
+        return None
+
+    def statistic(rows: NDArray[np.int64]) -> Array:
+        middle, between = np.median(absolute[rows], axis=-1), between_recordings(apart[rows])
+        unit = np.where(between > 0, between, 1.0)
+        return np.where((between > 0) | (middle == 0), middle / unit, np.inf)
+
+    found = summary(absolute / between_recordings(apart))
+    return replace(found, interval=bootstrap(statistic, len(apart)))
+
+
+def count_different(answers: Tensor, rounding: float) -> int:
+    """Of how many recordings a model says something else than the median answer, number by number, beyond rounding.
+
+    rounding: half of the step from 1 to the next number of the model's own format, 0 for whole numbers.
+    """
+    if len(answers) < 2:
+        return 0
+    flat = answers.flatten(1)
+    away = (flat - flat.median(0).values).abs()
+    return int((away > ROUNDING * rounding * flat.abs().amax(0)).any(1).sum())
