@@ -1,4 +1,4 @@
-"""A scene: numbers only, everything a recording is made of. The stages after the draw see this and no config."""
+"""A scene: numbers only, everything that events are made of. Backends see this and no config."""
 
 from __future__ import annotations
 
