@@ -129,10 +129,10 @@ READING = Command(
     },
 )
 TO_DISK = Command(
-    "python benchmarks/to_disk.py --count 2048 --rounds 2 --json {json}",
+    "python benchmarks/to_disk.py --rounds 2 --json {json}",
     {
         "kernel-share": Claim(lambda found: 100 * found["steady_share_of_processor_time"], factor=1.15),
-        "kernel-share-with-start": Claim(lambda found: 100 * found["share_of_processor_time"], factor=1.3),
+        "kernel-share-with-start": Claim(lambda found: 100 * found["share_of_processor_time"], factor=1.25),
         "worker-memory": Claim(lambda found: found["worker_memory_mb"], factor=1.25),
     },
 )

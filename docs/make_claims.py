@@ -115,10 +115,12 @@ def blocks(text: str) -> list[Block]:
 
 def said_in(name: str, text: str) -> list[Said]:
     """The figures of a document that have a mark; a mark without a number before it is an error."""
-    shown, found = readable(text), []
+    shown, parts, found = readable(text), blocks(text), []
+    done = 0  # the end of the mark before
     for mark in MARK.finditer(text):
-        begin = next((block.begin for block in blocks(text) if block.begin <= mark.start() < block.end), mark.start())
-        before = list(RANGE.finditer(shown, begin, mark.start()))
+        begin = next((block.begin for block in parts if block.begin <= mark.start() < block.end), mark.start())
+        before = list(RANGE.finditer(shown, max(begin, done), mark.start()))
+        done = mark.end()
         if not before:
             raise SystemExit(f"{name}:{line_of(text, mark.start())}: no number before the claim {mark[1]}")
         low, high = before[-1][1], before[-1][2] or before[-1][1]

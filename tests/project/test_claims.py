@@ -114,6 +114,8 @@ def test_what_a_document_says_is_read_from_it() -> None:
     text = f"It takes 2.2 to\n2.4 {MARK} bytes, three times {MARK} as much,\n2 185 × {MARK}, and 2 million {MARK}.\n"
     found = [(said.line, said.low, said.high) for said in said_in("README.md", text)]
     assert found == [(1, 2.2, 2.4), (2, 3, 3), (3, 2185, 2185), (3, 2e6, 2e6)]
+    apart = said_in("README.md", f"It takes 2.2 {MARK} to 2.4 {MARK} bytes per event.\n")
+    assert [(said.low, said.high) for said in apart] == [(2.2, 2.2), (2.4, 2.4)]
     with pytest.raises(SystemExit, match=r"README.md:3: no number before the claim finer"):
         said_in("README.md", f"It takes 3 ms.\n\nand more {MARK}\n")
 
