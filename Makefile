@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # compiles is kept, whatever the environment says: tests start it some hundred times.
 PARALLEL := -q -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo test test-long check format docs figures bench clean
+.PHONY: help setup demo test test-long check format docs figures bench claims claims-long clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -67,6 +67,8 @@ bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/timing.py
 	$(BIN)/python benchmarks/first_call.py
 	$(BIN)/python benchmarks/to_disk.py
+	$(BIN)/python benchmarks/sizes.py
+	$(BIN)/python benchmarks/exactness.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/emulators.py
@@ -74,6 +76,12 @@ bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/labels.py
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/cluster.py
+
+claims: setup ## make the figures of the documents again, and compare them with what is said
+	nice $(BIN)/python docs/make_claims.py
+
+claims-long: setup ## make also those that take long or need more packages
+	nice $(BIN)/python docs/make_claims.py --long
 
 clean: ## remove what the other targets have made
 	rm -rf $(VENV) out dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 """Exact timing against step timing: milliseconds per recording of the same scenes, in one run.
 
-    python benchmarks/timing.py [--device cuda]
+    python benchmarks/timing.py [--device cuda] [--json FILE]
 
 Three shapes of 60 pixels move through 300×300 pixels for 128 steps, at the given speed; the ratio is what counts, and
 the bar is 4 times up to 1 pixel per step. On the CPU it is CPU time from the config to the recording: the two timings
@@ -11,8 +11,10 @@ the median time from the config to frames on the device.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
+from pathlib import Path
 
 import torch
 from against_original import our_seconds
@@ -60,18 +62,24 @@ def on_gpu(config: Config, device: str) -> list[tuple[float, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    device = parser.parse_args().device
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    device = chosen.device
     torch.set_num_threads(1)
     print(f"\n| three shapes ({device}) | step | exact | ratio | of medians |\n| --- | --- | --- | --- | --- |")
     barred = []
+    result = {}
     for speed in SPEEDS:
         config = case_config(speed)
         (step, step_median), (exact, exact_median) = on_cpu(config) if device == "cpu" else on_gpu(config, device)
         ratios = f"{exact / step:.2f} × | {exact_median / step_median:.2f} ×"
         print(f"| {speed:g} px per step | {step:.3g} ms | {exact:.3g} ms | {ratios} |", flush=True)
+        result[f"{speed:g}"] = {"step": step, "exact": exact}
         barred += [exact / step] if speed <= BARRED_SPEED else []
     verdict = "within" if max(barred) <= BAR else "NOT within"
     print(f"\nup to {BARRED_SPEED:g} px per step at most {max(barred):.2f} times: {verdict} {BAR:g} times")
+    if chosen.json:
+        chosen.json.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

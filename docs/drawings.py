@@ -162,7 +162,14 @@ def tutorial() -> Figure:
     return figure.sheet(gerd.simulate(gerd.parse(config[1], source="square.yaml")), count=6, overlay=True)
 
 
-STAGES = {"config": "Config", "plan": "Plan", "scene": "Scenes", "events": "events", "recording": "Recording", "storage": "dataset"}
+STAGES = {
+    "config": "Config",
+    "plan": "Plan",
+    "scene": "Scenes",
+    "events": "events",
+    "recording": "Recording",
+    "storage": "dataset",
+}
 ROOM = (1.25, 0.55)
 USES = {"training": "batches", "exchange": "other formats", "measures": "numbers", "pictures": "figures, videos"}
 

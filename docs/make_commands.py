@@ -21,10 +21,10 @@ INTRODUCTION = """\
 What `gerd COMMAND --help` says, on one page. `gerd --version` prints the version.
 
 A command that has done its work exits with 0. A mistake is one line for each thing that is wrong, `error: …` on
-standard error, and the exit code 2 if it is in the config or in the command itself, otherwise 1. Ctrl-C is 130; what
-was finished is kept, and the same command continues. Progress is shown on standard error, if that is a terminal. The
-first simulation compiles its kernels, once, if the package has no machine code for the processor: that takes 13 to 20
-seconds, and is said.
+standard error (beside the usage, if an option is wrong), and the exit code 2 if it is in the config or in the command
+itself, otherwise 1. Ctrl-C is 130; what was finished is kept, and the same command continues. Progress is shown on
+standard error, if that is a terminal. The first simulation compiles its kernels, once, if the package has no machine
+code for the processor: that took 23 seconds on one core of an AMD EPYC on 2026-11-17, and is said.
 """
 
 

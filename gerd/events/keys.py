@@ -2,8 +2,9 @@
 
 A step has `ticks` ticks: one in step timing, one for each microsecond in exact timing, of which the last is the step
 itself. Keys of a recording ascend, so events are sorted by (time, y, x, p); in exact timing a key may come twice. All
-methods work on integers, numpy arrays and PyTorch tensors alike. No other module takes a key apart; only the kernels
-write keys themselves, in `key`.
+methods work on integers, numpy arrays and PyTorch tensors alike. Outside of this module keys are written by the kernels
+(the rule `key` of `cpu_kernels.py`, and `gather` of `cuda_output.py`), and two of these take keys apart that they have
+just drawn, of noise: `step_kernels.py` and `exact_kernels.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`Plan` and index to `Scenes`: every random choice of a recording's content is made here.
 
-A plan and recording indices go in; numbers come out. Every random word is a function of (seed, index, purpose, slot,
-step). New randomness takes a new purpose or slot, so that the draws that exist stay as they are.
+A plan and recording indices go in, and numbers come out: events are made from these alone. Every random word is a
+function of (seed, index, purpose, slot, step). New randomness takes a new purpose or slot, so that the draws that exist
+stay as they are.
 
 To read in this order: `draw`, `motion` and `sampling` (an actor's draws), `philox` (random words), `scenes` (the
 result), `transformation` (of whole scenes).

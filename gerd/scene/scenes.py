@@ -1,4 +1,4 @@
-"""A scene: numbers only, everything a recording is made of. The stages after the draw see nothing else."""
+"""A scene: numbers only, everything that events are made of. Backends see nothing else."""
 
 from __future__ import annotations
 

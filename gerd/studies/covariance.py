@@ -269,3 +269,7 @@ def _matrix(results: Results, bank: Bank, out: Path) -> str:
     matrix = matrix_of(results.of(bank.name)[0], bank)
     drawing.draw_covariance(left, right, matrix, bank.sweep.name, f"channel{bank.unit}")
     return drawing.save(figure, out, bank.sweep.name)
+
+
+if __name__ == "__main__":
+    raise SystemExit("error: this module is no program; the command is: gerd study covariance")

@@ -149,3 +149,7 @@ def report(results: Results, out: Path) -> str:
         "not.\n",
     ]
     return drawing.assembled(results, TITLE, setting, conclusions(results), *parts)
+
+
+if __name__ == "__main__":
+    raise SystemExit("error: this module is no program; the command is: gerd study noise")

@@ -375,3 +375,7 @@ def _figure(results: Results, out: Path) -> str:
     for ax in panels[len(tests) :]:
         ax.remove()
     return drawing.save(figure, out, "symmetry")
+
+
+if __name__ == "__main__":
+    raise SystemExit("error: this module is no program; the command is: gerd study symmetry")

@@ -7,7 +7,6 @@ fit of optical flow that needs good times. That all backends agree, and with an 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,83 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import continuous
+from support.crossing import SQUARE, Crossing, agreement, by_pixel
 from support.scenes import FALSE_ALARM, actor, config, generic, moving_actors
 
 import gerd
 from gerd.config.config import Config
 from gerd.config.sweep import with_values
 from gerd.errors import GerdError
-from gerd.recording.recording import Recording
 
 SCALES = [0.25, 0.35, 0.5, 0.7, 1.4, 2.0, 2.8, 4.0]
-SIDE = 120  # of the frame that one shape crosses
-Passages = dict[tuple[int, int], list[tuple[float, int]]]  # the events of each pixel (y, x): time in steps, polarity
-SQUARE = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
 
 
 def exact(*actors: dict[str, Any], **fields: Any) -> Config:
     return config(*actors, timing="exact", **fields)
-
-
-def by_pixel(recording: Recording) -> Passages:
-    result: Passages = {}
-    for x, y, t, p in recording.events.tolist():
-        result.setdefault((y, x), []).append((t / recording.step_us, int(p)))
-    return result
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """A shape that crosses the frame."""
-
-    shape: str
-    speed: float  # pixels per step
-    threshold: float
-    turn: float = 0.0
-    angle: float = 0.4
-    size: float = 48.3
-    state: float = 0.13  # of all integrators, in thresholds
-
-    @property
-    def steps(self) -> int:
-        return math.ceil(60 / self.speed) + 1
-
-    @property
-    def velocity(self) -> np.ndarray:
-        return self.speed * np.array([math.cos(self.angle), math.sin(self.angle)])
-
-    @property
-    def start(self) -> np.ndarray:
-        return SIDE / 2 + np.array([0.31, 0.17]) - self.velocity * (self.steps - 1) / 2
-
-    def recorded(self, upsampling: int) -> Passages:
-        """What we make of it."""
-        at, velocity = self.start.tolist(), self.velocity.tolist()
-        moving = actor(self.shape, at=at, velocity=velocity, size=self.size, turn=self.turn)
-        integrator = {"threshold": self.threshold, "initial": self.state, "warmup": 0}
-        fields: dict[str, Any] = {"width": SIDE, "height": SIDE, "upsampling": upsampling, "integrator": integrator}
-        return by_pixel(gerd.simulate(exact(moving, steps=self.steps, **fields)))
-
-    def area(self, time: float) -> np.ndarray:
-        centre, radius = self.start + self.velocity * time, self.size / 2
-        if self.shape == "circle":
-            return continuous.ellipse_area((centre[0], centre[1]), (radius, radius), SIDE, SIDE)
-        cosine, sine = math.cos(math.radians(self.turn)), math.sin(math.radians(self.turn))
-        points = self.size * SQUARE @ np.array([[cosine, sine], [-sine, cosine]]) + centre
-        return continuous.polygon_area(points, SIDE, SIDE)
-
-    def truth(self) -> Passages:
-        """What a camera in continuous time makes of it, which knows the areas."""
-        begin, end, apart = 0.0, self.steps - 1.0, 0.03 / self.speed
-        return continuous.passages(self.area, begin, end, apart, self.threshold, self.state * self.threshold)
-
-
-def agreement(made: Passages, truth: Passages) -> tuple[float, float]:
-    """The share of the pixels that fire with the same polarities, and the rms difference of times in these."""
-    pixels = set(made) | set(truth)
-    alike = [at for at in pixels if [p for _, p in made.get(at, [])] == [p for _, p in truth.get(at, [])]]
-    apart = [one[0] - other[0] for at in alike for one, other in zip(made.get(at, []), truth.get(at, []), strict=True)]
-    return len(alike) / len(pixels), float(np.sqrt(np.mean(np.square(apart))))
 
 
 def test_the_continuous_camera_knows_areas() -> None:
