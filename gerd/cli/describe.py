@@ -29,7 +29,7 @@ from gerd.scene.scenes import INTENSITY_ONE, Scenes
 from gerd.storage.blocks import pack_events, pack_truths
 from gerd.storage.code import code_digest
 from gerd.storage.generate import TRIED_MEMBERS
-from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_name, shard_number
+from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_number
 from gerd.storage.recordings import Recordings
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
@@ -178,7 +178,7 @@ def describe(path: str | Path) -> None:
         console.print(f"done        {done} of {len(data)} recordings, {len(there)} of {data.shard_count} shards")
     else:
         counts = np.concatenate([data.shard(number).lengths for number in range(data.shard_count)])
-        size = sum(data.place.open(shard_name(number)).size for number in range(data.shard_count))
+        size = sum(data.place.open(manifest.file(number)).size for number in range(data.shard_count))
         spread = f"per recording {counts.min()} to {counts.max()}, median {np.median(counts):g}"
         console.print(f"events      {counts.sum()}; {spread}")
         console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
