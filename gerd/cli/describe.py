@@ -49,7 +49,7 @@ class Lines(Console):
     def __init__(self, *, stderr: bool = False):
         super().__init__(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
 
-    def line(self, text: str) -> None:
+    def say(self, text: str) -> None:
         self.print(printable(text, lines=False))
 
 
@@ -65,22 +65,22 @@ def dry_run(config: Config, count: int) -> None:
     for first in range(0, shown, ACTORS_ABREAST):
         console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
     if len(config.cast) > shown:
-        console.line(f"and {len(config.cast) - shown} more actors")
+        console.say(f"and {len(config.cast) - shown} more actors")
     tried = sorted({round(k * (members - 1) / max(1, SAMPLED_MEMBERS - 1)) for k in range(SAMPLED_MEMBERS)})
     samples = {number: _sampled(member(base, number)) for number in tried}
     recordings = count * members
     size = recordings * sum(sample.bytes for sample in samples.values()) / len(samples)
     family = f" ({counted(count, 'index', 'indices')} × {members} members of the sweep)" if base.sweep else ""
     frame = f"{scenes.width}×{scenes.height}, {scenes.steps} steps, upsampling {scenes.upsampling}"
-    console.line(f"frame       {frame}{', in member 0' if base.sweep else ''}")
-    console.line(f"recordings  {recordings}{family}, seed {config.seed}")
+    console.say(f"frame       {frame}{', in member 0' if base.sweep else ''}")
+    console.say(f"recordings  {recordings}{family}, seed {config.seed}")
     basis = f"the first steps of index 0{f' in {len(tried)} members' if base.sweep else ''}"
-    console.line(f"events      about {_events(list(samples.values()))} per recording")
-    console.line(f"size        about {_bytes(size)}, both by {basis}")
+    console.say(f"events      about {_events(list(samples.values()))} per recording")
+    console.say(f"size        about {_bytes(size)}, both by {basis}")
     warnings = Lines(stderr=True)
     for number, sample in samples.items():
         if sample.silence:
-            warnings.line(f"warning: {named(member(base, number), 0)}: makes no events{sample.silence}")
+            warnings.say(f"warning: {named(member(base, number), 0)}: makes no events{sample.silence}")
 
 
 @dataclass(frozen=True)
@@ -168,32 +168,32 @@ def describe(path: str | Path) -> None:
     console = Lines()
     data = Recordings(path)
     manifest, config = data.manifest, data.config
-    console.line(f"dataset     {path}, {'complete' if manifest.complete else UNFINISHED}")
-    console.line(
+    console.say(f"dataset     {path}, {'complete' if manifest.complete else UNFINISHED}")
+    console.say(
         f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}, {_code(manifest.code_digest)}"
     )
-    console.line(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
+    console.say(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
     indices = counted(manifest.count, "index", "indices")
     family = f" ({indices} × {manifest.members} members of the sweep)" if config.sweep else ""
-    console.line(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
+    console.say(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
     for swept, values in config.sweep.items():
-        console.line(f"sweep       {swept}: {', '.join(map(str, values))}")
+        console.say(f"sweep       {swept}: {', '.join(map(str, values))}")
     sensor, names = config.sensor, ", ".join(map(_described, config.actors))
     swept, of_members = " but for what is swept" if config.sweep else "", lengths(config)
     steps = " to ".join(map(str, sorted({min(of_members), max(of_members)})))
-    console.line(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
-    console.line(f"actors      {names or 'none'}")
+    console.say(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
+    console.say(f"actors      {names or 'none'}")
     if not manifest.complete:
         numbers = map(shard_number, data.place.names())
         there = [number for number in numbers if number is not None and number < data.shard_count]
         done = sum(len(manifest.rows(number)) for number in there)
-        console.line(f"done        {done} of {len(data)} recordings, {len(there)} of {data.shard_count} shards")
+        console.say(f"done        {done} of {len(data)} recordings, {len(there)} of {data.shard_count} shards")
     else:
         counts = np.concatenate([data.shard(number).lengths for number in range(data.shard_count)])
         size = sum(data.place.open(manifest.file(number)).size for number in range(data.shard_count))
         spread = f"per recording {counts.min()} to {counts.max()}, median {np.median(counts):g}"
-        console.line(f"events      {counts.sum()}; {spread}")
-        console.line(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
+        console.say(f"events      {counts.sum()}; {spread}")
+        console.say(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
 
 
 def _code(digest: str) -> str:

@@ -99,7 +99,7 @@ TRUE_OR_FALSE = ("p", "echo")
 
 
 def _with_fields(path: Path, events: Events) -> Events:
-    """The events, if their fields are numbers of the kinds that they stand for: nothing is rounded and nothing cut off."""
+    """The events, if their fields are numbers of the kinds that they stand for: nothing is rounded or cut off."""
     fields = events.dtype.fields if isinstance(events, np.ndarray) and events.ndim == 1 else None
     if fields is None or not {*"xytp"} <= set(fields):
         allowed = "a structured array of one axis with the fields x, y, t (microseconds) and p (1 ON, 0 OFF)"

@@ -59,7 +59,9 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-STRANGER = "this page was opened without the token of the gerd view that is running: open the address that it has printed"
+STRANGER = (
+    "this page was opened without the token of the gerd view that is running: open the address that it has printed"
+)
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 

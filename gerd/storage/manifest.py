@@ -85,7 +85,7 @@ class Manifest(_Json):
         return -(-self.recordings // SHARD_SIZE)
 
     def file(self, number: int) -> str:
-        """The name of shard `number`; the manifest of a dataset that grows may list the grown one beside the old one."""
+        """The name of shard `number`; while a dataset grows, the manifest may list the grown one beside the old one."""
         grown = number < len(self.shards) and self.shards[number].file == grown_name(number)
         return grown_name(number) if grown else shard_name(number)
 

@@ -269,8 +269,7 @@ def test_what_does_not_fit_is_refused(
 
 def other_types(**kinds: Any) -> Any:
     """Two events with fields of these types."""
-    result = np.zeros(2, [(name, kinds.get(name, kind)) for name, kind in EVENT_DTYPE.descr])
-    return result
+    return np.zeros(2, [(name, kinds.get(name, kind)) for name, kind in EVENT_DTYPE.descr])
 
 
 @pytest.mark.parametrize(
@@ -307,9 +306,9 @@ def test_whole_numbers_of_any_type_are_taken(kind: str, tmp_path: Path) -> None:
 
 def test_what_are_no_events_is_refused(tmp_path: Path) -> None:
     wrong: list[Any] = [np.zeros((3, 4)), np.zeros(3, [("x", "i2"), ("y", "i2"), ("t", "i8")]), [(1, 2, 3, True)], None]
-    for given in (*wrong, np.zeros((2, 2), EVENT_DTYPE)):
+    for refused in (*wrong, np.zeros((2, 2), EVENT_DTYPE)):
         with pytest.raises(gerd.GerdError, match=r"allowed: a structured array of one axis with the fields x, y, t"):
-            write_events(tmp_path / "a", given, width=9, height=9, format="csv")
+            write_events(tmp_path / "a", refused, width=9, height=9, format="csv")
     for size in ({"width": 9.5, "height": 9}, {"width": 9, "height": 0}, {"width": True, "height": 9}):
         with pytest.raises(gerd.GerdError, match=r"(width|height) \S+: allowed: a whole number, 1 or more"):
             write_events(tmp_path / "a", events(), **size, format="csv")

@@ -144,7 +144,9 @@ def test_what_does_not_fit_into_the_events_is_refused(tmp_path: Path) -> None:
     edge = torch.sparse_coo_tensor(torch.tensor([[2], [0], [2**15 - 1], [0]]), [1.0], (3, 2, 2**15, 4))
     path, most = saved(tmp_path, [edge, PLACES]), (2**63 - 1) // 3
     assert read_original(path, step_us=most).events.tolist() == [(2**15 - 1, 0, 2 * most, False)]
-    with pytest.raises(gerd.GerdError, match=rf"step_us {most + 1}: allowed: a whole number from 1 to {most} for the 3 st"):
+    with pytest.raises(
+        gerd.GerdError, match=rf"step_us {most + 1}: allowed: a whole number from 1 to {most} for the 3 st"
+    ):
         read_original(path, step_us=most + 1)
 
 

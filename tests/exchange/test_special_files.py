@@ -1,4 +1,4 @@
-"""What lies in the folder of an export may be a pipe, a device or a link: nobody waits for it, and no link is followed."""
+"""In the folder of an export there may be a pipe, a device or a link: nobody waits for it, and no link is followed."""
 
 from __future__ import annotations
 
@@ -113,7 +113,9 @@ def test_under_the_name_of_an_exported_file_it_is_replaced(
     assert not (folder / name).is_symlink()
     everything = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     whole = tmp_path / "whole"
-    assert everything == {str(file.relative_to(whole)): file.read_bytes() for file in whole.rglob("*") if file.is_file()}
+    assert everything == {
+        str(file.relative_to(whole)): file.read_bytes() for file in whole.rglob("*") if file.is_file()
+    }
 
 
 def test_a_link_as_the_folder_of_shards_is_refused(tmp_path: Path) -> None:

@@ -483,9 +483,19 @@ API = (("GET", "/api/start"), ("POST", "/api/recording"), ("POST", "/api/gif"), 
 
 @pytest.mark.parametrize(("method", "path"), API)
 def test_who_does_not_know_the_token_is_told_nothing(method: str, path: str, asking: Asking) -> None:
-    wrong = ["", asking.token, f"Bearer {asking.token[:-1]}", f"Bearer {asking.token}x", "Bearer ", "Bearer ä", "Basic x"]
+    wrong = [
+        "",
+        asking.token,
+        f"Bearer {asking.token[:-1]}",
+        f"Bearer {asking.token}x",
+        "Bearer ",
+        "Bearer ä",
+        "Basic x",
+    ]
     for given in wrong:
-        status, _, body = asking(method, f"{path}?token={asking.token}", question(), authorization=given.encode("latin1"))
+        status, _, body = asking(
+            method, f"{path}?token={asking.token}", question(), authorization=given.encode("latin1")
+        )
         assert status == 401
         assert json.loads(body) == {"message": server.STRANGER}
     assert asking("GET", "/", authorization="")[0] == asking("GET", "/page/main.js", authorization="")[0] == 200

@@ -1,4 +1,4 @@
-"""The lowest versions that pyproject.toml allows make the same recordings, where kernels are compiled and not shipped."""
+"""The lowest versions that pyproject.toml allows make the same recordings, with kernels that they compile."""
 
 from __future__ import annotations
 
