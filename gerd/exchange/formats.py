@@ -67,18 +67,18 @@ def write_events(
         raise StorageError(f"{path}: exists already; give another name")
     with written_whole(path) as temporary:
         chosen.write(temporary, events, width, height, **end)
-        if chosen.read is not None and not np.array_equal(_read_back(chosen, temporary, width, height), events):
+        if not _reads_back(chosen, temporary, events, width, height):
             reason = "did not read back as it was written, so it was not kept"
             advice = "the disk may be full; if it is not, use evt2"
             raise GerdError(f"{path}: the {format} file {reason}: {advice}")
 
 
-def _read_back(chosen: Format, path: Path, width: int, height: int) -> Events | None:
-    """The events in a file that was just written; None if it cannot be read, or lacks its end."""
+def _reads_back(chosen: Format, path: Path, events: Events, width: int, height: int) -> bool:
+    """Whether a file that was just written has its end and holds the events, if its format can be read."""
     try:
-        return chosen.read(path, width, height) if chosen.read is not None else None
+        return chosen.read is None or np.array_equal(chosen.read(path, width, height), events)
     except (RuntimeError, ValueError, OSError):  # faery's errors are of any kind
-        return None
+        return False
 
 
 def format_named(name: str) -> Format:

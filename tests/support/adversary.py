@@ -6,8 +6,8 @@ An input is a damaged copy of a dataset, a hostile config, a dataset with a spec
 page. An interruption is a kill, or an error of a write, a flush or a rename, while a dataset or an export is made. Of
 what can be on the same machine (`adversary_machine.py`) there are clients that do not read, and users who write to the
 cache of kernels. What must never be: a crash, a hang, an error that is not a `GerdError`, a wrong recording, a dataset
-that does not end with the bytes of an undisturbed run. Inputs are tried in forked processes, so that a crash ends one of
-them and is counted.
+that does not end with the bytes of an undisturbed run. Inputs are tried in forked processes, so that a crash ends one
+of them and is counted.
 """
 
 from __future__ import annotations
