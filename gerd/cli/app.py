@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from gerd.cli.commands import check, export, generate, info, new, play, render, schema, study, verify, view
+from gerd.cli.terminal import say
 from gerd.errors import GerdError
 from gerd.surroundings import ignore_settings
 
@@ -29,7 +30,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from gerd.version import __version__
 
-        typer.echo(f"gerd {__version__}")
+        say(f"gerd {__version__}")
         raise typer.Exit
 
 
@@ -44,7 +45,7 @@ def options(
 
 def _refuse(message: str, code: int = 1) -> NoReturn:
     for line in message.splitlines():
-        typer.echo(f"error: {line}", err=True)
+        say(f"error: {line}", err=True)
     sys.exit(code)
 
 

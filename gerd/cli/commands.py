@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Context, Exit, Option, echo
+from typer import Argument, Context, Exit, Option
 
+from gerd.cli.terminal import say
 from gerd.errors import GerdError, counted
 
 if TYPE_CHECKING:
@@ -37,24 +38,25 @@ SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first
 
 def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
     """Write a commented starter config, and beside it its schema, with which editors complete and check the fields."""
+    import os
     from importlib.resources import files
     from shlex import quote
 
+    from gerd.storage.whole import write_whole
+
+    if os.path.lexists(path):
+        raise GerdError(f"{path}: exists already; give another name")
+    if not path.parent.is_dir():
+        raise GerdError(f"{path}: cannot be written: there is no folder {path.parent}")
     starter = files("gerd.cli").joinpath("starter.yaml").read_text("utf-8")
-    try:
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(starter.replace("gerd.yaml", quote(str(path))))
-        path.with_name(SCHEMA).write_text(_schema(), "utf-8")
-    except FileExistsError:
-        raise GerdError(f"{path}: exists already; give another name") from None
-    except OSError as error:
-        raise GerdError(f"{path}: cannot be written: {error.strerror}") from None
-    echo(f"wrote {path}, and {path.with_name(SCHEMA)} for editors; next: gerd check {quote(str(path))}")
+    write_whole(path.with_name(SCHEMA), _schema().encode())  # before the config, so that an error leaves no config
+    write_whole(path, starter.replace("gerd.yaml", quote(str(path))).encode())
+    say(f"wrote {path}, and {path.with_name(SCHEMA)} for editors; next: gerd check {quote(str(path))}")
 
 
 def schema() -> None:
     """Print the JSON schema of a config, for editors."""
-    echo(_schema(), nl=False)
+    say(_schema(), nl=False)
 
 
 def _schema() -> str:
@@ -107,7 +109,7 @@ def generate(
     size = f"{counted(len(data), 'recording')} in {counted(data.shard_count, 'shard')}"
     if not data.manifest.complete:
         size = f"part {shard}, {counted(total, 'recording')}; other parts are still to be made of {size}"
-    echo(f"{out}: {size} ({seconds:.1f} s{rate})")
+    say(f"{out}: {size} ({seconds:.1f} s{rate})")
 
 
 def info(dataset: DatasetFolder) -> None:
@@ -133,11 +135,11 @@ def verify(
             bar(looked_at)
             for fault in faults:
                 sound = False
-                echo(f"error: {fault}", err=True)
+                say(f"error: {fault}", err=True)
     if not sound:
         raise Exit(1)
     again = " and the same when made again" if regenerate else ""
-    echo(f"{dataset}: {counted(bar.done, 'recording')}, all sound{again}")
+    say(f"{dataset}: {counted(bar.done, 'recording')}, all sound{again}")
 
 
 def render(
@@ -180,7 +182,7 @@ def render(
     with Bar("steps", max(recording.window(start, stop).steps for recording in recordings)) as bar:
         write(recordings if family else recordings[0], out, kind, start=start, stop=stop, progress=bar, **options)
     what = f"{recordings[0].config.name}, index {index}, all {counted(len(recordings), 'member')}"
-    echo(f"wrote {out}: {what if family else repr(recordings[0])}")
+    say(f"wrote {out}: {what if family else repr(recordings[0])}")
 
 
 def export(
@@ -233,7 +235,7 @@ def export(
         count = export_dataset(
             chosen, out, format_, indices=indices, member=which, levels=levels, causes=causes, progress=bar
         )
-    echo(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
+    say(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
 
 
 def play(
@@ -252,7 +254,7 @@ def play(
     """Send the events of a recording in real time. Ctrl-C ends it."""
     from gerd.exchange.live import send
 
-    say = partial(echo, err=True)
+    tell = partial(say, err=True)
     chosen: Recording | Config
     if source.is_dir():
         (chosen,) = _recordings(source, index, member, False, set_, trust)
@@ -260,9 +262,9 @@ def play(
         family = _load(source, set_, trust)
         chosen = family.member(_member(family, member))
     sent = send(
-        chosen, to, format=format_, index=index, speed=speed, loop=loop, endless=endless, truth_to=truth, report=say
+        chosen, to, format=format_, index=index, speed=speed, loop=loop, endless=endless, truth_to=truth, report=tell
     )
-    say(str(sent))
+    tell(str(sent))
 
 
 def view(
@@ -276,7 +278,7 @@ def view(
     """Show a config, to play with, or a dataset, to browse, as a page on this machine. Ctrl-C ends it."""
     from gerd.page.server import serve
 
-    serve(source, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=echo)
+    serve(source, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=say)
 
 
 def study(
@@ -302,7 +304,7 @@ def study(
     from gerd.studies.lab.running import about, run_study
 
     if help_:
-        echo(context.get_help() + (f"\n{about(name)}" if name else ""))
+        say(context.get_help() + (f"\n{about(name)}" if name else ""))
         return
     if quick and smoke:
         raise GerdError("--quick, --smoke: allowed: one of them")
@@ -312,7 +314,7 @@ def study(
         report = run_study(
             name, out, from_, size, {"epochs": epochs, "seeds": seeds}, device=device, seed=seed, minutes=minutes, **own
         )
-    echo(f"wrote {report}")
+    say(f"wrote {report}")
 
 
 def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:
@@ -345,7 +347,7 @@ def _member(config: Config, words: list[str] | None) -> int:
 
     which, count = parse_member(words or ()), member_count(config)
     if which is None and count > 1:
-        echo(f"member 0 of {count}, {in_words(labels(config, 0))}; the others: --member 1 to {count - 1}", err=True)
+        say(f"member 0 of {count}, {in_words(labels(config, 0))}; the others: --member 1 to {count - 1}", err=True)
     return member_number(config, 0 if which is None else which)
 
 

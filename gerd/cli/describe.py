@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from gerd.cli.terminal import printable
 from gerd.config.actor import Actor
 from gerd.config.config import Config
 from gerd.config.samples import FunctionValues, Sampled
@@ -32,7 +33,7 @@ from gerd.scene.scenes import Scenes
 from gerd.storage.blocks import pack_events, pack_truths
 from gerd.storage.code import code_digest
 from gerd.storage.generate import TRIED_MEMBERS
-from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_name, shard_number
+from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_number
 from gerd.storage.recordings import Recordings
 
 SAMPLED_STEPS = 32  # steps simulated to estimate how many events a recording has
@@ -45,9 +46,19 @@ MOST_ACTORS_SHOWN = 12
 MOST_SHAPES_SHOWN = 12  # of those that one actor can have
 
 
+class Lines(Console):
+    """Prints a line at a time, and tables, the cells of which must be `printable`."""
+
+    def __init__(self, *, stderr: bool = False):
+        super().__init__(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
+
+    def say(self, text: str) -> None:
+        self.print(printable(text, lines=False))
+
+
 def dry_run(config: Config, count: int) -> None:
     """Print the scene of index 0 (in a sweep of member 0), and number and size of the recordings of `count` indices."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = Lines()
     members = member_count(config)
     for number in range(min(members, TRIED_MEMBERS)):  # an error here if one cannot be drawn
         draw(plan_of(member(config, number)), [0])
@@ -57,22 +68,22 @@ def dry_run(config: Config, count: int) -> None:
     for first in range(0, shown, ACTORS_ABREAST):
         console.print(_start_table(config, scenes, range(first, min(first + ACTORS_ABREAST, shown))))
     if len(config.cast) > shown:
-        console.print(f"and {len(config.cast) - shown} more actors")
+        console.say(f"and {len(config.cast) - shown} more actors")
     tried = sorted({round(k * (members - 1) / max(1, SAMPLED_MEMBERS - 1)) for k in range(SAMPLED_MEMBERS)})
     samples = {number: _sampled(member(base, number)) for number in tried}
     recordings = count * members
     size = recordings * sum(sample.bytes for sample in samples.values()) / len(samples)
     family = f" ({counted(count, 'index', 'indices')} × {members} members of the sweep)" if base.sweep else ""
     frame = f"{scenes.width}×{scenes.height}, {scenes.steps} steps, upsampling {scenes.upsampling}"
-    console.print(f"frame       {frame}{', in member 0' if base.sweep else ''}")
-    console.print(f"recordings  {recordings}{family}, seed {config.seed}")
+    console.say(f"frame       {frame}{', in member 0' if base.sweep else ''}")
+    console.say(f"recordings  {recordings}{family}, seed {config.seed}")
     basis = f"the first steps of index 0{f' in {len(tried)} members' if base.sweep else ''}"
-    console.print(f"events      about {_events(list(samples.values()))} per recording")
-    console.print(f"size        about {_bytes(size)}, both by {basis}")
-    warnings = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    console.say(f"events      about {_events(list(samples.values()))} per recording")
+    console.say(f"size        about {_bytes(size)}, both by {basis}")
+    warnings = Lines(stderr=True)
     for number, sample in samples.items():
         if sample.silence:
-            warnings.print(f"warning: {named(member(base, number), 0)}: makes no events{sample.silence}")
+            warnings.say(f"warning: {named(member(base, number), 0)}: makes no events{sample.silence}")
 
 
 @dataclass(frozen=True)
@@ -136,7 +147,8 @@ def _events(samples: list[_Sample]) -> str:
 
 def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
     """The parameters of some actors at t = 0, with their velocities."""
-    table = Table(title=f"{named(config, 0)}, at step 0, with the change per step", title_justify="left")
+    title = f"{named(config, 0)}, at step 0, with the change per step"
+    table = Table(title=printable(title, lines=False), title_justify="left")
     table.add_column("")
     columns = []
     start = scenes.truth(np.zeros(1))[0, 0]
@@ -144,7 +156,7 @@ def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
         table.add_column(f"actor {i}")
         value, speed = start[i, 0].copy(), start[i, 1].copy()
         value[ROTATION], speed[ROTATION] = degrees(value[ROTATION]), degrees(speed[ROTATION])
-        name = _drawn_shape(config, scenes, i)
+        name = printable(_drawn_shape(config, scenes, i), lines=False)
         bright = f"{scenes.intensity[0, i] / INTENSITY_ONE:.4g}"
         numbers = [f"{value[k]:.5g}  {speed[k]:+.3g}" for k in range(len(PARAMETERS))]
         columns.append([name, *([bright, *numbers] if scenes.present[0, i] else [""] * (len(PARAMETERS) + 1))])
@@ -156,37 +168,37 @@ def _start_table(config: Config, scenes: Scenes, actors: range) -> Table:
 
 def describe(path: str | Path) -> None:
     """Print what the dataset at `path`, a folder or a URL, holds."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = Lines()
     data = Recordings(path)
     manifest, config = data.manifest, data.config
-    console.print(f"dataset     {path}, {'complete' if manifest.complete else UNFINISHED}")
-    console.print(
+    console.say(f"dataset     {path}, {'complete' if manifest.complete else UNFINISHED}")
+    console.say(
         f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}, {_code(manifest.code_digest)}"
     )
-    console.print(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
+    console.say(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
     indices = counted(manifest.count, "index", "indices")
     family = f" ({indices} × {manifest.members} members of the sweep)" if config.sweep else ""
-    console.print(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
+    console.say(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
     for swept, values in config.sweep.items():
-        console.print(f"sweep       {swept}: {', '.join(map(str, values))}")
+        console.say(f"sweep       {swept}: {', '.join(map(str, values))}")
     sensor, names = config.sensor, ", ".join(map(_described, config.actors))
     swept, of_members = " but for what is swept" if config.sweep else "", lengths(config)
     steps = " to ".join(map(str, sorted({min(of_members), max(of_members)})))
-    console.print(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
-    console.print(f"actors      {names or 'none'}")
+    console.say(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
+    console.say(f"actors      {names or 'none'}")
     for function, known in config.functions.items():
-        console.print(f"function    {function}, {_function(known)}")
+        console.say(f"function    {function}, {_function(known)}")
     if not manifest.complete:
         numbers = map(shard_number, data.place.names())
         there = [number for number in numbers if number is not None and number < data.shard_count]
         done = sum(len(manifest.rows(number)) for number in there)
-        console.print(f"done        {done} of {len(data)} recordings, {len(there)} of {data.shard_count} shards")
+        console.say(f"done        {done} of {len(data)} recordings, {len(there)} of {data.shard_count} shards")
     else:
         counts = np.concatenate([data.shard(number).lengths for number in range(data.shard_count)])
-        size = sum(data.place.open(shard_name(number)).size for number in range(data.shard_count))
+        size = sum(data.place.open(manifest.file(number)).size for number in range(data.shard_count))
         spread = f"per recording {counts.min()} to {counts.max()}, median {np.median(counts):g}"
-        console.print(f"events      {counts.sum()}; {spread}")
-        console.print(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
+        console.say(f"events      {counts.sum()}; {spread}")
+        console.say(f"on disk     {_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
 
 
 def _function(values: FunctionValues) -> str:

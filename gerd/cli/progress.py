@@ -16,6 +16,10 @@ class Bar(Progress):
         self.add_task(what, total=total, rate="")
         self.done = 0
 
+    def stop(self) -> None:
+        if not self.disable:  # or else rich before 14.3 ends the line that it has not drawn
+            super().stop()
+
     def __call__(self, made: int) -> None:
         (task,) = self.tasks
         self.done += made

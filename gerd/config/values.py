@@ -244,7 +244,8 @@ class Function(Model):
     @classmethod
     def of(cls, function: Callable[[float], Any]) -> Function:
         name = getattr(function, "__qualname__", type(function).__qualname__)
-        result = cls(function=f"{function.__module__}:{name}")
+        module = getattr(function, "__module__", None) or type(function).__module__  # numpy 1's own have none
+        result = cls(function=f"{module}:{name}")
         result._callable = function
         return result
 

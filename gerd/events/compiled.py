@@ -5,8 +5,9 @@ The code of a kernel is one object file for one kind of processor. A package tha
 in this user's cache. Either way they are loaded by llvmlite, and numba itself is needed only to compile.
 
 A file begins with the sha256 of what follows, and is believed only if that is right. In the cache, it is also believed
-only if nobody but this user could have written it. Whatever is wrong with it (a full disk, a damaged file, a folder
-that others may write to) only means that the kernel is compiled again.
+only if nobody but this user could have written it: the folders above it are this user's or the system's, and the file
+that was opened is this user's and closed to all others. Whatever is wrong with it (a full disk, a damaged file, a
+folder that others may write to) only means that the kernel is compiled again.
 
 Machine code takes one address: of 8-byte slots, in which it finds its arguments and puts its results.
 """
@@ -30,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gerd.files import read_regular
+from gerd.files import read_own, read_regular, write_own
 
 try:
     import grp
@@ -184,7 +185,7 @@ def _found(stem: str, shipped: Path) -> Callable[[Any], int] | None:
     """The kernel whose code stands in a file, if there is one for this processor that can be believed."""
     for file in _files(stem, shipped):
         with suppress(Exception):  # then there is none
-            data = read_regular(file, LARGEST)
+            data = (read_regular if file.parent == SHIPPED else read_own)(file, LARGEST)
             if hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST]:
                 return _entry(data[DIGEST:])
     return None
@@ -201,11 +202,10 @@ def _files(stem: str, shipped: Path) -> Iterator[Path]:
 
 
 def _keep(file: Path, code: bytes) -> None:
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in reversed([place for place in (file.parent, *file.parent.parents) if not place.exists()]):
+        folder.mkdir(mode=0o700, exist_ok=True)
     if is_private(file.parent):
-        draft = file.with_name(f".{file.name}.{os.getpid()}")
-        draft.write_bytes(hashlib.sha256(code).digest() + code)
-        draft.replace(file)
+        write_own(file, hashlib.sha256(code).digest() + code)
 
 
 def cache_folder() -> Path:

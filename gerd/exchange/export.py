@@ -24,7 +24,7 @@ from gerd.errors import GerdError, StorageError, shorten
 from gerd.exchange import parquet, truth_lines
 from gerd.exchange.chosen import Chosen, choose
 from gerd.exchange.formats import FORMATS, WITH_CAUSES, check_installed, format_named, write_events
-from gerd.exchange.ledger import Ledger
+from gerd.exchange.ledger import NOTES, Ledger, read_plain
 from gerd.recording.recording import Recording
 from gerd.storage.manifest import SHARD_SIZE, json_bytes
 from gerd.storage.places import Folder
@@ -94,6 +94,10 @@ def _begin(
     if names and INDEX not in names:
         raise StorageError(f"{folder}: holds files that are not an export; give an empty or a new folder")
     stored: dict[str, Any] = {}
+    if (folder / SHARDS).is_symlink():
+        raise StorageError(f"{folder / SHARDS}: is a symbolic link; allowed: a folder of the export itself")
+    for name in (INDEX, NOTES):
+        read_plain(folder / name)  # an error for what is no plain file, before anything is changed
     if len(names) > 1:
         stored = _read_index(folder / INDEX)
         changed = [
@@ -117,8 +121,8 @@ def _shown(value: Any) -> str:
 
 def _read_index(file: Path) -> dict[str, Any]:
     try:
-        index = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        index = json.loads(read_plain(file).decode())
+    except (ValueError, RecursionError) as error:
         raise StorageError(f"{file}: cannot be read: {error}") from None
     if not isinstance(index, dict):
         raise StorageError(f"{file}: is damaged")

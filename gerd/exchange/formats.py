@@ -5,8 +5,8 @@ Formats with room for them take the causes of events, too: the fields actor, vx,
 Out: a file that is whole and checked, or none. x counts to the right and y down in every format.
 
 Events are sorted by time, and what a format cannot hold is refused before anything is written. `prophesee.py` writes
-EVT2, EVT3 and DAT. AEDAT4 and ES are written by faery and read back: faery 0.7.1 turns y of ES files upside down, and
-by default stores a time origin that only faery itself honours.
+EVT2, EVT3 and DAT. AEDAT4 and ES are written by faery and read back: faery 0.7.1 turns y of ES files upside down, by
+default stores a time origin that only faery itself honours, and says nothing if the last bytes do not fit on the disk.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.errors import GerdError, StorageError
-from gerd.exchange import prophesee
+from gerd.errors import GerdError, StorageError, check_whole
+from gerd.exchange import aedat, prophesee
 from gerd.recording.recording import CAUSE_FIELDS, EVENT_DTYPE
 from gerd.storage.whole import written_whole
 
@@ -54,7 +54,11 @@ def write_events(
     duration: of the recording in microseconds, for a format that says where it ends. Default: until the last event.
     """
     path, chosen = Path(path), format_named(format)
-    events = _checked(path, events, width, height, format, chosen)
+    for name, value in (("width", width), ("height", height)):
+        check_whole(f"{path}: {name}", value, 1)
+    if duration is not None:
+        check_whole(f"{path}: duration", duration, 0)
+    events = _checked(path, _with_fields(path, events), width, height, format, chosen)
     shortest = int(events["t"][-1]) + 1 if len(events) else 0
     if duration is not None and duration < shortest:
         raise GerdError(f"{path}: duration {duration} µs: the last event is at {shortest - 1} µs")
@@ -63,9 +67,18 @@ def write_events(
         raise StorageError(f"{path}: exists already; give another name")
     with written_whole(path) as temporary:
         chosen.write(temporary, events, width, height, **end)
-        if chosen.read is not None and not np.array_equal(chosen.read(temporary, width, height), events):
-            reason = "did not read back as it was written, so it was not kept; use evt2"
-            raise GerdError(f"{path}: the {format} file {reason}")
+        if not _reads_back(chosen, temporary, events, width, height):
+            reason = "did not read back as it was written, so it was not kept"
+            advice = "the disk may be full; if it is not, use evt2"
+            raise GerdError(f"{path}: the {format} file {reason}: {advice}")
+
+
+def _reads_back(chosen: Format, path: Path, events: Events, width: int, height: int) -> bool:
+    """Whether a file that was just written has its end and holds the events, if its format can be read."""
+    try:
+        return chosen.read is None or np.array_equal(chosen.read(path, width, height), events)
+    except (RuntimeError, ValueError, OSError):  # faery's errors are of any kind
+        return False
 
 
 def format_named(name: str) -> Format:
@@ -81,15 +94,40 @@ def check_installed(format: str) -> None:
         _package(package)
 
 
+WHOLE = ("x", "y", "t", "actor")  # fields of whole numbers
+TRUE_OR_FALSE = ("p", "echo")
+
+
+def _with_fields(path: Path, events: Events) -> Events:
+    """The events, if their fields are numbers of the kinds that they stand for: nothing is rounded or cut off."""
+    fields = events.dtype.fields if isinstance(events, np.ndarray) and events.ndim == 1 else None
+    if fields is None or not {*"xytp"} <= set(fields):
+        allowed = "a structured array of one axis with the fields x, y, t (microseconds) and p (1 ON, 0 OFF)"
+        raise GerdError(f"{path}: events: allowed: {allowed}")
+    for field in (*"xytp", *(name for name in CAUSES if name in fields)):
+        kind = fields[field][0]
+        if field in WHOLE and kind.kind not in "iu":
+            unit = ", in microseconds" if field == "t" else ""
+            raise GerdError(f"{path}: {field} of the events is {kind}; allowed: a type of whole numbers{unit}")
+        if field in TRUE_OR_FALSE and (kind.kind not in "iub" or not np.isin(events[field], (0, 1)).all()):
+            got = f"{kind}" if kind.kind not in "iub" else f"{events[field].min()} to {events[field].max()}"
+            meaning = " (1 ON, 0 OFF)" if field == "p" else ""
+            raise GerdError(f"{path}: {field} of the events is {got}; allowed: whole numbers 0 and 1{meaning}, or bool")
+        if field in ("vx", "vy") and kind.kind not in "iuf":
+            raise GerdError(f"{path}: {field} of the events is {kind}; allowed: a type of real numbers")
+    return events
+
+
 def _checked(path: Path, events: Events, width: int, height: int, name: str, chosen: Format) -> Events:
     """The events in order of time, if the format can hold them."""
     if max(width, height) > chosen.side:
         raise GerdError(f"{path}: {name} holds frames of up to {chosen.side}×{chosen.side}, not {width}×{height}")
-    for field, size in (("x", width), ("y", height)):
+    bounds = [("x", 0, width), ("y", 0, height), ("actor", -1, 2**15)]
+    for field, least, size in bounds[: 3 if "actor" in (events.dtype.names or ()) else 2]:
         values = events[field]
-        if len(values) and not 0 <= values.min() <= values.max() < size:
+        if len(values) and not least <= values.min() <= values.max() < size:
             spread = f"{values.min()} to {values.max()}"
-            raise GerdError(f"{path}: {field} of the events is {spread}; allowed: 0 to {size - 1}")
+            raise GerdError(f"{path}: {field} of the events is {spread}; allowed: {least} to {size - 1}")
     t = events["t"]
     if len(t) and not 0 <= t.min() <= t.max() < chosen.until:
         spread = f"{t.min()} to {t.max()}"
@@ -119,12 +157,14 @@ def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: s
         faery.file_encoder.events_to_file(
             [theirs], path, dimensions=(width, height), zero_t0=False, file_type=kind, use_write_suffix=False
         )
-    except RuntimeError as error:
-        raise OSError(str(error)) from None
+    except (RuntimeError, ValueError) as error:  # faery's, such as a full disk
+        raise GerdError(f"{path}: faery cannot write it: {error}") from None
 
 
 def _read_faery(path: Path, width: int, height: int, *, kind: str) -> Events:
     faery = _package("faery")
+    if kind == "aedat":
+        aedat.check_end(path)
     stream = faery.events_stream_from_file(path, dimensions_fallback=(width, height), file_type=kind)
     parts = [part.copy() for part in stream]
     theirs = np.concatenate(parts) if parts else np.empty(0, faery.EVENTS_DTYPE)

@@ -2,7 +2,8 @@
 
 While an export is made, a line of JSON in `.finished.jsonl` gives the sha256 of each file, or folder of files, that is
 whole; when it is complete, `export.json` has them all. A line that was cut off is as good as none: its file is written
-again.
+again. Only plain files are read and written, and no link is followed: what else stands under the name of an exported
+file is replaced, and under a name of this ledger it is refused.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from gerd.errors import StorageError
-from gerd.files import open_regular
+from gerd.files import open_regular, open_to_append, read_regular
 from gerd.storage.whole import remove
 
-NAME = ".finished.jsonl"
+NOTES = ".finished.jsonl"
+LARGEST = 2**30  # bytes; of ten million files
 
 
 class Ledger:
@@ -26,10 +28,9 @@ class Ledger:
     def __init__(self, folder: Path, known: dict[str, Any]):
         self.digests: dict[str, str] = {}  # of files that are there, as this run has seen them
         self._folder, self._noted = folder, dict(known)
-        with suppress(OSError):
-            for line in (folder / NAME).read_bytes().splitlines():
-                with suppress(ValueError, TypeError):
-                    self._noted.update(json.loads(line))
+        for line in read_plain(folder / NOTES).splitlines():
+            with suppress(ValueError, TypeError, RecursionError):
+                self._noted.update(json.loads(line))
 
     def has(self, name: str) -> bool:
         """Whether a file is there as it was finished; what is there instead is removed."""
@@ -46,22 +47,36 @@ class Ledger:
         path = self._folder / name
         try:
             self.digests[name] = digest(path)
-            with open(self._folder / NAME, "a", encoding="utf-8") as lines:
-                lines.write("\n" + json.dumps({name: self.digests[name]}) + "\n")
         except OSError as error:
             raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
+        notes = self._folder / NOTES
+        try:
+            with open(open_to_append(notes), "a", encoding="utf-8") as lines:
+                lines.write("\n" + json.dumps({name: self.digests[name]}) + "\n")
+        except OSError as error:
+            raise StorageError(f"{notes}: cannot be written: {error.strerror or error}") from None
 
     def close(self) -> None:
         """The export is complete, and says all that is noted here."""
-        (self._folder / NAME).unlink(missing_ok=True)
+        (self._folder / NOTES).unlink(missing_ok=True)
+
+
+def read_plain(path: Path) -> bytes:
+    """The bytes of a file of this folder, none if it is not there; StorageError if it is something else."""
+    try:
+        return read_regular(path, LARGEST, follow=False)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def digest(path: Path) -> str:
-    """sha256 of a file, or of the names and files in a folder."""
-    result = hashlib.sha256()
-    for file in sorted(part for part in path.rglob("*") if not part.is_dir()) if path.is_dir() else [path]:
+    """sha256 of a file, or of the names and files in a folder; OSError if there is a link among them."""
+    result, is_folder = hashlib.sha256(), path.is_dir() and not path.is_symlink()
+    for file in sorted(part for part in path.rglob("*") if not part.is_dir()) if is_folder else [path]:
         if file != path:
-            result.update(f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode())
-        with open(open_regular(file), "rb") as content:
+            result.update(f"{file.relative_to(path)}\0{file.lstat().st_size}\0".encode())
+        with open(open_regular(file, follow=False), "rb") as content:
             hashlib.file_digest(content, lambda: result)  # goes on with the same hash
     return result.hexdigest()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import socket
 import time
 from collections import deque
@@ -40,6 +41,7 @@ LARGEST_WINDOW = 4096  # steps
 WINDOWS_AHEAD = 2
 BURST = 16  # packets sent at once; the rest of a step is spread over its duration
 AESTREAM_PORT = 3333
+LONGEST_SHOWN = 80  # characters of a receiver in messages
 
 BINARY_DTYPE = np.dtype([("t", "<u8"), ("x", "<u2"), ("y", "<u2"), ("p", "u1")])
 
@@ -138,14 +140,22 @@ def _udp(to: str, format: str, report: Callable[[str], None]) -> Iterator[Udp]:
     if not host and not port.isdecimal():
         host, port = port, str(AESTREAM_PORT)
         report(f"{to}: has no port; sending to {port}, at which AEStream listens")
-    if not host or not (port.isdecimal() and 0 < int(port) < 2**16):
-        raise GerdError(f"{to}: allowed: udp://HOST:PORT with a port from 1 to {2**16 - 1}")
+    if not host or not re.fullmatch("0*[0-9]{1,5}", port) or not 0 < int(port[-5:]) < 2**16:
+        raise GerdError(f"{_cut(to)}: allowed: udp://HOST:PORT with a port from 1 to {2**16 - 1}")
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
-    except OSError as error:
-        raise GerdError(f"{to}: there is no such host: {error.strerror or error}") from None
-    with socket.socket(family, kind, protocol) as opened:
+        name = host.strip("[]")
+        family, kind, protocol, _, address = socket.getaddrinfo(name, int(port[-5:]), type=socket.SOCK_DGRAM)[0]
+        opened = socket.socket(family, kind, protocol)
+    except (OSError, ValueError) as error:  # ValueError: a name that no host can have
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise GerdError(f"{_cut(to)}: there is no such host: {reason}") from None
+    with opened:
         yield Udp(opened, address, *PACKETS[format])
+
+
+def _cut(to: str) -> str:
+    """A receiver as it is named in messages."""
+    return to if len(to) <= LONGEST_SHOWN else f"{to[: LONGEST_SHOWN - 1]}…"
 
 
 @contextmanager
@@ -257,7 +267,7 @@ def windows_of(
     """
     length = source.steps if isinstance(source, Recording) else source.in_steps.steps
     simulated_us = window_us * (speed if speed != math.inf else 1.0)
-    chunk = max(1, min(LARGEST_WINDOW, round(simulated_us / source.step_us)))
+    chunk = max(1, round(min(LARGEST_WINDOW, simulated_us / source.step_us)))
     for number in itertools.count():
         once = (
             [source] if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)
@@ -283,7 +293,7 @@ def play(
             record(truth_lines.header(window).encode())
         together = window.steps
         if pace.speed != math.inf:
-            together = max(1, math.ceil(TICK * pace.speed / window.step_us))
+            together = max(1, math.ceil(min(window.steps, TICK * pace.speed / window.step_us)))
         for begin in range(0, window.steps, together):
             end = min(begin + together, window.steps)
             low, high = window.codec.bounds(window.keys, [begin, end])

@@ -23,12 +23,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.errors import StorageError, check_whole
+from gerd.errors import GerdError, StorageError, check_whole
+from gerd.files import read_regular
 from gerd.recording.recording import EVENT_DTYPE
 
 if TYPE_CHECKING:
     import torch
 
+LARGEST = 2**32  # bytes of a file
+LARGEST_SIDE = 2**15  # pixels: x and y of events are 16-bit numbers
+LAST_TIME = 2**63 - 1  # microseconds: t is a 64-bit number
 FOREIGN = "is not a file of gerd 0.5.1"
 
 
@@ -63,6 +67,12 @@ def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording
     check_whole("step_us", step_us, 1)
     images, labels = _loaded(Path(path))
     steps, channels, width, height = images.shape
+    if max(width, height) > LARGEST_SIDE:
+        frame = f"it has frames of {width}×{height} pixels"
+        raise StorageError(f"{path}: is damaged: {frame}; allowed: up to {LARGEST_SIDE}×{LARGEST_SIDE}")
+    if steps * step_us > LAST_TIME:
+        allowed = f"a whole number from 1 to {LAST_TIME // steps} for the {steps} steps of {path}"
+        raise GerdError(f"step_us {step_us}: allowed: {allowed}")
     images = images.coalesce()
     step, channel, x, y = images.indices()[:, images.values() != 0].numpy()
     for values, size in ((step, steps), (channel, channels), (x, width), (y, height)):
@@ -80,7 +90,7 @@ def _loaded(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
     import torch
 
     try:
-        data = io.BytesIO(path.read_bytes())
+        data = io.BytesIO(read_regular(path, LARGEST))
     except FileNotFoundError:
         raise StorageError(f"{path}: there is no such file") from None
     except OSError as error:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import member_count
+from gerd.config.sweep import lengths, member_count
 from gerd.geometry.parameters import PARAMETERS
 from gerd.recording.recording import CAUSE_FIELDS, Recording
 from gerd.storage.whole import written_whole
@@ -35,14 +35,14 @@ def schema_of(config: Config, causes: bool = False) -> pa.Schema:
     """The columns for recordings of a config; times are int32 if the longest recording allows it."""
     import pyarrow as pa
 
-    steps, step_us = (max([getattr(config, name), *config.sweep.get(name, [])]) for name in ("steps", "step_us"))
+    last = max(lengths(config)) * max([config.step_us, *config.sweep.get("step_us", [])])  # microseconds
     columns = {
         **dict.fromkeys(("recording", "index", "member"), pa.int64()),
         **{SWEPT + path: _type_of(list(values)) for path, values in config.sweep.items()},
         **dict.fromkeys(("width", "height", "steps", "step_us"), pa.int32()),
         "shapes": pa.list_(pa.string()),
         "digest": pa.string(),
-        "t": pa.list_(pa.int32() if steps * step_us <= 2**31 else pa.int64()),
+        "t": pa.list_(pa.int32() if last <= 2**31 else pa.int64()),
         **dict.fromkeys(("x", "y"), pa.list_(pa.int16())),
         "p": pa.list_(pa.int8()),
         "background": pa.list_(pa.bool_()),

@@ -50,7 +50,8 @@ def header(recording: Recording, **more: Any) -> str:
         **more,
         "meaning": MEANING,
     }
-    return json.dumps(about, ensure_ascii=False) + "\n"
+    text = json.dumps(about, ensure_ascii=False)
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text) + "\n"  # it may go to a terminal
 
 
 def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:

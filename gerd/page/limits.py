@@ -15,6 +15,7 @@ class Limits:
     seconds: float = 20.0  # for one answer
     question_bytes: int = LONGEST_TEXT + 2**16
     patience: float = 5.0  # seconds for a request to arrive
+    taking: float = 60.0  # seconds for an answer to be taken
 
 
 LIMITS = Limits()

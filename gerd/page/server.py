@@ -1,15 +1,16 @@
 """`gerd view`: a config or a dataset as a page on this machine, until Ctrl-C.
 
-    GET  /                the page, and GET /page/NAME its style and scripts
+    GET  /                the page, and GET /page/NAME its style and scripts: the same for everybody
     GET  /api/start       what the page shows, as JSON
     POST /api/recording   a question as JSON; answered with the bytes that `answers` describes, or with JSON that says
                           what is wrong: {message, problems: [{path, line, message}]}
     POST /api/gif, html   the same question; answered with a file for the browser to save
 
 Answers are made in a process of their own (`worker.py`), for a limited time and only while somebody waits for them.
-Connections that send no whole request are dropped. Only this machine can reach it, except with another `host`. A page
-from elsewhere in the same browser cannot ask anything: the Host of every request and the Origin of every question are
-checked. Nothing is written.
+Connections that send no whole request are dropped, and so are those that do not take their answer. Only this machine
+can reach it, except with another `host`. Whoever asks `/api` must know the token, which is drawn anew each time and is
+a part of the address that is printed and opened: other users of this machine do not. A page from elsewhere in the same
+browser cannot ask anything: the Host of every request and the Origin of every question are checked. Nothing is written.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import contextlib
 import ipaddress
 import json
 import os
+import secrets
 import socket
+import struct
 import sys
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 USUAL_PORTS = range(8350, 8370)  # the first that is free
+AT_ONCE = struct.pack("ii" if os.name == "posix" else "HH", 1, 0)  # of SO_LINGER: on, for no time
+DEEPEST = 16  # levels of lists and objects in a question; those of the page have four
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -49,6 +54,9 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+STRANGER = (
+    "this page was opened without the token of the gerd view that is running: open the address that it has printed"
+)
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -75,16 +83,17 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         if _is_address(host) and ipaddress.ip_address(host).is_unspecified:  # all interfaces
             name = socket.gethostname()
-        address = f"http://{name}:{port}/"
+        token = new_token()
+        address = f"http://{name}:{port}/?token={token}"
         say(f"{source}: look at {address} (Ctrl-C to stop)")
         if not _is_loopback(host):
-            say(f"warning: whoever can reach {host} can use this page; without --host only this machine can")
+            say(f"warning: whoever can reach {host} and knows this address can use this page, and it is not encrypted")
         if browser and _has_screen():
             opening = Timer(0.5, webbrowser.open, [address])
             opening.daemon = True
             opening.start()
         try:
-            _server(worker, host).run(sockets=[bound])
+            _server(worker, token, host).run(sockets=[bound])
         except KeyboardInterrupt:  # the way to end it
             say("stopped")
 
@@ -92,35 +101,55 @@ def serve(
 @contextlib.contextmanager
 def running(content: Editor | Shelf, host: str = LOOPBACK) -> Iterator[str]:
     """Serve beside other work, at any free port of this machine: gives the address, and ends with the block."""
+    token = new_token()
     with contextlib.closing(Worker(content)) as worker, listening(LOOPBACK, 0) as bound:
         worker.ask("start")  # it is ready when the first one asks
-        server = _server(worker, host)
+        server = _server(worker, token, host)
         thread = Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         try:
-            yield f"http://{LOOPBACK}:{bound.getsockname()[1]}/"
+            yield f"http://{LOOPBACK}:{bound.getsockname()[1]}/?token={token}"
         finally:
             server.should_exit = True
             thread.join()
 
 
-def _server(worker: Worker, host: str) -> uvicorn.Server:
+def new_token() -> str:
+    """What whoever asks must know: 32 letters that nobody can guess."""
+    return secrets.token_urlsafe(24)
+
+
+def _server(worker: Worker, token: str, host: str) -> uvicorn.Server:
     import uvicorn
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+    limits = worker.limits
+    often = min(limits.patience, limits.taking)
+
     class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
-        """Drops a connection on which no request is being answered, and none has come for long."""
+        """Drops a connection on which no request is being answered, and none has come for long.
+
+        And one whose other side has not taken all that was sent for long: what is not taken stays in memory.
+        """
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.last: Any = None
-            self.watch = self.loop.call_later(worker.limits.patience, self.look)
+            self.taken = self.loop.time()  # when nothing was waiting to be taken
+            self.watch = self.loop.call_later(often, self.look)
 
         def look(self) -> None:
-            if self.cycle is self.last and (self.cycle is None or self.cycle.response_complete):
+            now = self.loop.time()
+            if not self.transport.get_write_buffer_size():
+                self.taken = now
+            if now - self.taken > limits.taking:
+                ending = self.transport.get_extra_info("socket")
+                ending.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)  # what the system holds is dropped, too
+                self.transport.abort()
+            elif self.cycle is self.last and (self.cycle is None or self.cycle.response_complete):
                 self.transport.close()
             self.last = self.cycle
-            self.watch = self.loop.call_later(worker.limits.patience, self.look)
+            self.watch = self.loop.call_later(often, self.look)
 
         def connection_lost(self, error: Exception | None) -> None:
             self.watch.cancel()
@@ -134,7 +163,7 @@ def _server(worker: Worker, host: str) -> uvicorn.Server:
             super().handle_exit(sig, frame)
 
     settings = uvicorn.Config(
-        application(worker, host), http=Impatient, log_level="warning", lifespan="off", ws="none",
+        application(worker, token, host), http=Impatient, log_level="warning", lifespan="off", ws="none",
         timeout_graceful_shutdown=1,
     )  # fmt: skip
     return Server(settings)
@@ -177,8 +206,8 @@ def listening(host: str, port: int | None, usual: range = USUAL_PORTS) -> socket
 class _Routes:
     """What is answered to each request, by the worker or from the files of the page."""
 
-    def __init__(self, worker: Worker):
-        self.worker, self.page = worker, page_files()
+    def __init__(self, worker: Worker, token: str):
+        self.worker, self.token, self.page = worker, token, page_files()
 
     async def file(self, request: Request) -> Response:
         from starlette.responses import Response
@@ -188,10 +217,19 @@ class _Routes:
             return _said("there is no such page", 404)
         return Response(self.page[name], media_type=TYPES[Path(name).suffix])
 
+    def _knows(self, request: Request) -> bool:
+        """Whether a request has the token."""
+        given = request.headers.get("authorization", "").encode()
+        return secrets.compare_digest(given, f"Bearer {self.token}".encode())
+
     async def start(self, request: Request) -> Response:
+        if not self._knows(request):
+            return _said(STRANGER, 401)
         return await self._answered(request, "start")
 
     async def asked(self, request: Request) -> Response:
+        if not self._knows(request):
+            return _said(STRANGER, 401)
         body = bytearray()
         try:
             async with asyncio.timeout(self.worker.limits.patience):
@@ -206,6 +244,8 @@ class _Routes:
             json.dumps(question, ensure_ascii=False).encode()  # half of a surrogate pair is no text
         except (ValueError, RecursionError):
             return _said("the question is not JSON", 400)
+        if _depth(question) > DEEPEST:
+            return _said(f"the question is nested too deeply; allowed: {DEEPEST} levels", 400)
         return await self._answered(request, request.url.path.removeprefix("/api/"), question)
 
     async def _answered(self, request: Request, kind: str, question: Any = None) -> Response:
@@ -230,13 +270,22 @@ class _Routes:
         return JSONResponse(result) if kind == "start" else Response(result, media_type="application/octet-stream")
 
 
-def application(worker: Worker, host: str = LOOPBACK) -> Starlette:
+def _depth(data: Any) -> int:
+    """How many lists and objects are inside each other, counted no farther than needed."""
+    depth, level = 0, [data]
+    while depth <= DEEPEST and (level := [part for part in level if isinstance(part, dict | list)]):
+        depth += 1
+        level = [inner for part in level for inner in (part.values() if isinstance(part, dict) else part)]
+    return depth
+
+
+def application(worker: Worker, token: str, host: str = LOOPBACK) -> Starlette:
     """The web application, for a server that listens at `host`."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    answers = _Routes(worker)
+    answers = _Routes(worker, token)
     routes = [Route("/", answers.file), Route("/page/{name}", answers.file), Route("/api/start", answers.start)]
     routes += [Route(f"/api/{what}", answers.asked, methods=["POST"]) for what in ("recording", "gif", "html")]
     return Starlette(routes=routes, middleware=[Middleware(_Gate, host=host)])

@@ -78,7 +78,7 @@ def family(recordings: Sequence[Recording], *, count: int | None = None, overlay
     axes = figure.subplots(len(recordings), count, squeeze=False)
     for row, recording in zip(axes, recordings, strict=True):
         _draw_steps(recording, _spread(recording, count), row, overlay)
-        row[0].set_title(f"{plot.caption(recording)}\n{row[0].get_title()}", loc="left")
+        row[0].set_title(f"{plot.literal(plot.caption(recording))}\n{row[0].get_title()}", loc="left")
         row[0].set_title("")
     _outer_labels(axes)
     _legend(figure, recordings, overlay)
@@ -189,7 +189,7 @@ def _new(recordings: Sequence[Recording], width: float, height: float, layout: A
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height + 0.2), layout=layout)
-    figure.suptitle(plot.name_of(recordings), fontsize=8, wrap=True)
+    figure.suptitle(plot.literal(plot.name_of(recordings)), fontsize=8, wrap=True)
     return figure
 
 

@@ -101,7 +101,7 @@ def family(
         axes = pyplot.subplots(down, across, squeeze=False, layout="constrained")[1]
     for ax, recording, shown in zip(np.ravel(axes), recordings, steps, strict=False):
         events(recording, shown, ax, legend=False)
-        ax.set_title(caption(recording, separator=",\n") + f", {ax.get_title()}")
+        ax.set_title(literal(caption(recording, separator=",\n")) + f", {ax.get_title()}")
     for ax in np.ravel(axes)[len(recordings) :]:
         ax.set_axis_off()
     if legend:
@@ -134,6 +134,11 @@ def name_of(recordings: Sequence[Recording]) -> str:
         return first.name
     which = f"index {first.identity.index}, {len(recordings)} members"
     return f"{first.config.name}, {which}" if first.config.name else which
+
+
+def literal(text: str) -> str:
+    """A text for matplotlib that stands there as it is: what is between two $ would be taken for a formula."""
+    return text.replace("$", r"\$")
 
 
 def brightness(recording: Recording, step: int = 0, ax: Axes | None = None) -> Axes:
@@ -247,7 +252,7 @@ def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative
             line = np.where(np.abs(np.diff(line, prepend=line[:1])) > side / 2, np.nan, line)
         style: Any = {"color": ACTORS[actor % len(ACTORS)], "linestyle": ("-", "--", ":")[actor // len(ACTORS) % 3]}
         steps = recording.first + np.arange(recording.steps)
-        label, marker = f"actor {actor}: {shape}", "." if recording.steps == 1 else ""
+        label, marker = f"actor {actor}: {literal(shape)}", "." if recording.steps == 1 else ""
         ax.plot(steps, line, label=label, marker=marker, linewidth=1.2, **style)
     values = values[:, recording.present]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)

@@ -5,9 +5,10 @@ either a finished shard or nothing; starting again makes the missing ones. Shard
 (`local.py`), by the workers of a Ray cluster (`ray_workers.py`) or by independent commands that make a part each. The
 files are byte for byte the same, whoever makes them and after any number of interruptions.
 
-A complete dataset grows when more recordings are asked for: recordings depend on their index only. It stays complete,
-with the recordings that it had, until all new shards are there. Then its last shard, if that was not full, is replaced
-by the full one, and the manifest by the new one. Whoever stops this leaves the old dataset, and the same call goes on.
+A complete dataset grows when more recordings are asked for: recordings depend on their index only. Its files stay as
+they are until all new shards are there. If its last shard was not full, the grown one is made beside it. Then one
+rename, that of the manifest, makes the old dataset the new one; only after that does the grown shard get the name of
+the old one. Whoever stops this leaves a complete dataset, the old one or the new one, and the same call goes on.
 
 Independent commands do not wait for each other. Each writes the entries of its part into a file of its own, and the
 one that then finds all shards in place joins them; if two find that at the same instant, they write the same bytes.
@@ -15,6 +16,7 @@ one that then finds all shards in place joins them; if two find that at the same
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -45,6 +47,7 @@ from gerd.storage.manifest import (
     Part,
     config_files,
     file_digest,
+    grown_name,
     new_manifest,
     read_manifest,
     shard_name,
@@ -60,6 +63,7 @@ TRIED_MEMBERS = 100  # drawn once before anything is written
 WHOLE = (1, 1)  # the part that is all of it
 IDENTITY = ("config_digest", "count", "format_version", "gerd_version", "code_digest")  # of a dataset
 _PART = re.compile(r"\.part-\d+-of-\d+\.json")
+_GROWN = re.compile(r"shard-\d{6,}\.grown\.safetensors")
 
 
 def generate(
@@ -94,12 +98,14 @@ def generate(
             place.tidy()
         try:
             wanted = stored.model_copy(update={"count": count, "shards": ()})
-            job = Job(config, place, wanted, device or "cpu")
+            stored = _settled(place, stored)
+            grown = stored.shard_count - 1 if _has_short_end(stored) and count > stored.count else None
+            job = Job(config, place, wanted, device or "cpu", grown)
             numbers = range(part[0] - 1, wanted.shard_count, part[1])
             entries = _sound(job, stored, numbers)
-            missing = [number for number in numbers if shard_name(number) not in entries]
+            missing = [number for number in numbers if job.file(number) not in entries]
             new = [number for number in missing if number >= stored.shard_count]
-            for some in (new, missing[: len(missing) - len(new)]):  # what readers have is touched last
+            for some in (new, missing[: len(missing) - len(new)]):  # what readers may have comes last
                 if engine == "ray":
                     made = finish_on_ray(job, some, device, workers, progress)
                 else:
@@ -220,7 +226,7 @@ def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
 def _sound(job: Job, stored: Manifest, numbers: Sequence[int]) -> dict[str, Entry]:
     """The entries, by name, of those shards `numbers` that are listed, as they were written and as long as wanted."""
     result = {}
-    lengths = {shard_name(number): len(job.manifest.rows(number)) for number in numbers}
+    lengths = {job.file(number): len(job.manifest.rows(number)) for number in numbers}
     for entry in stored.shards:
         if lengths.get(entry.file) == len(entry.recordings):
             with suppress(StorageError):
@@ -249,20 +255,51 @@ def _complete(job: Job, stored: Manifest, entries: dict[str, Entry], part: tuple
     if gone := entries.keys() - names:
         message = "was written by a worker, but is not there; the folder must be one that all machines share"
         raise StorageError(f"{place.at(min(gone))}: {message}")
-    if not all(shard_name(number) in names for number in numbers):
+    if not all(job.file(number) in names for number in numbers):
         return  # whoever makes the last shard will come here, too
     now = read_manifest(place)
     if any(getattr(now, key) != getattr(stored, key) for key in IDENTITY):
         raise StorageError(f"{place}: another run has begun a different dataset here at the same time")
     if part != WHOLE:
         entries = {entry.file: entry for entry in now.shards} if now.complete else _joined(job, entries)
-    if not all(shard_name(number) in entries for number in numbers):
+    if not all(job.file(number) in entries for number in numbers):
         return  # what stands under the name of a shard is not the shard: its own part will make it
-    shards = tuple(entries[shard_name(number)] for number in numbers)
+    shards = tuple(entries[job.file(number)] for number in numbers)
     if (now.complete, now.shards) != (True, shards):
-        place.write(MANIFEST, job.manifest.model_copy(update={"complete": True, "shards": shards}).to_bytes())
-    for name in filter(_PART.fullmatch, names):
-        place.remove(name)
+        now = job.manifest.model_copy(update={"complete": True, "shards": shards})
+        place.write(MANIFEST, now.to_bytes())
+    _settled(place, now)
+    for name in names:
+        if _PART.fullmatch(name) or (part == WHOLE and _GROWN.fullmatch(name)):
+            place.remove(name)
+
+
+def _has_short_end(manifest: Manifest) -> bool:
+    return manifest.complete and manifest.recordings % SHARD_SIZE != 0
+
+
+def _settled(place: Place, manifest: Manifest) -> Manifest:
+    """Give a grown shard that the manifest lists the name of the shard that it takes the place of.
+
+    At any time the manifest lists a file that is whole: the grown one, until its copy is there, and then the copy. A
+    grown one that is damaged is left to be made anew.
+    """
+    number = next((n for n, entry in enumerate(manifest.shards) if entry.file == grown_name(n)), None)
+    if number is None:
+        return manifest
+    entry, data = manifest.shards[number], b""
+    with suppress(StorageError):
+        file = place.open(entry.file)
+        data = file.read(0, file.size)
+    if hashlib.sha256(data).hexdigest() != entry.sha256:
+        return manifest
+    place.write(shard_name(number), data)
+    shards = list(manifest.shards)
+    shards[number] = entry.model_copy(update={"file": shard_name(number)})
+    manifest = manifest.model_copy(update={"shards": tuple(shards)})
+    place.write(MANIFEST, manifest.to_bytes())
+    place.remove(entry.file)
+    return manifest
 
 
 def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:

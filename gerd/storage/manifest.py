@@ -4,6 +4,7 @@
     config.yaml              the config as the user wrote it, --set options as comments
     resolved.json            the config with every default filled in, and no files or fonts left to look up
     shard-000000.safetensors recordings 0 … SHARD_SIZE - 1, and so on; `shard.py` says what is in one
+    shard-000007.grown.safetensors  while a dataset grows: what its last shard, which is not full, becomes
     .part-1-of-3.json        the entries of one part's shards, until all parts are made
 
 A dataset of `count` recordings of a config with M members holds count · M recordings; number i · M + k is member k
@@ -81,6 +82,11 @@ class Manifest(_Json):
     @property
     def shard_count(self) -> int:
         return -(-self.recordings // SHARD_SIZE)
+
+    def file(self, number: int) -> str:
+        """The name of shard `number`; while a dataset grows, the manifest may list the grown one beside the old one."""
+        grown = number < len(self.shards) and self.shards[number].file == grown_name(number)
+        return grown_name(number) if grown else shard_name(number)
 
     def rows(self, number: int) -> range:
         """The rows of the dataset that shard `number` holds."""
@@ -166,6 +172,11 @@ def json_bytes(data: Any) -> bytes:
 
 def shard_name(number: int) -> str:
     return f"shard-{number:06d}.safetensors"
+
+
+def grown_name(number: int) -> str:
+    """The name of a shard that has more recordings, until the one that has fewer is needed no more."""
+    return f"shard-{number:06d}.grown.safetensors"
 
 
 def shard_number(name: str) -> int | None:

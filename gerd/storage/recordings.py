@@ -20,7 +20,7 @@ from gerd.config.document import Document
 from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.recording.recording import Recording
-from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, parsed_json, read_manifest, shard_name
+from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, parsed_json, read_manifest
 from gerd.storage.places import Folder, MissingError, place_at
 from gerd.storage.shard import Shard
 
@@ -82,7 +82,7 @@ class Recordings(Sequence[Recording]):
         if opened is not None:
             return opened
         try:
-            shard = Shard(self.place.open(shard_name(number)))
+            shard = Shard(self.place.open(self.manifest.file(number)))
         except MissingError as error:
             raise error if self.manifest.complete else MissingError(f"{error}: {UNFINISHED}") from None
         except StorageError as error:

@@ -22,7 +22,6 @@ from gerd.storage.manifest import (
     Entry,
     file_digest,
     new_manifest,
-    shard_name,
     shard_number,
 )
 from gerd.storage.recordings import Recordings
@@ -66,7 +65,7 @@ def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -
     else:  # those that are not made yet were mentioned above
         numbers = sorted(n for n in map(shard_number, shards) if n is not None and n < data.shard_count)
     for number in numbers:
-        entry = entries.get(shard_name(number))
+        entry = entries.get(data.manifest.file(number))
         yield len(data.manifest.rows(number)), list(_shard_faults(data, config, number, entry, regenerate))
 
 
@@ -97,20 +96,22 @@ def _file_faults(data: Recordings, shards: set[str]) -> list[Fault]:
     listed, problem = [entry.file for entry in data.manifest.shards], None
     if not data.manifest.complete:
         problem = UNFINISHED
-    elif len(listed) != data.shard_count or listed != [shard_name(number) for number in range(len(listed))]:
+    elif len(listed) != data.shard_count or listed != [data.manifest.file(number) for number in range(len(listed))]:
         problem = f"does not list the {data.shard_count} shards of {len(data)} recordings"
     if problem:
         faults.append(Fault(data.place.at(MANIFEST), problem))
-    strangers = sorted(name for name in shards if shard_number(name) not in range(data.shard_count))
+    known = {data.manifest.file(number) for number in range(len(listed))}
+    strangers = sorted(name for name in shards - known if shard_number(name) not in range(data.shard_count))
     return faults + [Fault(data.place.at(name), NOT_OURS) for name in strangers]
 
 
 def _shard_faults(
     data: Recordings, config: Config | None, number: int, entry: Entry | None, regenerate: bool
 ) -> Iterator[Fault]:
-    file = data.place.at(shard_name(number))
+    name = data.manifest.file(number)
+    file = data.place.at(name)
     try:
-        if entry is not None and file_digest(data.place.open(shard_name(number))) != entry.sha256:
+        if entry is not None and file_digest(data.place.open(name)) != entry.sha256:
             yield Fault(file, DIFFERS)
         shard = data.shard(number)
     except StorageError as error:

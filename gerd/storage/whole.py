@@ -41,10 +41,13 @@ def write_whole(path: Path, data: bytes) -> None:
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A temporary name under which to write a file or a folder; at the end of the block it becomes `path`."""
-    if not path.parent.is_dir():
-        raise StorageError(f"{path}: cannot be written: there is no folder {path.parent}")
-    if path.is_dir():
-        raise StorageError(f"{path}: cannot be written: it is a folder")
+    try:
+        if not path.parent.is_dir():
+            raise StorageError(f"{path}: cannot be written: there is no folder {path.parent}")
+        if path.is_dir():
+            raise StorageError(f"{path}: cannot be written: it is a folder")
+    except OSError as error:  # such as a name that is too long
+        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # its own, whichever machine writes
     try:
         yield temporary

@@ -17,7 +17,7 @@ from gerd.errors import GerdError, StorageError
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
 from gerd.storage.code import code_digest, other_code
-from gerd.storage.manifest import Entry, Manifest, file_digest, shard_name
+from gerd.storage.manifest import Entry, Manifest, file_digest, grown_name, shard_name
 from gerd.storage.places import Place
 from gerd.storage.shard import Shard, shard_bytes
 
@@ -36,6 +36,11 @@ class Job:
     manifest: Manifest  # without entries
     device: str = "cpu"
     batch_pixels: int | None = None  # of all frames simulated together; None: as many as suit the device
+    grown: int | None = None  # the number of a shard that is made beside an older one of fewer recordings
+
+    def file(self, number: int) -> str:
+        """The name under which shard `number` is made."""
+        return grown_name(number) if number == self.grown else shard_name(number)
 
 
 def finish_shard(job: Job, number: int, progress: Progress) -> Entry:
@@ -46,14 +51,14 @@ def finish_shard(job: Job, number: int, progress: Progress) -> Entry:
 def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
     """The entry of a shard that was finished before, compared bit by bit with its digests; None if there is none."""
     try:
-        file = job.place.open(shard_name(number))
+        file = job.place.open(job.file(number))
         shard = Shard(file)
         if shard.difference(number, job.manifest):
             return None
         for row, digest in enumerate(shard.digests):
             if shard.recording(row, job.config).digest != digest:
                 return None
-        entry = Entry(file=shard_name(number), sha256=file_digest(file), recordings=shard.digests)
+        entry = Entry(file=job.file(number), sha256=file_digest(file), recordings=shard.digests)
     except StorageError:
         return None
     progress(len(shard))
@@ -77,9 +82,9 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
             progress(len(batch))
     recordings = [made[row] for row in rows]
     data = shard_bytes(recordings, [row % members for row in rows], code_digest())
-    job.place.write(shard_name(number), data)
+    job.place.write(job.file(number), data)
     return Entry(
-        file=shard_name(number),
+        file=job.file(number),
         sha256=hashlib.sha256(data).hexdigest(),
         recordings=tuple(recording.digest for recording in recordings),
     )

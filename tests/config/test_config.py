@@ -131,13 +131,20 @@ def test_defaults() -> None:
     assert config.resolved() == {
         "seed": 0,
         "sensor": {"width": 128, "height": 128},
+        "camera": {"number": 0},
         "steps": 60,
         "step_us": 1000,
         "time_scale": 1.0,
         "timing": "step",
         "upsampling": 8,
         "integrator": {"threshold": 0.5, "reset": "subtract", "initial": "usual", "warmup": 5},
-        "noise": {"background": 0.0, "shape": 0.0, "event": 0.0},
+        "noise": {
+            "background": 0.0,
+            "shape": 0.0,
+            "event": 0.0,
+            "hot": {"share": 0.0, "rate_hz": 300.0},
+            "dead": 0.0,
+        },
         "transform": [],
         "actors": [
             {

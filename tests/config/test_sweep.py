@@ -104,7 +104,10 @@ class TestWithValues:
     @pytest.mark.parametrize(
         ("path", "message"),
         [
-            ("time_skale", "time_skale: no such field; did you mean time_scale? allowed in the config: sensor, steps"),
+            (
+                "time_skale",
+                "time_skale: no such field; did you mean time_scale? allowed in the config: sensor, camera, steps",
+            ),
             ("actors.0.rotate.start", "did you mean rotation? allowed in actors.0: shape, intensity, translation"),
             ("actors.1", "no such field; allowed in actors: 0"),
             ("actors.-1", "no such field; allowed in actors: 0"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,19 @@ def fresh(folder: Path, name: str = "fill") -> Kernel:
 @pytest.fixture
 def kernel(home: Path) -> Kernel:
     return fresh(home.parent)
+
+
+def lies(folder: Path) -> Any:
+    """A kernel that takes the same arguments, and returns what the good one never would."""
+    file = folder / "false_kernel.py"
+    file.write_text(
+        "import numpy as np\nfrom gerd.events.compiled import compiled\n"
+        "@compiled\ndef fill(array, amounts):\n    return len(array) + 663, np.int64(0)\n"
+    )
+    spec: Any = importlib.util.spec_from_file_location("false_kernel", file)
+    module = sys.modules["false_kernel"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.fill
 
 
 def was_kept(kernel: Kernel) -> bool:
@@ -247,9 +261,53 @@ def test_a_full_disk_is_no_error(kernel: Kernel, home: Path, monkeypatch: pytest
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "replace", full)
     assert not was_kept(kernel)
     assert files(home) == []
+
+
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_code_is_kept_for_this_user_alone_whatever_the_umask(kernel: Kernel, home: Path, tmp_path: Path) -> None:
+    assert not was_kept(kernel)
+    (file,) = files(home)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert was_kept(fresh(tmp_path))
+
+
+@pytest.mark.parametrize("forged", ["owner", "mode 666", "mode 620", "link"])
+def test_a_forged_file_in_a_cache_that_can_be_trusted_is_not_loaded(
+    forged: str, kernel: Kernel, home: Path, tmp_path: Path
+) -> None:
+    """Its sha256 is right. It is another user's, or others may write to it, or it is a link to such a file."""
+    array = np.zeros((3, 2))
+    was_kept(kernel)
+    (file,) = files(home)
+    forger = Kernel(lies(tmp_path))
+    assert forger(array, GIVEN) == (666, 0)
+    (false,) = {*files(home)} - {file}
+    false.replace(file)
+    assert fresh(tmp_path)(array, GIVEN) == (666, 0)  # the forgery is one that would be loaded
+    if forged == "owner":
+        if os.getuid():
+            pytest.skip("only root can give a file to another user")
+        os.chown(file, 12345, 12345)
+    elif forged == "link":
+        file.symlink_to(file.rename(tmp_path / "elsewhere"))
+    else:
+        file.chmod(int(forged.split()[1], 8))
+    assert compiled.is_private(home / "gerd")
+    assert not was_kept(fresh(tmp_path))
+    (made,) = files(home)
+    assert was_kept(fresh(tmp_path))  # what was compiled has replaced it
+    assert not made.is_symlink()
 
 
 def test_a_setting_in_the_current_folder_does_not_name_the_cache(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from support import prophesee
 from support.datasets import unfinish
+from support.processes import DEADLINE
 from support.scenes import actor, config, simulated, two_moving
 from typer.testing import CliRunner
 
@@ -263,6 +265,95 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(gerd.GerdError, match=message):
         write_events(tmp_path / "a", events(row), width=width, height=9, format=format)
     assert not list(tmp_path.iterdir())
+
+
+def other_types(**kinds: Any) -> Any:
+    """Two events with fields of these types."""
+    return np.zeros(2, [(name, kinds.get(name, kind)) for name, kind in EVENT_DTYPE.descr])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "values", "message"),
+    [
+        ({"p": "i1"}, {"p": [1, -1]}, r"p of the events is -1 to 1; allowed: whole numbers 0 and 1 \(1 ON, 0 OFF\)"),
+        ({"p": "u1"}, {"p": [0, 2]}, "p of the events is 0 to 2; allowed: whole numbers 0 and 1"),
+        ({"p": "f4"}, {"p": [1, np.nan]}, "p of the events is float32; allowed: whole numbers 0 and 1"),
+        ({"t": "f8"}, {"t": [0.1, 0.2]}, "t of the events is float64; allowed: a type of whole numbers, in microsec"),
+        ({"x": "f8"}, {"x": [1.7, 2]}, "x of the events is float64; allowed: a type of whole numbers"),
+        ({"y": "O"}, {"y": [None, 1]}, "y of the events is object; allowed: a type of whole numbers"),
+        ({"t": "u8"}, {"t": [0, 2**63]}, "times of the events are 0 to 9223372036854775808 µs"),
+    ],
+)
+def test_numbers_that_would_have_to_be_rounded_or_cut_are_refused(
+    kinds: dict[str, str], values: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    given = other_types(**kinds)
+    for field, column in values.items():
+        given[field] = column
+    for format in ("csv", "evt2", "aedat4"):
+        with pytest.raises(gerd.GerdError, match=message):
+            write_events(tmp_path / "a", given, width=9, height=9, format=format)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["u1", "i8", "?", ">i4"])
+def test_whole_numbers_of_any_type_are_taken(kind: str, tmp_path: Path) -> None:
+    given = other_types(p=kind, x="u2", y=">i4", t="u4")
+    given["p"], given["x"], given["y"], given["t"] = [1, 0], [3, 4], [5, 6], [7, 8]
+    write_events(tmp_path / "a.csv", given, width=9, height=9, format="csv")
+    assert (tmp_path / "a.csv").read_text() == "t,x,y,p\n7,3,5,1\n8,4,6,0\n"
+
+
+def test_what_are_no_events_is_refused(tmp_path: Path) -> None:
+    wrong: list[Any] = [np.zeros((3, 4)), np.zeros(3, [("x", "i2"), ("y", "i2"), ("t", "i8")]), [(1, 2, 3, True)], None]
+    for refused in (*wrong, np.zeros((2, 2), EVENT_DTYPE)):
+        with pytest.raises(gerd.GerdError, match=r"allowed: a structured array of one axis with the fields x, y, t"):
+            write_events(tmp_path / "a", refused, width=9, height=9, format="csv")
+    for size in ({"width": 9.5, "height": 9}, {"width": 9, "height": 0}, {"width": True, "height": 9}):
+        with pytest.raises(gerd.GerdError, match=r"(width|height) \S+: allowed: a whole number, 1 or more"):
+            write_events(tmp_path / "a", events(), **size, format="csv")
+    with pytest.raises(gerd.GerdError, match=r"duration 0\.5: allowed: a whole number"):
+        write_events(tmp_path / "a", events(), width=9, height=9, format="hdf5-dsec", duration=0.5)  # type: ignore[arg-type]
+
+
+LIMITED = """
+import resource, signal, sys
+import numpy as np
+import gerd
+from gerd.exchange.formats import FORMATS, write_events
+from gerd.recording.recording import EVENT_DTYPE
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+format, chance = sys.argv[1], np.random.default_rng(1)
+events = np.zeros(700, EVENT_DTYPE)
+events["t"] = np.sort(chance.integers(0, 10**6, 700))
+events["x"], events["y"], events["p"] = (chance.integers(0, n, 700) for n in (100, 80, 2))
+write_events("whole", events, width=100, height=80, format=format)
+import os
+size = os.path.getsize("whole")
+for limit in sorted({*range(0, size, 1024), size // 2, *range(size - 130, size)}):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        write_events("cut", events, width=100, height=80, format=format)
+    except gerd.GerdError as error:
+        print(type(error).__name__, limit)
+    else:
+        print("kept", limit)
+    assert not os.path.exists("cut"), limit
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+write_events("cut", events, width=100, height=80, format=format)
+assert open("cut", "rb").read() == open("whole", "rb").read()
+"""
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_disk_that_is_full_leaves_an_error_and_no_file(format: str, tmp_path: Path) -> None:
+    """At any byte of the file, its last ones included; with room for all of it, it is written."""
+    command = [sys.executable, "-c", LIMITED, format]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=DEADLINE)
+    assert result.returncode == 0, result.stdout[-300:] + result.stderr
+    assert len(result.stdout.splitlines()) > 130
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["cut", "whole"]
 
 
 def test_the_last_moment_that_fits(tmp_path: Path) -> None:

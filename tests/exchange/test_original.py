@@ -7,6 +7,7 @@ without noise. Six steps of warm-up come first, and the first of the ten shows t
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,27 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             read_original(tmp_path / "cut.dat")
     with pytest.raises(gerd.GerdError, match="step_us 0: allowed: a whole number, 1 or more"):
         read_original(FILE, step_us=0)
+
+
+def test_what_does_not_fit_into_the_events_is_refused(tmp_path: Path) -> None:
+    """A place beyond 16 bits, a time beyond 64; up to there all is as it was."""
+    far = torch.sparse_coo_tensor(torch.tensor([[0], [0], [40_000], [0]]), [1.0], (3, 2, 50_000, 4))
+    with pytest.raises(gerd.StorageError, match=r"frames of 50000×4 pixels; allowed: up to 32768×32768"):
+        read_original(saved(tmp_path, [far, PLACES]))
+    edge = torch.sparse_coo_tensor(torch.tensor([[2], [0], [2**15 - 1], [0]]), [1.0], (3, 2, 2**15, 4))
+    path, most = saved(tmp_path, [edge, PLACES]), (2**63 - 1) // 3
+    assert read_original(path, step_us=most).events.tolist() == [(2**15 - 1, 0, 2 * most, False)]
+    with pytest.raises(
+        gerd.GerdError, match=rf"step_us {most + 1}: allowed: a whole number from 1 to {most} for the 3 st"
+    ):
+        read_original(path, step_us=most + 1)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_plain_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "a.dat")
+    else:
+        (tmp_path / "a.dat").symlink_to("/dev/zero")
+    with pytest.raises(gerd.StorageError, match="cannot be read: it is not a plain file"):
+        read_original(tmp_path / "a.dat")

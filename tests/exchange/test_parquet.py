@@ -53,6 +53,17 @@ def wanted(recording: Recording) -> dict[str, Any]:
     }
 
 
+def test_times_of_a_recording_that_the_path_makes_longer_than_int32_are_whole(tmp_path: Path) -> None:
+    """Of 20 minutes at a quarter of the speed: 80 minutes, of which 32 bits of microseconds hold 35."""
+    slow = {"factor": 0.25, "keep": "path"}
+    family = config(actor(velocity=[0.1, 0]), steps=20, step_us=60_000_000, time_scale=slow)
+    assert gerd.export_dataset(family, tmp_path / "out", "parquet") == 1
+    (file,) = (tmp_path / "out" / "data").iterdir()
+    (row,) = pq.read_table(file).to_pylist()
+    assert row["t"] == gerd.simulate(family).events["t"].tolist()
+    assert max(row["t"]) > 2**31
+
+
 def assert_row(row: Any, position: int, recording: Recording) -> None:
     """A mapping of columns says what the recording says, to the last bit."""
     index, member = divmod(position, 2)

@@ -57,7 +57,7 @@ class Window:
         page.evaluate("document.querySelectorAll('aside details').forEach((section) => (section.open = true))")
 
     def _look(self, url: str, address: str) -> None:
-        if not url.startswith((address.partition("#")[0], "data:", "blob:")):
+        if not url.startswith((address.partition("?")[0], "data:", "blob:")):
             self.faults.append(f"asks for {url}")
 
     @property
@@ -321,9 +321,10 @@ def test_a_link_shows_the_same_recording(window: Callable[..., Window], address:
     shown.scrub(4)
     shown.page.click("#panes [data-pane=cloud]")
     shown.page.wait_for_url("**/*show=events&outlines=off")
-    link = shown.page.url
+    plain, _, token = address.partition("?")
+    assert shown.page.url.startswith(f"{plain}#")
     shown.page.reload()
-    for again in (shown, window(link)):
+    for again in (shown, window(shown.page.url.replace("#", f"?{token}#", 1))):  # another browser has no token yet
         again.until(wanted.digest)
         assert shows(again, wanted, 4)
         assert again.step() == 4
@@ -343,6 +344,37 @@ def test_a_link_cannot_do_what_the_server_does_not_allow(window: Callable[..., W
     shown.page.goto(f"{address}#text={bomb}")
     shown.page.wait_for_selector("#notice >> text=a text that cannot be read; this is the file")
     shown.until(recorded().digest)
+
+
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "hasOwnProperty"])
+def test_a_link_may_have_any_names(name: str, window: Callable[..., Window], address: str) -> None:
+    shown = window(f"{address}#{name}=1&index=2&{name}=3")
+    assert shown.digest == recorded(index=2).digest
+    shown.until(recorded(index=2).digest)
+
+
+def test_the_token_leaves_the_address_and_stays_in_the_browser(window: Callable[..., Window], address: str) -> None:
+    plain, _, token = address.partition("?token=")
+    shown = window(f"{address}#index=1")
+    assert shown.page.url.startswith(f"{plain}#")
+    assert token not in shown.page.url
+    assert "index=1" in shown.page.url
+    shown.page.reload()
+    shown.until(recorded(index=1).digest)
+    with shown.page.expect_popup() as opened:
+        shown.page.evaluate("(place) => window.open(place)", f"{plain}#index=2")  # as a link or a bookmark has it
+    opened.value.wait_for_selector(f'body[data-digest="{recorded(index=2).digest}"]')
+    opened.value.close()
+
+
+def test_without_the_token_the_page_says_what_to_open(browser: Any, address: str) -> None:
+    for place in (address.partition("?")[0], f"{address.partition('=')[0]}=wrong#index=1"):
+        page = browser.new_page()
+        page.goto(place)
+        page.wait_for_selector("#error:not([hidden])")
+        assert "open the address that it has printed" in page.inner_text("#error")
+        assert page.inner_text("#name") == ""
+        page.close()
 
 
 def test_timing_and_actors_are_a_click(window: Callable[..., Window], address: str) -> None:

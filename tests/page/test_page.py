@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import select
 import signal
 import socket
 import zlib
@@ -380,12 +381,16 @@ def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 class Asking:
-    """Plain HTTP to a server at `address`."""
+    """Plain HTTP to a server at `address`, with its token."""
 
     def __init__(self, address: str):
-        self.port = int(address.rstrip("/").rpartition(":")[2])
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([\w-]{32})", address)
+        assert found
+        self.port, self.token = int(found[1]), found[2]
+        self.known = {"Authorization": f"Bearer {self.token}"}
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        headers = {"authorization": self.known["Authorization"], **headers}
         connection = http.client.HTTPConnection(server.LOOPBACK, self.port, timeout=DEADLINE)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection.request(method, path, data, {name.title(): value for name, value in headers.items()})
@@ -480,6 +485,47 @@ def test_an_endless_question_is_cut_off(file: Path) -> None:
 )
 def test_nothing_else_is_served(asking: Asking, path: str) -> None:
     assert asking("GET", path)[0] == 404
+
+
+@pytest.mark.parametrize("depth", [17, 50, 200, 330, 500, 900, 990, 2000])
+@pytest.mark.parametrize("pair", ["[]", "{}"])
+def test_a_question_that_is_nested_deeply_is_refused(pair: str, depth: int, asking: Asking) -> None:
+    """Some of these can be parsed, and could not be passed on."""
+    left, right = ("[" * depth, "]" * depth) if pair == "[]" else ('{"a":' * depth + "1", "}" * depth)
+    for field in ("overrides", "actors", "recordings", "more"):
+        body = json.dumps({**question(), field: "HERE"}).replace('"HERE"', left + right).encode()
+        status, _, answer = asking("POST", "/api/recording", body)
+        assert (status, "nested too deeply" in json.loads(answer)["message"] or depth >= 900) == (400, True)
+
+
+API = (("GET", "/api/start"), ("POST", "/api/recording"), ("POST", "/api/gif"), ("POST", "/api/html"))
+
+
+@pytest.mark.parametrize(("method", "path"), API)
+def test_who_does_not_know_the_token_is_told_nothing(method: str, path: str, asking: Asking) -> None:
+    wrong = [
+        "",
+        asking.token,
+        f"Bearer {asking.token[:-1]}",
+        f"Bearer {asking.token}x",
+        "Bearer ",
+        "Bearer ä",
+        "Basic x",
+    ]
+    for given in wrong:
+        status, _, body = asking(
+            method, f"{path}?token={asking.token}", question(), authorization=given.encode("latin1")
+        )
+        assert status == 401
+        assert json.loads(body) == {"message": server.STRANGER}
+    assert asking("GET", "/", authorization="")[0] == asking("GET", "/page/main.js", authorization="")[0] == 200
+
+
+def test_each_run_has_a_token_of_its_own(asking: Asking, file: Path) -> None:
+    with server.running(Editor.of(file)) as address:
+        other = Asking(address)
+        assert other.token != asking.token
+        assert other("GET", "/api/start", authorization=f"Bearer {asking.token}")[0] == 401
 
 
 def test_nothing_is_written(asking: Asking, file: Path) -> None:
@@ -587,7 +633,7 @@ def test_an_answer_is_made_only_while_somebody_waits_for_it(file: Path) -> None:
     with server.running(Editor.of(file, limits=Limits(seconds=1e9))) as address:
         asking = Asking(address)
         connection = http.client.HTTPConnection(server.LOOPBACK, asking.port)
-        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
+        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)), asking.known)
         connection.close()
         assert asking("POST", "/api/recording", question())[0] == 200
 
@@ -602,17 +648,38 @@ def test_connections_without_a_request_are_dropped(file: Path) -> None:
                     pass
 
 
+BIG = "sensor: {width: 512, height: 512}\nsteps: 26\nnoise: {background: 0.5}\nactors: [{shape: circle}]\n"
+
+
+def test_a_connection_that_does_not_take_its_answer_is_dropped(file: Path) -> None:
+    """The answer has 14 MB, more than the system keeps on its way; who takes it gets all of it."""
+    with server.running(Editor.of(file, limits=Limits(taking=1.0))) as address:
+        asking = Asking(address)
+        assert len(asking("POST", "/api/recording", question(BIG))[2]) > 12e6
+        body = json.dumps(question(BIG)).encode()
+        head = f"POST /api/recording HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+        for more in ("", "Connection: close\r\n"):
+            with socket.socket() as deaf:
+                deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                deaf.connect((server.LOOPBACK, asking.port))
+                known = f"Authorization: {asking.known['Authorization']}\r\n"
+                deaf.sendall(f"{head}{more}{known}\r\n".encode() + body)
+                ended = select.poll()
+                ended.register(deaf, 0)  # errors only: what has arrived is not read
+                wait_for(lambda ended=ended: ended.poll(0), "the connection to be dropped", seconds=60)
+
+
 def test_ctrl_c_ends_the_command_in_the_middle_of_an_answer(file: Path) -> None:
     process = processes.start(file.parent, "view", str(file), "--port", "0", "--no-browser")
     try:
         assert process.stdout
-        port = int(re.search(r":(\d+)/", process.stdout.readline())[1])
-        connection = http.client.HTTPConnection(server.LOOPBACK, port, timeout=DEADLINE)
-        connection.request("POST", "/api/recording", json.dumps(question(TEXT)))
+        asking = Asking(re.search(r"http:\S+", process.stdout.readline())[0])
+        connection = http.client.HTTPConnection(server.LOOPBACK, asking.port, timeout=DEADLINE)
+        connection.request("POST", "/api/recording", json.dumps(question(TEXT)), asking.known)
         connection.getresponse().read()  # now the worker has imported what it needs
         children = processes.descendants(process.pid)
         before = cpu_seconds(children)
-        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)))
+        connection.request("POST", "/api/recording", json.dumps(question(ENDLESS)), asking.known)
         wait_for(lambda: cpu_seconds(children) > before + 0.5, "the answer to be worked at")
         process.send_signal(signal.SIGINT)
         assert errors_of(process) == []
@@ -636,7 +703,7 @@ def test_the_command_tells_its_address_answers_and_ends_with_ctrl_c(file: Path) 
     try:
         assert process.stdout
         line = process.stdout.readline()
-        port = int(re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C to stop\)", line)[1])
+        port = Asking(re.search(r"(http:\S+) \(Ctrl-C to stop\)", line)[1]).port
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)  # kept open, as a browser would
         connection.request("GET", "/")
         assert connection.getresponse().status == 200

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+MACHINE = ("slow readers", "forged caches")
 PROGRAM = Path(__file__).parents[1] / "support" / "adversary.py"
 
 
@@ -21,4 +22,12 @@ def test_nothing_is_lost_and_nothing_crashes_hangs_or_is_wrong(inputs: int, inte
     assert result.returncode == 0, result.stdout + result.stderr[-4000:]
     assert result.stdout.endswith("faults: none\n")
     names = [line.partition(":")[0] for line in result.stdout.splitlines()]
-    assert names == ["interruptions", "damaged copies", "hostile configs", "special files", "requests", "faults"]
+    assert names == [
+        "interruptions",
+        "damaged copies",
+        "hostile configs",
+        "special files",
+        "requests",
+        *MACHINE,
+        "faults",
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +17,10 @@ from support.held import HELD
 from support.processes import DEADLINE
 
 import gerd
+from gerd.cli.describe import describe
 from gerd.storage import work
 from gerd.storage.local import finish_in_processes
-from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, shard_name
+from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, grown_name, shard_name
 from gerd.storage.places import Folder
 from gerd.storage.work import Job, make_shard
 
@@ -200,31 +203,92 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize("files", range(4))
-def test_a_dataset_that_was_stopped_while_it_grew_has_all_it_had(
-    files: int, growing: Path, small_and_large: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stopped before each of the files that are written: two new shards, the last one replaced, the manifest."""
-    left, write = files, Folder.write
+KILLED_WHILE_GROWING = """
+import os, shutil, signal, sys
+from pathlib import Path
+import gerd
+from support.datasets import FAMILY, content, faults
 
+sizes = {count: [one.digest for one in gerd.generate(gerd.parse(FAMILY), str(count), count, workers=1)]
+         for count in (33, 34, 60)}
+
+def run(count, kill=None, after=False):
+    child = os.fork()
+    if not child:
+        calls = 0
+        def counted(real, *arguments):
+            nonlocal calls
+            calls += 1
+            if calls > kill and not after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            real(*arguments)
+            if calls > kill:
+                os.kill(os.getpid(), signal.SIGKILL)
+        for name in ("replace", "unlink") if kill is not None else ():
+            real = getattr(os, name)
+            setattr(os, name, lambda *arguments, real=real: counted(real, *arguments))
+        gerd.generate(gerd.parse(FAMILY), "data", count, workers=1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+seen = set()
+for more in (34, 60):  # in the same shard, and beyond it
+    for after in (False, True):
+        kill, status = 0, signal.SIGKILL
+        while status == signal.SIGKILL:
+            shutil.copytree("33", "data")
+            status = run(more, kill, after)
+            data, where = gerd.Recordings("data"), (more, after, kill)
+            count = data.manifest.count
+            assert data.manifest.complete and count in (33, more), where
+            assert [one.digest for one in data] == sizes[count], where
+            for entry in data.manifest.shards:
+                assert data.place.open(entry.file).size, where
+            wrong = [fault for fault in faults("data") if "does not belong to the dataset" not in fault]
+            assert wrong == [], (where, wrong)
+            seen.add((more, count))
+            if kill % 2:
+                assert run(60) == 0 and content(Path("data")) == content(Path("60")), where
+            assert run(60 if kill % 2 else more) == 0, where
+            assert content(Path("data")) == content(Path(str(60 if kill % 2 else more))), where
+            assert faults("data") == [], where
+            shutil.rmtree("data")
+            kill += 1
+        assert kill >= 6, kill
+assert len(seen) == 4
+"""
+
+
+def test_a_dataset_that_is_killed_while_it_grows_is_whole_all_the_time(tmp_path: Path) -> None:
+    """Killed before and after each rename and removal: it is the old one or the new one, and every row is read."""
+    command = [sys.executable, "-c", KILLED_WHILE_GROWING]
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=600)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_grown_shard_that_was_damaged_is_made_anew(
+    growing: Path, small_and_large: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(place: Folder, name: str, data: bytes) -> None:
-        nonlocal left
-        if left == 0:
+        if name == shard_name(3):
             raise StoppedError
-        left -= 1
         write(place, name, data)
 
-    small, large = map(gerd.Recordings, small_and_large)
+    write = Folder.write
     with monkeypatch.context() as patched:
         patched.setattr(Folder, "write", stop)
         with pytest.raises(StoppedError):
             generate(growing, FAMILY, 60)
-    kept = gerd.Recordings(growing)
-    assert kept.manifest == small.manifest
-    readable = 198 if files < 3 else 192  # at the end only the manifest is missing, which knows the new last shard
-    assert [one.digest for one in kept[:readable]] == [one.digest for one in small[:readable]]
+    data = gerd.Recordings(growing)
+    assert (data.manifest.count, data.manifest.shards[3].file) == (60, grown_name(3))
+    describe(growing)
+    (growing / grown_name(3)).write_bytes(b"damaged")
+    with pytest.raises(gerd.StorageError, match=re.escape(grown_name(3))):
+        _ = gerd.Recordings(growing)[198]
     generate(growing, FAMILY, 60)
-    assert content(growing) == content(Path(large.path))
+    assert content(growing) == content(small_and_large[1])
 
 
 def test_a_dataset_does_not_grow_in_parts_or_by_other_code(growing: Path) -> None:

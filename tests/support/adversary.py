@@ -3,9 +3,11 @@
     python tests/support/adversary.py --inputs 100000 --interruptions 500 --seed 0 --jobs 2
 
 An input is a damaged copy of a dataset, a hostile config, a dataset with a special file in it, or a request to the
-page. An interruption is a kill, or an error of a write, a flush or a rename, while a dataset or an export is made. What
-must never be: a crash, a hang, an error that is not a `GerdError`, a wrong recording, a dataset that does not end with
-the bytes of an undisturbed run. Inputs are tried in forked processes, so that a crash ends one of them and is counted.
+page. An interruption is a kill, or an error of a write, a flush or a rename, while a dataset or an export is made. Of
+what can be on the same machine (`adversary_machine.py`) there are clients that do not read, and users who write to the
+cache of kernels. What must never be: a crash, a hang, an error that is not a `GerdError`, a wrong recording, a dataset
+that does not end with the bytes of an undisturbed run. Inputs are tried in forked processes, so that a crash ends one
+of them and is counted.
 """
 
 from __future__ import annotations
@@ -44,11 +46,14 @@ from gerd.page.server import running
 from gerd.storage.manifest import MANIFEST, RESOLVED, shard_name
 from gerd.storage.whole import is_temporary
 from support import hostile
+from support.adversary_machine import forged_caches, slow_readers
 from support.datasets import TWO_SHAPES, content, noticed
 
 PATIENCE = 120  # seconds after which an input counts as hanging
 BATCH = 200  # inputs that one process tries
 COUNT = 70  # × 2 recordings: three shards
+OF_ONE_MACHINE = 60  # inputs for each slow reader and each forged cache
+MOST_OF_ONE_MACHINE = 100  # of each, because they take seconds
 CALLS = 24  # that bring files to the disk, while a dataset is made
 FAULTS = ("crashed", "hung", "lost", "wrong", "not a GerdError", "a request without an answer")
 NONSENSE: tuple[Any, ...] = (
@@ -279,19 +284,22 @@ def requests(folder: Path, number: int, seed: int) -> Counter:
     file.write_text(TWO_SHAPES)
     good = json.dumps({"text": TWO_SHAPES, "overrides": [], "index": 0, "member": 0})
     with running(Editor.of(file)) as address:
-        port = int(address.rstrip("/").rpartition(":")[2])
+        place, _, token = address.partition("?token=")
+        port = int(place.rstrip("/").rpartition(":")[2])
         for _ in range(number):
             text = chance.choice([hostile.text, lambda _: TWO_SHAPES, lambda _: "a: ["])(chance)
             question = {"text": text, "overrides": [], "index": 0, "member": 0}
             question[chance.choice(list(question))] = chance.choice([*NONSENSE, text, ["steps=3"], ["x=["]])
             body = json.dumps(question).encode()
-            outcomes[asked(port, chance, damaged(chance, body) if chance.random() < 0.3 else body)] += 1
-        outcomes[FAULTS[-1] if asked(port, None, good.encode()) != "answered with 200" else "answered at the end"] += 1
+            outcomes[asked(port, token, chance, damaged(chance, body) if chance.random() < 0.3 else body)] += 1
+        good_answer = asked(port, token, None, good.encode())
+        outcomes[FAULTS[-1] if good_answer != "answered with 200" else "answered at the end"] += 1
     return outcomes
 
 
-def asked(port: int, chance: random.Random | None, body: bytes) -> Outcome:
-    method, path = "POST", "/api/recording"
+def asked(port: int, token: str, chance: random.Random | None, body: bytes) -> Outcome:
+    """One question; without the token there must be no answer to it."""
+    method, path, knows = "POST", "/api/recording", chance is None or chance.random() < 0.9
     if chance is not None and chance.random() < 0.2:
         method, path = (
             chance.choice(["GET", "PUT", "POST"]),
@@ -299,12 +307,15 @@ def asked(port: int, chance: random.Random | None, body: bytes) -> Outcome:
         )
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        connection.request(method, path, body, {"Host": "localhost"})
+        known = {"Authorization": f"Bearer {token if knows else token[::-1]}"}
+        connection.request(method, path, body, {"Host": "localhost", **known})
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException):
         return "a request without an answer"
     finally:
         connection.close()
+    if not knows and path.startswith("/api/") and status not in (401, 405):
+        return "wrong"
     return f"answered with {status}" if status < 500 else "not a GerdError"
 
 
@@ -404,6 +415,8 @@ def trial(number: int, interrupted: int, seed: int) -> Tables:
         for name, attempt, share in shares:
             tables[name] = in_processes(lab, name, attempt, round(share * number), seed)
         tables["requests"] = requests(Path(folder), number - sum(round(s * number) for *_, s in shares), seed)
+        tables["slow readers"] = slow_readers(Path(folder), min(number // OF_ONE_MACHINE, MOST_OF_ONE_MACHINE), seed)
+        tables["forged caches"] = forged_caches(Path(folder), min(number // OF_ONE_MACHINE, MOST_OF_ONE_MACHINE), seed)
     return tables
 
 

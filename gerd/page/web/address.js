@@ -49,7 +49,7 @@ function fragment(state) {
 }
 
 export function readAddress() {
-  const parts = new URLSearchParams(location.hash.slice(1)), state = {};
+  const parts = new URLSearchParams(location.hash.slice(1)), state = Object.create(null); // names are a stranger's, too
   for (const [name, value] of parts) (state[name] ??= []).push(value);
   return state;
 }

@@ -6,6 +6,8 @@ import { unpack } from "./recording.js";
 
 export const saved = element("saved") && JSON.parse(element("saved").textContent); // where the page is one file
 
+const TOKEN = "gerd-token"; // the name under which the browser keeps it, for this address and port only
+
 const PATIENCE = 1000; // milliseconds after which a newer question ends the one that is being answered
 
 export class Refused extends Error {
@@ -15,17 +17,43 @@ export class Refused extends Error {
   }
 }
 
+// What the server wants to know from whoever asks. It comes in the address that `gerd view` prints, and is kept by the
+// browser, so that links, which do not have it, and other tabs work as well; then it is taken out of the address.
+function token() {
+  const here = new URL(location.href), given = here.searchParams.get("token");
+  try {
+    if (given !== null) localStorage.setItem(TOKEN, given);
+    here.searchParams.delete("token");
+    if (given !== null) history.replaceState(null, "", here);
+    return given ?? localStorage.getItem(TOKEN) ?? "";
+  } catch { // a browser that keeps nothing: the address does
+    return given ?? "";
+  }
+}
+
+const known = saved ? "" : token();
+
+// What a page needs to begin with.
+export async function started() {
+  return saved ?? (await answered("start")).json();
+}
+
 // The answer as bytes; `what` is recording, gif or html.
 export async function askedFor(what, question, signal) {
+  return (await answered(what, { method: "POST", body: JSON.stringify(question), signal })).arrayBuffer();
+}
+
+async function answered(what, options = {}) {
+  const { signal } = options;
   let response;
   try {
-    response = await fetch(`api/${what}`, { method: "POST", body: JSON.stringify(question), signal });
+    response = await fetch(`api/${what}`, { ...options, headers: { Authorization: `Bearer ${known}` } });
   } catch {
     const replaced = "waiting for the newest change";
     throw new Refused({ message: signal?.aborted ? replaced : "gerd view does not answer; has it been stopped?" });
   }
   if (!response.ok) throw new Refused(await response.json().catch(() => ({ message: `gerd view has failed (${response.status}); its terminal says why` })));
-  return response.arrayBuffer();
+  return response;
 }
 
 export async function asked(question, signal) {

@@ -1,7 +1,7 @@
 // The page: what there is to change or choose, the player that shows it, and the address that keeps both.
 
 import { Address, readAddress } from "./address.js";
-import { complain, saved } from "./asking.js";
+import { complain, Refused, started } from "./asking.js";
 import { Browsing } from "./browsing.js";
 import { dress } from "./colours.js";
 import { element } from "./dom.js";
@@ -49,7 +49,7 @@ function keyboard(player, chooser) {
 }
 
 async function begin() {
-  const start = saved ?? (await (await fetch("api/start")).json());
+  const start = await started();
   const editing = start.kind === "config";
   element("name").textContent = start.name;
   document.title = `${start.name} · GERD`;
@@ -76,6 +76,6 @@ async function begin() {
 }
 
 begin().catch((error) => {
-  complain(`The page does not work: ${error.message}`);
-  throw error;
+  complain(error instanceof Refused ? error.message : `The page does not work: ${error.message}`);
+  if (!(error instanceof Refused)) throw error;
 });

@@ -1,0 +1,23 @@
+"""The way of all text to the terminal: what the commands print goes through here, and nothing in it can act there.
+
+Names, values and messages come from files that others have written, and may hold characters that a terminal obeys:
+they could change its title, erase lines, or make an error look like success. They are shown as Python would write them
+in a string, such as \\x1b.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+
+def printable(text: str, *, lines: bool = True) -> str:
+    """`text` with all that cannot be seen written out; `lines`: ends of lines and tabs stay, otherwise only tabs."""
+    kept = "\n\t" if lines else "\t"
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
+
+
+def say(text: Any, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text on standard output or standard error."""
+    typer.echo(printable(str(text)), err=err, nl=nl)
