@@ -21,7 +21,8 @@ from gerd.config.document import Document
 from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.recording.recording import Recording
-from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, parsed_json, read_manifest, shard_name
+from gerd.storage.json_files import parsed_json, read_json
+from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, read_manifest, shard_name
 from gerd.storage.places import Folder, MissingError, place_at
 from gerd.storage.shard import Shard
 
@@ -60,7 +61,7 @@ class Recordings(Sequence[Recording]):
         """The config that the recordings were made from, sweep and all."""
         file = self.place.at(RESOLVED)
         try:
-            data = parsed_json(self.place.read(RESOLVED))
+            data = parsed_json(read_json(self.place, RESOLVED))
             if digest_of(data) != self.manifest.config_digest:
                 raise StorageError(f"{file}: is not the config that the manifest names")
             return Config.of(data, Origin(document=Document(None, str(self.path)), directory=None))
