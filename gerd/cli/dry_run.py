@@ -78,10 +78,9 @@ def _show_forecast(console: Console, parts: list[Forecast], recordings: int, mem
     memory = max(part.memory for part in parts)
     instants = _about(max(part.instants for part in parts))
     console.print(
-        f"time        about {in_seconds(seconds)} per recording on one core, {in_seconds(recordings * seconds)} "
-        f"in all; {counted(instants, 'picture')} each"
+        f"time        about {in_seconds(seconds)} per recording on one core, {in_seconds(recordings * seconds)} in all"
     )
-    console.print(f"memory      about {in_bytes(memory)} for one recording")
+    console.print(f"memory      about {in_bytes(memory)} for one recording, of {counted(instants, 'picture')}")
     console.print(f"basis       {_basis(parts)}")
 
 

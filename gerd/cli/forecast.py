@@ -184,8 +184,9 @@ def _intervals(scenes: Scenes, steps: int) -> int:
 def _signal(scenes: Scenes, steps: int) -> Array:
     """(recordings,): about how many events edges and shape noise cause in the first steps.
 
-    An outline that sweeps so many pixels in the frame lets these pixels change by its intensity, and fires once for
-    each threshold in that. Nearer actors are not looked at, nor where in a pixel an edge begins.
+    An outline that sweeps so many pixels in the frame lets these pixels change by its intensity. They fire once for
+    each threshold in that but the first: what came before has mostly left the integrator on the other side of 0.
+    Nearer actors are not looked at, nor where in a pixel an edge begins.
     """
     result = np.zeros(len(scenes))
     times, before = _moments(scenes, steps)
@@ -193,7 +194,8 @@ def _signal(scenes: Scenes, steps: int) -> Array:
         return result
     both = np.stack([times - before, times], axis=1).ravel()
     T = scenes.trajectory.unwrapped().T(both)
-    passages = np.abs(scenes.intensity) / INTENSITY_ONE / (scenes.threshold / scenes.full_count)
+    thresholds = np.abs(scenes.intensity) / INTENSITY_ONE / (scenes.threshold / scenes.full_count)
+    passages = np.maximum(thresholds - (1.0 if scenes.initial == "stationary" else 0.5), 0.1 * thresholds)
     for actor, shapes in enumerate(scenes.shapes):
         for number, outline in enumerate(shapes):
             rows = np.flatnonzero(scenes.chosen[:, actor] == number)
@@ -245,7 +247,7 @@ def _marks(outline: Outline) -> tuple[Array, Array]:
 
 
 def _instants(scenes: Scenes, steps: int) -> float:
-    """How often the picture is looked at in the first steps, warm-up included, in the recording with most."""
+    """How often the picture of a recording is looked at in its first steps, warm-up included."""
     if not scenes.exact:
         return float(steps + scenes.warmup)
     own, rate = scenes.in_own_time(), scenes.trajectory.rate
@@ -253,7 +255,7 @@ def _instants(scenes: Scenes, steps: int) -> float:
     parts = []
     for unit in np.unique(np.floor(times * rate).astype(np.int64)):
         own = own.resumed(np.array([unit, unit + 1]))
-        parts.append(float(exact.sub_steps(own, int(unit), int(unit) + 1).max()))
+        parts.append(float(exact.sub_steps(own, int(unit), int(unit) + 1).mean()))
     units = exact.last_unit(scenes, steps) + scenes.warmup
     return units * float(np.mean(parts)) + (units / rate if scenes.shape_noise > 0 else 0.0)
 
@@ -284,7 +286,8 @@ def _slots(shapes: tuple[Outline, ...]) -> int:
 def _affordable(scenes: Scenes, seconds: float, signal: Array) -> int:
     """How many steps of every recording can be simulated in so many seconds, and in the memory of a check."""
     steps, most = scenes.steps, scenes.steps
-    while most > 0:
+    least = 2 if scenes.exact and steps > 1 else 1  # step 0 has no events in exact timing
+    while most >= least:
         needed, memory = _cost(scenes, most, signal if most == steps else _signal(scenes, most))
         excess = max(needed * len(scenes) / seconds, memory / BYTES, memory * len(scenes) / (4 * BYTES))
         if excess <= 1:

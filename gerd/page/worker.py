@@ -1,14 +1,18 @@
 """The process that makes what the page asks for: a question goes in, bytes or a `GerdError` come out.
 
 It answers one question at a time, and is ended when nobody waits for the answer any more, when an answer takes longer
-than MOST_SECONDS, and with the page. Whatever a question does to it, the page goes on: another such process is started.
+than MOST_SECONDS, and with the page. On Linux its addresses are limited: an answer that takes more memory than
+MOST_MEMORY is refused. Whatever a question does to it, the page goes on: another such process is started.
 Kernels that a question needs are compiled before its time runs, which takes a minute once and is kept on the disk.
 """
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import time
+from contextlib import suppress
+from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
@@ -18,6 +22,7 @@ from gerd.storage.local import starting_workers
 from gerd.surroundings import ignore_settings
 
 MOST_SECONDS = 20.0  # for one answer
+MOST_MEMORY = 2**32  # bytes of addresses for all answers, beside what the process has when it is ready
 LOOK = 0.05  # seconds between two looks at whether an answer is still wanted
 
 
@@ -38,7 +43,7 @@ class Worker:
         self._pipe, theirs = context.Pipe()
         self._ready, self._compiled = False, set[str]()
         with starting_workers():
-            self._process = context.Process(target=_serve, args=(theirs, self._content), daemon=True)
+            self._process = context.Process(target=_serve, args=(theirs, self._content, MOST_MEMORY), daemon=True)
             self._process.start()
         theirs.close()
 
@@ -105,13 +110,14 @@ def _kernels(question: Any) -> set[str]:
     return {name for name, sign in (("exact", "exact"), ("images", "'brightness': True")) if sign in words}
 
 
-def _serve(pipe: Any, content: Editor | Shelf) -> None:
+def _serve(pipe: Any, content: Editor | Shelf, memory: int) -> None:
     """In the process: answer until the page is gone."""
     ignore_settings()
     from gerd.config.config import Config
     from gerd.recording.simulate import simulate
 
     simulate(Config(actors=(), steps=1))
+    _limit(memory)
     try:
         pipe.send("ready")
         while True:
@@ -127,6 +133,16 @@ def _serve(pipe: Any, content: Editor | Shelf) -> None:
         return
 
 
+def _limit(memory: int) -> None:
+    """Let this process have so many more bytes of addresses; only Linux says how many it has."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory, most))
+
+
 def _answered(content: Editor | Shelf, kind: str, question: Any) -> Any:
     try:
         if kind == "start":
@@ -135,5 +151,7 @@ def _answered(content: Editor | Shelf, kind: str, question: Any) -> Any:
         return answers[kind](question)
     except GerdError as error:
         return error
-    except MemoryError:
+    except (MemoryError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+            raise
         return GerdError("there is not enough memory for this recording")

@@ -8,10 +8,11 @@ are held to the same bounds when they are written, so that whatever is written c
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from gerd.errors import StorageError, shorten
-from gerd.storage.places import LARGEST, Place
+from gerd.storage.places import LARGEST, MissingError, Place
 
 LARGEST_JSON = 2**26  # bytes of a file; a config of as many vertices as one may have takes less
 BYTES_OF_SHARD = 2**13  # more for each shard that is there: 74 bytes for each of its 64 recordings, and its name
@@ -27,7 +28,15 @@ class RepeatedKeyError(ValueError):
 
 def read_json(place: Place, name: str) -> bytes:
     """A JSON file of a dataset, if it is no larger than what is written for as many shards as there are."""
-    content = place.read(name, most=min(LARGEST, LARGEST_JSON + BYTES_OF_SHARD * len(place.names())))
+    try:
+        content = place.read(name, most=LARGEST_JSON)
+    except MissingError:
+        raise
+    except StorageError:
+        shards = 0
+        with suppress(StorageError):
+            shards = len(place.names())
+        content = place.read(name, most=min(LARGEST, LARGEST_JSON + BYTES_OF_SHARD * shards))
     check_values(content, place.at(name))
     return content
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import io
 import json
@@ -556,6 +557,16 @@ def test_an_answer_that_takes_too_long_is_not_made(editor_at_work: Worker, monke
         editor_at_work.ask("recording", question(ENDLESS))
     monkeypatch.undo()
     assert unpacked(editor_at_work.ask("recording", question()))[0]["text"] == TEXT
+
+
+def test_an_answer_that_takes_too_much_memory_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame of 16 million pixels takes hundreds of megabytes; this process may have 64 more than it begins with."""
+    monkeypatch.setattr(worker, "MOST_MEMORY", 2**26)
+    large = "sensor: {width: 4096, height: 4096}\nsteps: 2\nactors: [{shape: circle, translation: {velocity: 1}}]\n"
+    with contextlib.closing(Worker(Editor.of(file))) as at_work:
+        with pytest.raises(gerd.GerdError, match="not enough memory|lack of memory"):
+            at_work.ask("recording", question(large))
+        assert unpacked(at_work.ask("recording", question()))[0]["text"] == TEXT
 
 
 def test_a_death_of_the_worker_is_told_and_survived(editor_at_work: Worker) -> None:
