@@ -26,7 +26,7 @@ TOO_MUCH = (
 class _Reading:
     """How far one reading has got."""
 
-    left: int = MOST_WORK
+    left: int = field(default_factory=lambda: MOST_WORK)
     made: dict[Any, Any] = field(default_factory=dict)
 
 

@@ -141,6 +141,7 @@ def _check(
         message += f"{MOST_BYTES >> 30} GiB. gerd.simulate_chunks and gerd play give recordings of any length"
         raise config.error("steps", message, steps)
     _importable(config)
+    config_files(config)  # an error if they are larger than what is read again
     for number in range(min(member_count(config), TRIED_MEMBERS)):
         draw(member(config, number), [0])
 

@@ -564,7 +564,7 @@ def test_an_answer_that_takes_too_much_memory_is_refused(file: Path, monkeypatch
     monkeypatch.setattr(worker, "MOST_MEMORY", 2**26)
     large = "sensor: {width: 4096, height: 4096}\nsteps: 2\nactors: [{shape: circle, translation: {velocity: 1}}]\n"
     with contextlib.closing(Worker(Editor.of(file))) as at_work:
-        with pytest.raises(gerd.GerdError, match="not enough memory|lack of memory"):
+        with pytest.raises(gerd.GerdError, match=r"not enough memory|lack of memory"):
             at_work.ask("recording", question(large))
         assert unpacked(at_work.ask("recording", question()))[0]["text"] == TEXT
 
