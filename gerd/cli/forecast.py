@@ -37,6 +37,7 @@ LIMITED_UNITS = 2**15  # the same where there is a speed limit
 TRUTH_VALUES = 2**16  # actors · steps of ground truth that are packed to see how well they pack
 QUICK_VALUES = 2**24  # pixels and crossings that the definition sees in a second or two: nothing is compiled for them
 BYTES_OF_ENTRY = 150  # of a recording, in the tables of its shard
+FASTEST_SWEEP = 1e12  # pixels per step that one point of an outline can sweep
 SURE = 3.88  # standard errors: 99 times in 100 and more, also for counts that are far from Gaussian
 FARTHER = 0.25  # by which a range is wider on both sides where steps were not simulated
 UNSEEN = 3.0  # how many times as many or as few where none were
@@ -181,6 +182,7 @@ def _intervals(scenes: Scenes, steps: int) -> int:
     return steps - 1 if scenes.exact else steps
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _signal(scenes: Scenes, steps: int) -> Array:
     """(recordings,): about how many events edges and shape noise cause in the first steps.
 
@@ -222,12 +224,13 @@ def _swept(scenes: Scenes, outline: Outline, T: Array, before: float, wraps: boo
     speed = (places - moved(then, points) - then[..., None, :2, 2]) / before
     along = moved(now, sides)
     frame = np.array([scenes.width, scenes.height])
-    inside = np.ones(places.shape[:-1]) if wraps else ((places >= 0) & (places <= frame)).all(axis=-1)
-    swept = (np.abs(speed[..., 0] * along[..., 1] - speed[..., 1] * along[..., 0]) * inside).sum(axis=-1)
+    inside = np.ones(places.shape[:-1], np.bool_) if wraps else ((places >= 0) & (places <= frame)).all(axis=-1)
+    crossed = np.abs(speed[..., 0] * along[..., 1] - speed[..., 1] * along[..., 0])
+    swept = np.where(inside, np.minimum(np.nan_to_num(crossed), FASTEST_SWEEP), 0.0).sum(axis=-1)
     if scenes.shape_noise == 0:
         return swept
     centred = places - places.mean(axis=-2, keepdims=True)
-    area = np.abs((centred[..., 0] * along[..., 1] - centred[..., 1] * along[..., 0]).sum(axis=-1)) / 2
+    area = np.nan_to_num(np.abs((centred[..., 0] * along[..., 1] - centred[..., 1] * along[..., 0]).sum(axis=-1)) / 2)
     return swept + 2 * scenes.shape_noise * np.minimum(area * inside.mean(axis=-1), frame.prod())
 
 

@@ -14,8 +14,6 @@ file and the field.
 from __future__ import annotations
 
 import hashlib
-import json
-from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -130,9 +128,14 @@ def read_manifest(place: Place) -> Manifest:
     """The manifest of the dataset at `place`, its fields checked."""
     try:
         content = read_json(place, MANIFEST)
-        with suppress(json.JSONDecodeError, UnicodeError, RecursionError):  # the model says that it is no JSON
-            if (wrong := _wrong_entry(parsed_json(content))) is not None:
-                raise StorageError(f"{place.at(MANIFEST)}: is damaged: it has no valid 'shards.{wrong}'")
+        try:
+            wrong = _wrong_entry(parsed_json(content))
+        except RepeatedKeyError:
+            raise
+        except (ValueError, RecursionError):
+            wrong = None  # the model says what is wrong with it
+        if wrong is not None:
+            raise StorageError(f"{place.at(MANIFEST)}: is damaged: it has no valid 'shards.{wrong}'")
         return Manifest.model_validate_json(content)
     except RepeatedKeyError as error:
         raise StorageError(f"{place.at(MANIFEST)}: is damaged: {error}") from None

@@ -37,7 +37,8 @@ MANIFESTS: dict[str, tuple[Any, str]] = {
     "empty objects": (lambda: bombs.empty_objects(60_000_000), "values in 60000055 bytes; at most 3000000 are read"),
     "some empty objects": (lambda: bombs.empty_objects(500_000), "is damaged: it has no valid 'shards.0'"),
     "numbers": (lambda: bombs.manifest_of_numbers(2_900_000), "is damaged: it has no valid 'shards.0.recordings.0'"),
-    "more objects": (lambda: bombs.empty_objects(1_000_000), "objects in 1000055 bytes; at most 200000 are read"),
+    "more objects": (lambda: bombs.empty_objects(1_000_000), "has 333335 objects in 1000054 bytes; at most 200000 are"),
+    "digits": (lambda: b"1" * 100_000, "manifest.json: is "),
     "brackets": (lambda: b"[" + b"[]," * 10_000_000 + b"[]]", "values in 30000004 bytes; at most 3000000 are read"),
 }
 
