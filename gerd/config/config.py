@@ -55,7 +55,9 @@ class Config(Model):
     sensor: Sensor = Sensor()
     steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="length of a recording")
     step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
-    time_scale: Speed = Field(1.0, description="the same motion, this many times as fast")
+    time_scale: Speed = Field(
+        1.0, description="the same motion, this many times as fast; with those in transform from 1e-9 to 1e6"
+    )
     timing: Literal["step", "exact"] = Field(
         "step",
         description="step: a pixel fires at most once per step; exact: whenever it passes its threshold, at that time",
