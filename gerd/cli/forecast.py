@@ -31,13 +31,13 @@ Array = NDArray[np.float64]
 INDICES = 20
 SECONDS, BYTES = 5.0, 2**30  # that a check may take for all members it tries, by the estimate
 MOMENTS = 64  # of a recording at which its motion is looked at
-MARKS = 64  # points of an outline that stand for it
+MOST_SIDES = 64  # of an outline that are looked at
 PATH_UNITS = 2**21  # accelerations that are followed for it, of all actors of the twenty indices
 LIMITED_UNITS = 2**15  # the same where there is a speed limit
 TRUTH_VALUES = 2**16  # actors · steps of ground truth that are packed to see how well they pack
 QUICK_VALUES = 2**24  # pixels and crossings that the definition sees in a second or two: nothing is compiled for them
 BYTES_OF_ENTRY = 150  # of a recording, in the tables of its shard
-FASTEST_SWEEP = 1e12  # pixels per step that one point of an outline can sweep
+FASTEST_SWEEP = 1e12  # pixels per step that one side of an outline can sweep
 SURE = 3.88  # standard errors: 99 times in 100 and more, also for counts that are far from Gaussian
 FARTHER = 0.25  # by which a range is wider on both sides where steps were not simulated
 UNSEEN = 3.0  # how many times as many or as few where none were
@@ -182,7 +182,7 @@ def _intervals(scenes: Scenes, steps: int) -> int:
     return steps - 1 if scenes.exact else steps
 
 
-@np.errstate(over="ignore", invalid="ignore")
+@np.errstate(over="ignore", invalid="ignore", under="ignore")
 def _signal(scenes: Scenes, steps: int) -> Array:
     """(recordings,): about how many events edges and shape noise cause in the first steps.
 
@@ -212,41 +212,56 @@ def _signal(scenes: Scenes, steps: int) -> Array:
 def _swept(scenes: Scenes, outline: Outline, T: Array, before: float, wraps: bool) -> Array:
     """(recordings, moments): pixels that an outline sweeps per step, and that shape noise takes away and gives back.
 
-    `T` are pairs of matrices (recordings, 2 · moments, 3, 3), `before` steps apart.
+    `T` are pairs of matrices (recordings, 2 · moments, 3, 3), `before` steps apart. Of each side the part in the frame
+    counts, with the speed of its middle.
     """
-    points, sides = _marks(outline)
-    then, now = T[:, ::2], T[:, 1::2]
-
-    def moved(matrix: Array, vectors: Array) -> Array:
-        return np.einsum("rtij,mj->rtmi", matrix[..., :2, :2], vectors)
-
-    places = moved(now, points) + now[..., None, :2, 2]
-    speed = (places - moved(then, points) - then[..., None, :2, 2]) / before
-    along = moved(now, sides)
-    frame = np.array([scenes.width, scenes.height])
-    inside = np.ones(places.shape[:-1], np.bool_) if wraps else ((places >= 0) & (places <= frame)).all(axis=-1)
-    crossed = np.abs(speed[..., 0] * along[..., 1] - speed[..., 1] * along[..., 0])
-    swept = np.where(inside, np.minimum(np.nan_to_num(crossed), FASTEST_SWEEP), 0.0).sum(axis=-1)
+    sides = _sides(outline)
+    then, now = (np.einsum("rtij,msj->rtmsi", part[..., :2, :2], sides) for part in (T[:, ::2], T[:, 1::2]))
+    then, now = then + T[:, ::2, None, None, :2, 2], now + T[:, 1::2, None, None, :2, 2]
+    frame = np.array([scenes.width, scenes.height], np.float64)
+    begin, along = now[..., 0, :], now[..., 1, :] - now[..., 0, :]
+    enters, leaves = (np.zeros(begin.shape[:-1]), np.ones(begin.shape[:-1])) if wraps else _inside(begin, along, frame)
+    share = np.maximum(leaves - enters, 0.0)
+    middle = ((enters + leaves) / 2)[..., None]
+    speeds = (now - then) / before
+    speed = speeds[..., 0, :] + middle * (speeds[..., 1, :] - speeds[..., 0, :])
+    crossed = np.abs(speed[..., 0] * along[..., 1] - speed[..., 1] * along[..., 0]) * share
+    swept = np.minimum(np.nan_to_num(crossed), FASTEST_SWEEP).sum(axis=-1)
+    if scenes.exact:  # from one instant to the next a pixel changes once, however often it is passed
+        swept = np.minimum(swept, exact.MOST_PARTS * scenes.trajectory.rate * frame.prod())
     if scenes.shape_noise == 0:
         return swept
-    centred = places - places.mean(axis=-2, keepdims=True)
-    area = np.nan_to_num(np.abs((centred[..., 0] * along[..., 1] - centred[..., 1] * along[..., 0]).sum(axis=-1)) / 2)
-    return swept + 2 * scenes.shape_noise * np.minimum(area * inside.mean(axis=-1), frame.prod())
+    area = np.nan_to_num(np.abs((begin[..., 0] * along[..., 1] - begin[..., 1] * along[..., 0]).sum(axis=-1)) / 2)
+    return swept + 2 * scenes.shape_noise * np.minimum(area, frame.prod())
 
 
-def _marks(outline: Outline) -> tuple[Array, Array]:
-    """Points of an outline in its unit frame (points, 2), and for each the part of the outline that it stands for."""
+def _inside(begin: Array, along: Array, frame: Array) -> tuple[Array, Array]:
+    """Which part of each line lies in the frame: from one share of its length to another; to a smaller one if none."""
+    with np.errstate(divide="ignore"):
+        low, high = -begin / along, (frame - begin) / along
+    outside = (along == 0) & ((begin < 0) | (begin > frame))
+    enters = np.where(along == 0, np.where(outside, 2.0, 0.0), np.minimum(low, high))
+    leaves = np.where(along == 0, 1.0, np.maximum(low, high))
+    return np.clip(enters.max(axis=-1), 0.0, 2.0), np.clip(leaves.min(axis=-1), 0.0, 1.0)
+
+
+def _sides(outline: Outline) -> Array:
+    """(sides, 2 ends, 2): those of an outline in its unit frame; for many of them, pieces of equal length."""
     if outline.is_circle:
-        angle = np.arange(MARKS) * (2 * np.pi / MARKS)
-        unit = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        return RADIUS * unit, RADIUS * (2 * np.pi / MARKS) * np.stack([-unit[:, 1], unit[:, 0]], axis=1)
+        angle = np.arange(MOST_SIDES + 1) * (2 * np.pi / MOST_SIDES)
+        points = RADIUS * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        return np.stack([points[:-1], points[1:]], axis=1)
+    if len(outline.segments) <= MOST_SIDES:
+        return outline.segments
     begin, side = outline.segments[:, 0], outline.segments[:, 1] - outline.segments[:, 0]
     length = np.sqrt((side * side).sum(axis=1))
     ends = np.cumsum(length)
-    at = (np.arange(MARKS) + 0.5) / MARKS * ends[-1]
+    at = (np.arange(MOST_SIDES) + 0.5) / MOST_SIDES * ends[-1]
     which = np.minimum(np.searchsorted(ends, at), len(ends) - 1)
     direction = side[which] / np.where(length[which] > 0, length[which], 1.0)[:, None]
-    return begin[which] + direction * (at - (ends[which] - length[which]))[:, None], direction * (ends[-1] / MARKS)
+    middle = begin[which] + direction * (at - (ends[which] - length[which]))[:, None]
+    half = direction * (ends[-1] / MOST_SIDES / 2)
+    return np.stack([middle - half, middle + half], axis=1)
 
 
 def _instants(scenes: Scenes, steps: int) -> float:

@@ -16,6 +16,7 @@ from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
 from gerd.errors import check_whole
 from gerd.geometry import shapes
 from gerd.geometry.parameters import PARAMETER_COUNT
+from gerd.geometry.seen import MovingMap
 from gerd.geometry.trajectory import Trajectory
 from gerd.scene.motion import motion
 from gerd.scene.sampling import INTENSITY, LOOKS, Source
@@ -23,6 +24,7 @@ from gerd.scene.scenes import ABSENT, INTENSITY_ONE, Scenes
 from gerd.scene.transformation import configured
 
 MOST_INDICES = 2**32  # the random counter has 32 bits for the index
+SMALLEST_MAP, LARGEST_MAP, FLATTEST_MAP = 1e-50, 1e50, 1e-12  # of what `transform` does to the plane
 
 
 def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
@@ -34,8 +36,21 @@ def draw(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:
     motions = [motion(config, *each, family) for each in zip(sources, resting.shapes, strict=True)]
     scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), config.rate))
     if config.transform:
-        scenes = configured(config)(scenes)
+        g = configured(config)
+        _check_map(config, g.space)
+        scenes = g(scenes)
     return scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))
+
+
+def _check_map(config: Config, space: MovingMap) -> None:
+    """An error unless the parameters of G·T can be computed: G must not press the plane onto a line, or a point."""
+    (a, b), (c, d) = space.linear
+    size = max(map(abs, (a, b, c, d)))
+    if SMALLEST_MAP <= size <= LARGEST_MAP and abs((a / size) * (d / size) - (b / size) * (c / size)) >= FLATTEST_MAP:
+        return
+    allowed = f"factors from {SMALLEST_MAP:g} to {LARGEST_MAP:g}, the smaller at least {FLATTEST_MAP:g} of the larger"
+    message = f"all of it makes the map [[{a:g}, {b:g}], [{c:g}, {d:g}]]; allowed: {allowed}"
+    raise config.error("transform", message, [part.model_dump(mode="json") for part in config.transform])
 
 
 def appearance(config: Config, indices: Sequence[int] | NDArray[np.int64]) -> Scenes:

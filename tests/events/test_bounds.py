@@ -40,6 +40,29 @@ def test_a_rate_that_cannot_be_computed_with_is_refused(rate: str, more: str, me
         gerd.parse(SLOW % (rate, more))
 
 
+@pytest.mark.parametrize(
+    "transform",
+    [
+        [{"affine": [[5e-324, 1e9, 0], [0, 1, 0]]}],
+        [{"scale": [1, 5e-324]}],
+        [{"scale": 1e-30}, {"scale": 1e-30}],
+        [{"scale": 1e9}] * 6,
+    ],
+)
+def test_a_map_onto_a_line_or_a_point_is_refused(transform: list[dict[str, Any]]) -> None:
+    """Its parameters would be no numbers."""
+    config = gerd.Config(steps=2, transform=transform, actors=[{"shape": "circle", "rotation": {"velocity": 1}}])
+    with pytest.raises(
+        gerd.ConfigError, match=r"transform: .*all of it makes the map \[\[.*allowed: factors from 1e-50"
+    ):
+        gerd.simulate(config)
+
+
+def test_a_map_that_can_be_taken_back_is_not() -> None:
+    config = gerd.Config(steps=2, transform=[{"scale": [1e-9, 1]}, {"rotate": 30}], actors=[{"shape": "circle"}])
+    assert np.isfinite(gerd.simulate(config).truth).all()
+
+
 def test_a_check_of_a_very_slow_motion_takes_little_memory(tmp_path: Path) -> None:
     """There are half a billion ends of steps in the warm-up; listed all at once they would take gigabytes."""
     (tmp_path / "slow.yaml").write_text(SLOW % ("1e-8", ""))
