@@ -68,8 +68,8 @@ def _schema() -> str:
 
 
 def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: Trust = False) -> None:
-    """Validate a config and show what it would make: the first scene, how many recordings and events, the size."""
-    from gerd.cli.describe import dry_run
+    """Validate a config and show what it would make: the first scene, events, size, time and memory."""
+    from gerd.cli.dry_run import dry_run
 
     dry_run(_load(config, set_, trust), count)
 

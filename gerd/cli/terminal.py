@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import typer
+from rich.console import Console
 
 
 def printable(text: str, *, lines: bool = True) -> str:
@@ -21,3 +22,13 @@ def printable(text: str, *, lines: bool = True) -> str:
 def say(text: Any, *, err: bool = False, nl: bool = True) -> None:
     """Print a text on standard output or standard error."""
     typer.echo(printable(str(text)), err=err, nl=nl)
+
+
+class Lines(Console):
+    """Prints a line at a time, and tables, the cells of which must be `printable`."""
+
+    def __init__(self, *, stderr: bool = False):
+        super().__init__(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
+
+    def say(self, text: str) -> None:
+        self.print(printable(text, lines=False))

@@ -1,4 +1,4 @@
-"""Words of the command line to values: text in, numbers, ranges and members out; a `GerdError` names the option."""
+"""Words of the command line to values, and values to words; a `GerdError` names the option that is wrong."""
 
 from __future__ import annotations
 
@@ -46,3 +46,27 @@ def parse_part(text: str) -> tuple[int, int]:
     if not part or not 1 <= int(part[1]) <= int(part[2]):
         raise GerdError(f"--shard {text}: allowed: I/N with I from 1 to N, such as 3/10 for the third of ten parts")
     return int(part[1]), int(part[2])
+
+
+def in_bytes(size: float) -> str:
+    """A number of bytes as people read it."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def in_seconds(seconds: float) -> str:
+    """A time as people read it."""
+    units = (
+        ("µs", 1e-6, 1e-3),
+        ("ms", 1e-3, 1.0),
+        ("s", 1.0, 120.0),
+        ("min", 60.0, 7200.0),
+        ("hours", 3600.0, 172800.0),
+    )
+    for unit, size, up_to in units:
+        if seconds < up_to:
+            return f"{float(f'{seconds / size:.2g}'):g} {unit}"
+    return f"{float(f'{seconds / 86400:.2g}'):g} days"

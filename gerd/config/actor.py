@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -45,9 +46,12 @@ from gerd.config.values import (
     without_sign,
 )
 from gerd.geometry import shapes
+from gerd.reading import once, spend
 
 DIMMEST, BRIGHTEST = -8.0, 8.0  # intensity
 MOST_SHAPES = 1000  # to choose from
+KEPT_PATHS = 64  # SVG paths whose outlines are not worked out again
+VERTEX_WORK = 4  # of a vertex that is checked, in units of `spend`
 TRANSFORMATIONS = ("translation", "scale", "rotation", "shear")
 
 
@@ -194,6 +198,10 @@ def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
     rings = value if several else [value]
     if sum(len(ring) for ring in rings) > shapes.MOST_VERTICES:
         raise invalid(f"has too many vertices; at most {shapes.MOST_VERTICES} are allowed", value=value)
+    try:
+        spend(VERTEX_WORK * sum(len(ring) for ring in rings))
+    except ValueError as error:
+        raise invalid(str(error), value=value) from None
     for k, ring in enumerate(rings):
         place = (k,) if several else ()
         if len(ring) < 3:
@@ -247,19 +255,33 @@ def _single_shape(value: Any, info: ValidationInfo) -> Any:
     try:
         match shape:
             case Svg() if is_svg_file(shape.svg):
-                rings, name = shapes.rings_of_svg_file(_file(shape.svg, info)), _stem(shape.svg)
+                file, name = _file(shape.svg, info), _stem(shape.svg)
+                outline = once(("svg", file), lambda: _polygon(shapes.rings_of_svg_file(file)))
             case Svg():
-                rings = shapes.rings_of_svg(shape.svg)
+                outline = once(("path", shape.svg), lambda: _polygon_of_path(shape.svg))
             case Mask():
-                rings = shapes.rings_of_mask(_file(shape.mask, info), shape.alpha, shape.invert)
-                name = _stem(shape.mask)
+                file, name = _file(shape.mask, info), _stem(shape.mask)
+                key = ("mask", file, shape.alpha, shape.invert)
+                outline = once(key, lambda: _polygon(shapes.rings_of_mask(file, shape.alpha, shape.invert)))
             case Text():
-                rings, name = shapes.rings_of_text(shape.text), shape.text
+                name = shape.text
+                outline = once(("text", shape.text), lambda: _polygon(shapes.rings_of_text(shape.text)))
             case _:
                 return shape
     except ValueError as error:
         raise invalid(str(error), kinds[0], value=value[kinds[0]]) from None
-    return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings), name=shape.name or name or None)
+    return outline.model_copy(update={"name": shape.name or name or None})
+
+
+def _polygon(rings: Sequence[shapes.Array]) -> Polygon:
+    """What a resolved config has in place of a drawing, still without its name."""
+    return Polygon(polygon=tuple(tuple(map(tuple, ring.tolist())) for ring in rings))
+
+
+@lru_cache(KEPT_PATHS)
+def _polygon_of_path(path: str) -> Polygon:
+    """The same of the `d` string of an SVG path."""
+    return _polygon(shapes.rings_of_svg(path))
 
 
 def _allowed(value: Any) -> str:
@@ -286,7 +308,7 @@ def _stem(file: str) -> str:
 
 def is_svg_file(svg: str) -> bool:
     """Whether what is written for `svg` is the name of a file and not a path's `d` string, which has no g."""
-    return svg.lower().endswith(".svg")
+    return svg[-4:].lower() == ".svg"
 
 
 def says_what_it_is(value: Any) -> bool:

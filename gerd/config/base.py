@@ -149,6 +149,28 @@ def replaced(node: Any, path: str, value: Any, not_to_be: tuple[str, ...] = (), 
     return [*node[: int(key)], changed, *node[int(key) + 1 :]]
 
 
+def checked_with(node: Any, path: str, not_to_be: tuple[str, ...] = ()) -> int:
+    """How many values are checked again when the one at `path` is replaced: those beside it that are no models."""
+    total = 0
+    for word in path.split("."):
+        if isinstance(node, Model):
+            node = {name: getattr(node, name) for name in type(node).model_fields}
+        children = (
+            node if isinstance(node, Mapping) else dict(enumerate(node)) if isinstance(node, tuple | list) else {}
+        )
+        children = {str(key): child for key, child in children.items()}
+        total += sum(size_of(child) for key, child in children.items() if key not in (word, *not_to_be))
+        node = children.get(word)
+    return total
+
+
+def size_of(value: Any) -> int:
+    """How many values plain data has; a model in it counts as one, because it is not checked again."""
+    if isinstance(value, Mapping):
+        return 1 + sum(map(size_of, value.values()))
+    return 1 + sum(map(size_of, value)) if isinstance(value, list | tuple) else 1
+
+
 def plain(value: Any, exclude_defaults: bool = False) -> Any:
     """A value in which there may be models as plain data, with or without the fields that are at their defaults."""
     if isinstance(value, tuple | list):

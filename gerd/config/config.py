@@ -6,7 +6,6 @@ docs/config.md and the error messages are made from these models. `load.py` make
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,25 +15,27 @@ from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
-from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import Actor, says_what_it_is, start_outside
 from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, refuse, replaced
 from gerd.config.digest import digest_of
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.functions import sample
+from gerd.config.members import NOT_SWEPT, checked_sweep, with_whole_numbers
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
 from gerd.config.sensor import NOISE_PER_STEP, Camera, Integrator, Noise, Sensor
 from gerd.config.transform import Quicken, Transform
 from gerd.config.values import MOST_ACTORS, FunctionName, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
+from gerd.reading import reading
 
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 LARGEST_KEY = 2**62  # of events; while they are sorted, keys hold the background flag as one bit more
-NOT_SWEPT = ("seed", "sweep", "functions")  # members share their randomness
 WORKED_OUT = ("digest", "cast", "cheap_hash")  # from the fields, and kept
+SLOWEST, FASTEST = 1e-9, 1e6  # own time per step, all time scales together
+MOST_ENDS = 10_000_000  # ends of steps in the warm-up of exact timing, at each of which shape noise is drawn
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ class Config(Model):
     camera: Camera = Camera()
     steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="length of a recording")
     step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
-    time_scale: Speed = Field(1.0, description="the same motion, this many times as fast")
+    time_scale: Speed = Field(
+        1.0, description="the same motion, this many times as fast; with those in transform from 1e-9 to 1e6"
+    )
     timing: Literal["step", "exact"] = Field(
         "step",
         description="step: a pixel fires at most once per step; exact: whenever it passes its threshold, at that time",
@@ -82,14 +85,15 @@ class Config(Model):
         {}, description="what the Python functions that it names give; GERD writes this, nobody else has to"
     )
 
-    _origin: Origin = PrivateAttr(Origin())
+    _origin: Origin = PrivateAttr(default_factory=Origin)
 
     def __init__(self, *unnamed: Any, **fields: Any):
         if unnamed:
             how = "allowed: fields by name, as in Config(actors=[…]); a file: gerd.load, text or a dict: gerd.parse"
             raise ConfigError([Problem("Config", how, value=shorten(unnamed[0]))])
         try:
-            super().__init__(**fields)
+            with reading():
+                super().__init__(**fields)
         except ValidationError as error:
             raise explain(error, Document(fields, "Config")) from None
 
@@ -98,7 +102,8 @@ class Config(Model):
     @classmethod
     def of(cls, data: Any, origin: Origin) -> Config:
         """The config that plain data describes; pydantic's ValidationError if it is wrong."""
-        return cls.model_validate(data, context={"origin": origin})
+        with reading():
+            return cls.model_validate(data, context={"origin": origin})
 
     @property
     def origin(self) -> Origin:
@@ -191,11 +196,32 @@ class Config(Model):
     def _one_hot_event_per_step(self) -> Config:
         hot, fastest = self.noise.hot, 1e6 / self.step_us
         if hot.share > 0 and hot.rate_hz > fastest:
-            message = (
-                f"allowed with steps of {self.step_us} µs, in each of which it fires at most once: up to {fastest:g}"
-            )
+            message = f"allowed with steps of {self.step_us} µs, in each of which it fires once: up to {fastest:g}"
             raise invalid(message, "noise", "hot", "rate_hz", value=hot.rate_hz)
         return self
+
+    @model_validator(mode="after")
+    def _speed_bounded(self) -> Config:
+        """Own times, and in exact timing microseconds from the warm-up on, are numbers that can be computed with."""
+        rate = self.fastest
+        if not SLOWEST <= rate <= FASTEST:
+            quickened = any(isinstance(part, Quicken) for part in self.transform)
+            what = f"with those in transform makes a time scale of {rate:g}; allowed" if quickened else "allowed"
+            written = self.time_scale.factor if isinstance(self.time_scale, TimeScale) else self.time_scale
+            raise invalid(f"{what}: from {SLOWEST:g} to {FASTEST:g}", "time_scale", value=written)
+        if self.timing == "exact":
+            self._warmup_bounded((self.integrator.warmup + 1) / rate)
+        return self
+
+    def _warmup_bounded(self, steps: float) -> None:
+        """In exact timing the warm-up is in own time, and takes `steps` steps."""
+        path, value = ("integrator", "warmup"), self.integrator.warmup
+        if steps * self.step_us > LARGEST_KEY:
+            message = f"at this time scale, takes {steps * self.step_us:.3g} µs; allowed: up to {LARGEST_KEY:.3g}"
+            raise invalid(message, *path, value=value)
+        if self.noise.shape > 0 and steps > MOST_ENDS:
+            message = f"at this time scale, takes {steps:.3g} steps of shape noise; allowed: up to {MOST_ENDS}"
+            raise invalid(message, *path, value=value)
 
     @model_validator(mode="after")
     def _torus_stays(self) -> Config:
@@ -227,57 +253,9 @@ class Config(Model):
         members = math.prod(len(values) for values in self.sweep.values())
         if members > MOST_MEMBERS:
             raise invalid(f"makes {members} members; at most {MOST_MEMBERS} are allowed", "sweep", value=self.sweep)
-        problems: list[InitErrorDetails] = []
-        sweep = {}
-        for path, values in self.sweep.items():
-            try:
-                replaced(self, path, None, NOT_SWEPT)
-            except ValidationError as error:
-                problems.append(problem(error.errors()[0]["msg"], ("sweep", path), values))
-                continue
-            above = next((other for other in self.sweep if path.startswith(f"{other}.")), None)
-            if above is not None:
-                problems.append(problem(f"lies below {above}, which is swept, too", ("sweep", path), values))
-            sweep[path] = tuple(self._swept(path, i, value, problems) for i, value in enumerate(values))
-        if not problems and len(sweep) > 1:
-            problems = self._unsound_member(sweep)
-        refuse(problems)
+        sweep = checked_sweep(self, members)
         object.__setattr__(self, "sweep", sweep)  # frozen for everybody else
         return self
-
-    def _swept(self, path: str, number: int, value: Any, problems: list[InitErrorDetails]) -> Any:
-        """A swept value in plain data as its field holds it, a mask as a polygon; adds what is wrong to `problems`."""
-        place, words = ("sweep", path, number), path.split(".")
-        if _holds_function(value):
-            message = "a Python function cannot be swept; allowed: its name, {function: 'module:name'}"
-            problems.append(problem(message, place, value))
-            return value
-        try:
-            member = self.with_values({path: value})
-        except ValidationError as error:
-            for own in problems_of(error):
-                field = own["loc"]
-                if [str(word) for word in field[: len(words)]] == words:
-                    own["loc"] = (*place, *field[len(words) :])
-                else:
-                    own = problem(f"makes {dotted(field)} wrong: {own['type']}", place, value)
-                problems.append(own)
-            return value
-        if says_what_it_is(value):
-            return value
-        return _with_whole_numbers(plain(at(member, path)))
-
-    def _unsound_member(self, sweep: dict[str, tuple[Any, ...]]) -> list[InitErrorDetails]:
-        for row in itertools.product(*sweep.values()):
-            values = dict(zip(sweep, row, strict=True))
-            try:
-                self.with_values(values)
-            except ValidationError as error:
-                first = problems_of(error)[0]
-                member = ", ".join(f"{path} = {shorten(value)}" for path, value in values.items())
-                message = f"the member {member} makes {dotted(first['loc'])} wrong: {first['type']}"
-                return [problem(message, ("sweep",), values)]
-        return []
 
     def with_values(self, values: Mapping[str, Any]) -> Config:
         """A member of the family: the fields at the given paths replaced, and no sweep of its own; checked anew."""
@@ -408,7 +386,7 @@ class Config(Model):
         """A swept value without what is at its default, as it goes into the digest."""
         if not isinstance(value, dict | list | tuple) or says_what_it_is(value):
             return value
-        return _with_whole_numbers(plain(at(self.with_values({path: value}), path), exclude_defaults=True))
+        return with_whole_numbers(plain(at(self.with_values({path: value}), path), exclude_defaults=True))
 
 
 def _few(actors: Any) -> Any:
@@ -416,18 +394,3 @@ def _few(actors: Any) -> Any:
     if isinstance(actors, list | tuple) and len(actors) > MOST_ACTORS:
         raise invalid(f"allowed: at most {MOST_ACTORS} items, not {len(actors)}", value=actors)
     return actors
-
-
-def _with_whole_numbers(value: Any) -> Any:
-    """Plain data with 2 for 2.0, as people write it."""
-    if isinstance(value, dict):
-        return {key: _with_whole_numbers(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_with_whole_numbers(part) for part in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _holds_function(value: Any) -> bool:
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    return any(map(_holds_function, value)) if isinstance(value, list | tuple) else callable(value)

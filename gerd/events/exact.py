@@ -107,14 +107,21 @@ def last_unit(scenes: Scenes, stop: int) -> int:
 
 
 def slabs(own: Scenes, rate: float, first: int, stop: int, most: int) -> Iterator[tuple[Scenes, Instants]]:
-    """The instants of the units first … stop - 1, at most about `most` at a time, and the scenes carried on to them."""
+    """The instants of the units first … stop - 1, at most about `most` at a time, and the scenes carried on to them.
+
+    However slow or fast the motion is: the ends of steps in a unit, or the parts of a unit, are not held all at once.
+    """
+    us_per_unit = own.step_us / rate
     while first < stop:
         end = min(stop, first + UNITS)
         own = own.resumed(np.array([first, end]))
         parts = sub_steps(own, first, end)
         fitting = np.searchsorted(np.cumsum(parts.max(axis=0)), most, side="right")
         parts = parts[:, : max(1, fitting)]
-        yield own, instants(parts, first, rate, own)
+        grid = instants(parts, first)
+        for moments in _with_ends_of_steps(grid, rate, most) if own.pixel.shape_noise > 0 else [grid]:
+            for begin in range(0, moments.shape[1] - 1, max(1, most)):
+                yield own, Instants(moments[:, begin : begin + max(1, most) + 1], rate, us_per_unit)
         first += parts.shape[1]
 
 
@@ -132,22 +139,30 @@ def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
     return np.broadcast_to(parts, (len(own), stop - first))
 
 
-def instants(parts: NDArray[np.int64], first: int, rate: float, scenes: Scenes) -> Instants:
-    """The instants of units from `first` on, each cut into so many parts (recordings, units)."""
+def instants(parts: NDArray[np.int64], first: int) -> NDArray[np.float64]:
+    """(recordings, instants): those of units from `first` on, each cut into so many parts (recordings, units)."""
     counts = parts.sum(axis=1, keepdims=True)
     own = np.zeros((len(parts), int(counts.max()) + 1))
     own[:, 0] = first
     own[:, 1:][np.arange(counts.max()) < counts] = np.repeat(1 / parts.ravel(), parts.ravel())
-    np.cumsum(own, axis=1, out=own)  # of powers of two: exact
-    if scenes.pixel.shape_noise > 0:
-        own = _with_ends_of_steps(own, rate)
-    return Instants(own, rate, scenes.step_us / rate)
+    return np.cumsum(own, axis=1, out=own)  # of powers of two: exact
 
 
-def _with_ends_of_steps(own: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
-    """The same instants and those at which steps end, each recording with as many as the one with most."""
-    first, end = own[0, 0], own[0, -1]
-    steps = np.arange(math.floor(first / rate), math.ceil(end / rate) + 1) * rate
-    rows = [np.union1d(row, steps[(steps > first) & (steps < end)]) for row in own]
-    most = max(map(len, rows))
-    return np.stack([np.concatenate([row, np.full(most - len(row), end)]) for row in rows])
+def _with_ends_of_steps(own: NDArray[np.float64], rate: float, most: int) -> Iterator[NDArray[np.float64]]:
+    """The same instants and those at which steps end, each recording with as many as the one with most.
+
+    They are cut at ends of steps, so that no piece has many more than `most` such ends: where the motion is slow, a
+    unit of own time has more steps than memory could hold. Each piece begins with the last instant of the one before.
+    """
+    first, stop = float(own[0, 0]), float(own[0, -1])
+    step, last = math.floor(first / rate), math.ceil(stop / rate)
+    begin = first
+    while begin < stop:
+        ends = np.arange(step, min(step + max(2, most), last) + 1) * rate
+        step += len(ends) - 1
+        end = stop if step >= last else min(float(ends[-1]), stop)
+        ends = ends[(ends > begin) & (ends < end)]
+        rows = [np.concatenate([[begin], np.union1d(row[(row > begin) & (row < end)], ends), [end]]) for row in own]
+        longest = max(map(len, rows))
+        yield np.stack([np.concatenate([row, np.full(longest - len(row), end)]) for row in rows])
+        begin = end

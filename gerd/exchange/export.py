@@ -26,7 +26,8 @@ from gerd.exchange.chosen import Chosen, choose
 from gerd.exchange.formats import FORMATS, WITH_CAUSES, check_installed, format_named, write_events
 from gerd.exchange.ledger import NOTES, Ledger, read_plain
 from gerd.recording.recording import Recording
-from gerd.storage.manifest import SHARD_SIZE, json_bytes
+from gerd.storage.json_files import json_bytes
+from gerd.storage.manifest import SHARD_SIZE
 from gerd.storage.places import Folder
 from gerd.storage.whole import make_folder, tidy, write_whole, written_whole
 

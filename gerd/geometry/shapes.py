@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from gerd.files import read_regular
 from gerd.geometry import svg
+from gerd.reading import spend
 
 Array = NDArray[np.float64]
 
@@ -37,6 +38,10 @@ VERTEX_GRID = 2.0**20  # vertices from files are rounded to 1 / this, so that la
 LEAST_TURN = 1e-6  # radians; flatter corners may turn concave when T rounds them
 LARGEST_MASK = 4096  # pixels a side
 LARGEST_FILE = 2**28  # bytes of a picture
+MOST_SCANS = 100  # of a JPEG picture, each of which can pass over all of it; programs write about ten
+PIXELS_OF_WORK = 8  # of a picture, for a unit of `spend`: a microsecond or so
+PIXELS_OF_SCAN = 128  # the same in each scan of a JPEG picture
+BYTES_OF_WORK = 256  # that are read
 LARGEST_SVG = 2**22  # bytes of an SVG file
 LARGEST_VERTEX = 1000.0
 MOST_VERTICES = 20_000
@@ -113,6 +118,7 @@ def outline(shape: str | Sequence[Any]) -> Outline:
 
 def rings_of_svg(path: str) -> list[Array]:
     """The closed sub-paths of an SVG path's `d` string, curves cut into straight pieces."""
+    spend(len(path))
     return _fit(_rings_of_pen(svg.commands_of_path(path)))
 
 
@@ -124,6 +130,7 @@ def rings_of_svg_file(path: Path) -> list[Array]:
         raise ValueError(f"there is no file {path}") from None
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror or error}") from None
+    spend(len(data))
     return _fit(_rings_of_pen(svg.commands_of_file(data)))
 
 
@@ -170,11 +177,12 @@ def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list
     from contourpy import contour_generator
     from PIL import Image
 
+    refused = ""
     try:
-        content = io.BytesIO(read_regular(path, LARGEST_FILE))
-        with warnings.catch_warnings(action="ignore"), Image.open(content, formats=["PNG", "JPEG", "PPM"]) as picture:
-            width, height = picture.size
-            light = _inside(picture, alpha, invert) if max(width, height) <= LARGEST_MASK else None
+        data = read_regular(path, LARGEST_FILE)
+        with warnings.catch_warnings(action="ignore"), _opened(data) as picture:
+            refused = _too_much(picture, data)
+            light = np.zeros((0, 0)) if refused else _inside(picture, alpha, invert)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
     except Image.DecompressionBombError as error:
@@ -182,16 +190,42 @@ def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list
     except Exception as error:  # Pillow raises many kinds for a damaged file
         reason = getattr(error, "strerror", None) or str(error)[:80]
         raise ValueError(f"cannot be read as a picture: {reason}; allowed: PNG, JPEG, PGM") from None
-    if light is None:
-        raise ValueError(f"is {width}×{height} pixels; at most {LARGEST_MASK} a side are allowed")
+    if refused:
+        raise ValueError(refused)
     if not (light > 0.5).any():
         kind = "opaque" if alpha else "dark" if invert else "light"
         hint = "" if alpha else "; alpha: true takes what is opaque, invert: true what is dark"
         raise ValueError(f"has no {kind} pixel; allowed: a picture that is {kind} inside the shape{hint}")
     if alpha and (light > 0.5).all():
         raise ValueError("has no transparent pixel; leave alpha out to take what is light")
-    lines = contour_generator(z=np.pad(light, 1)).lines(0.5)
+    light = np.pad(light, 1)
+    inside = light > 0.5
+    if np.count_nonzero(inside[1:] != inside[:-1]) + np.count_nonzero(inside[:, 1:] != inside[:, :-1]) > MOST_VERTICES:
+        raise ValueError(_TOO_MANY)  # a contour has a vertex between each two neighbours that differ
+    lines = contour_generator(z=light).lines(0.5)
     return _fit([np.asarray(line)[:-1] for line in lines])
+
+
+def _opened(data: bytes) -> Any:
+    """A picture of which nothing but the header has been looked at."""
+    from PIL import Image
+
+    return Image.open(io.BytesIO(data), formats=["PNG", "JPEG", "PPM"])
+
+
+def _too_much(picture: Any, data: bytes) -> str:
+    """Why a picture is not to be decoded; nothing if it may be."""
+    width, height = picture.size
+    if max(width, height) > LARGEST_MASK:
+        return f"is {width}×{height} pixels; at most {LARGEST_MASK} a side are allowed"
+    scans = data.count(b"\xff\xda") if picture.format == "JPEG" else 0
+    if scans > MOST_SCANS:
+        return f"has {scans} scans; at most {MOST_SCANS} are allowed"
+    try:
+        spend(width * height // PIXELS_OF_WORK + scans * width * height // PIXELS_OF_SCAN + len(data) // BYTES_OF_WORK)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _inside(picture: Any, alpha: bool, invert: bool) -> Array:

@@ -13,6 +13,7 @@ class Limits:
     poses: int = 1_000_000  # actors · steps of the trajectory's own time
     events: int = 4_000_000  # in one recording: a browser turns that many points
     seconds: float = 20.0  # for one answer
+    memory: int = 2**32  # bytes of addresses for all answers, beside what the process has when it is ready
     question_bytes: int = LONGEST_TEXT + 2**16
     patience: float = 5.0  # seconds for a request to arrive
     taking: float = 60.0  # seconds for an answer to be taken

@@ -1,15 +1,19 @@
 """The process that makes what the page asks for: a question goes in, bytes or a `GerdError` come out.
 
 It answers one question at a time, and is ended when nobody waits for the answer any more, when an answer takes longer
-than its limit, and with the page. Whatever a question does to it, the page goes on: another such process is started.
-It has all kernels that a question can need before it answers the first one: to compile them, where the package came
-without their machine code, takes a minute once and is kept on the disk.
+than its limit, and with the page. On Linux its addresses are limited: an answer that takes more memory than allowed is
+refused. Whatever a question does to it, the page goes on: another such process is started. It has all kernels that a
+question can need before it answers the first one: to compile them, where the package came without their machine code,
+takes a minute once and is kept on the disk.
 """
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import time
+from contextlib import suppress
+from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
@@ -40,7 +44,9 @@ class Worker:
         self._pipe, theirs = context.Pipe()
         self._ready = False
         with starting_workers():
-            self._process = context.Process(target=_serve, args=(theirs, self._content), daemon=True)
+            self._process = context.Process(
+                target=_serve, args=(theirs, self._content, self.limits.memory), daemon=True
+            )
             self._process.start()
         theirs.close()
 
@@ -100,7 +106,7 @@ class Worker:
         return answer
 
 
-def _serve(pipe: Any, content: Editor | Shelf) -> None:
+def _serve(pipe: Any, content: Editor | Shelf, memory: int) -> None:
     """In the process: answer until the page is gone."""
     ignore_settings()
     from gerd.config.config import Config
@@ -108,6 +114,7 @@ def _serve(pipe: Any, content: Editor | Shelf) -> None:
 
     simulate(Config(actors=(), steps=1, timing="exact"))
     simulate(Config(actors=(), steps=1)).images()
+    _limit(memory)
     try:
         pipe.send("ready")
         while True:
@@ -115,6 +122,16 @@ def _serve(pipe: Any, content: Editor | Shelf) -> None:
             pipe.send(_answered(content, kind, question))
     except (EOFError, OSError):
         return
+
+
+def _limit(memory: int) -> None:
+    """Let this process have so many more bytes of addresses; only Linux says how many it has."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory, most))
 
 
 def _answered(content: Editor | Shelf, kind: str, question: Any) -> Any:
@@ -125,5 +142,7 @@ def _answered(content: Editor | Shelf, kind: str, question: Any) -> Any:
         return answers[kind](question)
     except GerdError as error:
         return error
-    except MemoryError:
+    except (MemoryError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+            raise
         return GerdError("there is not enough memory for this recording")

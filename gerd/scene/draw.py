@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gerd.errors import check_whole
 from gerd.geometry.parameters import PARAMETER_COUNT
+from gerd.geometry.seen import MovingMap
 from gerd.geometry.trajectory import Trajectory
 from gerd.plan.plan import INTENSITY_ONE, ActorPlan, Plan
 from gerd.scene.motion import motion
@@ -20,6 +21,7 @@ from gerd.scene.transformation import planned
 
 MOST_INDICES = 2**32  # the random counter has 32 bits for the index
 DIMMEST, BRIGHTEST = -8.0, 8.0  # a Gaussian intensity may fall outside
+SMALLEST_MAP, LARGEST_MAP, FLATTEST_MAP = 1e-50, 1e50, 1e-12  # of what `transform` does to the plane
 KEPT_PLANS = 1024  # whose first appearance is not drawn again
 
 Rows = NDArray[np.int64]
@@ -32,8 +34,20 @@ def draw(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
     motions = [motion(plan, actor, source) for (actor, _), source in zip(plan.cast, sources, strict=True)]
     scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), plan.rate))
     if plan.operations:
-        scenes = planned(plan)(scenes)
+        g = planned(plan)
+        _check_map(plan, g.space)
+        scenes = g(scenes)
     return scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))
+
+
+def _check_map(plan: Plan, space: MovingMap) -> None:
+    """An error unless the parameters of G·T can be computed: G must not press the plane onto a line, or a point."""
+    (a, b), (c, d) = space.linear
+    size = max(map(abs, (a, b, c, d)))
+    if SMALLEST_MAP <= size <= LARGEST_MAP and abs((a / size) * (d / size) - (b / size) * (c / size)) >= FLATTEST_MAP:
+        return
+    allowed = f"factors from {SMALLEST_MAP:g} to {LARGEST_MAP:g}, the smaller at least {FLATTEST_MAP:g} of the larger"
+    raise plan.error("transform", f"all of it makes the map [[{a:g}, {b:g}], [{c:g}, {d:g}]]; allowed: {allowed}")
 
 
 def appearance(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:

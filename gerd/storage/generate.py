@@ -37,6 +37,7 @@ from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.plan.make import plan_of
 from gerd.scene.draw import MOST_INDICES, draw
 from gerd.storage.code import other_code
+from gerd.storage.json_files import parsed_json, read_json
 from gerd.storage.local import finish_in_processes
 from gerd.storage.manifest import (
     MANIFEST,
@@ -144,6 +145,7 @@ def _check(
         message = f"makes {truth / 2**30:.3g} GiB of ground truth in a shard, which is written in one piece; allowed: "
         message += f"{MOST_BYTES >> 30} GiB. gerd.simulate_chunks and gerd play give recordings of any length"
         raise config.error("steps", message, steps)
+    config_files(config)  # an error if they are larger than what is read again
     for number in range(min(member_count(config), TRIED_MEMBERS)):
         draw(plan_of(member(config, number)), [0])
 
@@ -200,7 +202,7 @@ def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Confi
         differences.append(f"it {other_code(stored.code_digest)}")
     if stored.config_digest != wanted.config_digest:
         try:
-            stored_config = json.loads(place.read(RESOLVED))
+            stored_config = parsed_json(read_json(place, RESOLVED))
         except (StorageError, ValueError, RecursionError):
             stored_config = None
         changed = list(_changes(stored_config, json.loads(config_files(config)[RESOLVED]), "")) if stored_config else []
@@ -308,7 +310,7 @@ def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     wanted = {shard_name(number) for number in range(job.manifest.shard_count)}
     for name in filter(_PART.fullmatch, job.place.names()):
         with suppress(StorageError, ValidationError):
-            part = Part.model_validate_json(job.place.read(name))
+            part = Part.model_validate_json(read_json(job.place, name))
             if (part.config_digest, part.code_digest) == (job.config.digest, job.manifest.code_digest):
                 others = [entry for entry in part.shards if entry.file in wanted and entry.file not in entries]
                 result.update((entry.file, entry) for entry in others)

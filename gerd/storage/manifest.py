@@ -15,18 +15,24 @@ file and the field.
 from __future__ import annotations
 
 import hashlib
-import json
-from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gerd.config.config import MOST_MEMBERS, Config
 from gerd.config.sweep import member_count
-from gerd.errors import StorageError, shorten
+from gerd.errors import StorageError
 from gerd.recording.recording import FORMAT_VERSION
 from gerd.scene.draw import MOST_INDICES
 from gerd.storage.code import code_digest
+from gerd.storage.json_files import (
+    LARGEST_JSON,
+    RepeatedKeyError,
+    check_values,
+    json_bytes,
+    parsed_json,
+    read_json,
+)
 from gerd.storage.places import File, MissingError, Place
 from gerd.version import __version__
 
@@ -113,15 +119,28 @@ def new_manifest(config: Config, count: int) -> Manifest:
 
 def config_files(config: Config) -> dict[str, bytes]:
     """The two files that say what a dataset is made from."""
-    return {CONFIG: config.text.encode(), RESOLVED: json_bytes(config.resolved())}
+    resolved = json_bytes(config.resolved())
+    if len(resolved) > LARGEST_JSON:
+        raise StorageError(
+            f"{config.name or 'config'}: takes {len(resolved)} bytes with all outlines written out; a dataset stores "
+            f"up to {LARGEST_JSON}: take fewer shapes, or outlines with fewer vertices"
+        )
+    check_values(resolved, config.name or "config")
+    return {CONFIG: config.text.encode(), RESOLVED: resolved}
 
 
 def read_manifest(place: Place) -> Manifest:
     """The manifest of the dataset at `place`, its fields checked."""
     try:
-        content = place.read(MANIFEST)
-        with suppress(json.JSONDecodeError, UnicodeError, RecursionError):  # the model says that it is no JSON
-            parsed_json(content)
+        content = read_json(place, MANIFEST)
+        try:
+            wrong = _wrong_entry(parsed_json(content))
+        except RepeatedKeyError:
+            raise
+        except (ValueError, RecursionError):
+            wrong = None  # the model says what is wrong with it
+        if wrong is not None:
+            raise StorageError(f"{place.at(MANIFEST)}: is damaged: it has no valid 'shards.{wrong}'")
         return Manifest.model_validate_json(content)
     except RepeatedKeyError as error:
         raise StorageError(f"{place.at(MANIFEST)}: is damaged: {error}") from None
@@ -130,6 +149,18 @@ def read_manifest(place: Place) -> Manifest:
         raise StorageError(f"{place}: {problem}") from None
     except ValidationError as error:
         raise StorageError(f"{place.at(MANIFEST)}: {_problem(error)}") from None
+
+
+def _wrong_entry(data: Any) -> str | None:
+    """The first thing in the list of shards that is not of its type: pydantic would list every one of millions."""
+    shards = data.get("shards") if isinstance(data, dict) and data.get("format") == "gerd" else None
+    for number, entry in enumerate(shards if isinstance(shards, list) else ()):
+        if not isinstance(entry, dict) or not isinstance(recordings := entry.get("recordings"), list):
+            return f"{number}"
+        for own, digest in enumerate(recordings):
+            if not isinstance(digest, str):
+                return f"{number}.recordings.{own}"
+    return None
 
 
 def _problem(error: ValidationError) -> str:
@@ -143,31 +174,6 @@ def _problem(error: ValidationError) -> str:
     if field == "format_version" and first["type"] != "missing":
         return f"has format version {first['input']}; this version of gerd reads {FORMAT_VERSION}"
     return f"is damaged: it has no valid {field!r}"
-
-
-class RepeatedKeyError(ValueError):
-    """A key stands twice in a JSON object; readers differ in which of the two they take."""
-
-
-def parsed_json(content: bytes) -> Any:
-    """JSON as plain data; ValueError if it is none, if a key stands twice, or if a text in it is none."""
-
-    def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        result = dict(items)
-        if len(result) < len(items):
-            keys = [key for key, _ in items]
-            raise RepeatedKeyError(f"it has the key {shorten(next(k for k in keys if keys.count(k) > 1))} twice")
-        return result
-
-    result = json.loads(content, object_pairs_hook=unique)
-    if b"\\u" in content:
-        json.dumps(result, ensure_ascii=False).encode()  # half of a surrogate pair cannot be written
-    return result
-
-
-def json_bytes(data: Any) -> bytes:
-    """The bytes of a JSON file of a dataset."""
-    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def shard_name(number: int) -> str:

@@ -54,8 +54,8 @@ class Place(Protocol):
     def names(self) -> set[str]:
         """The names of all files that are whole; none if there is no such place."""
 
-    def read(self, name: str) -> bytes:
-        """All of a file, which has at most LARGEST bytes."""
+    def read(self, name: str, *, most: int = LARGEST) -> bytes:
+        """All of a file, which has at most `most` bytes."""
 
     def open(self, name: str) -> File: ...
 
@@ -116,11 +116,11 @@ class Folder:
             return {name for name in os.listdir(self.path) if not is_temporary(name)}
         return set()
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, *, most: int = LARGEST) -> bytes:
         if self.path.is_file():
             raise StorageError(f"{self.path}: is a file; a GERD dataset is a folder")
         with _reading(self.at(name)):
-            return read_regular(self.path / name, LARGEST)
+            return read_regular(self.path / name, most)
 
     def open(self, name: str) -> File:
         with _reading(self.at(name)):
@@ -227,10 +227,11 @@ class Bucket:
             return {path.rstrip("/").rpartition("/")[2] for path in system.ls(root, detail=False) if path != root}
         return set()
 
-    def read(self, name: str, start: int | None = None, stop: int | None = None) -> bytes:
+    def read(self, name: str, start: int | None = None, stop: int | None = None, *, most: int = LARGEST) -> bytes:
         with self._system(name, "read") as (system, path):
-            if stop is None and (size := int(system.info(path)["size"])) > self.largest:
-                raise StorageError(f"{self.at(name)}: has {size} bytes; at most {self.largest} are read")
+            most = min(most, self.largest)
+            if stop is None and (size := int(system.info(path)["size"])) > most:
+                raise StorageError(f"{self.at(name)}: has {size} bytes; at most {most} are read")
             return bytes(system.cat_file(path, start=start, end=stop))
 
     def open(self, name: str) -> File:

@@ -20,7 +20,8 @@ from gerd.config.document import Document
 from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.recording.recording import Recording
-from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, parsed_json, read_manifest
+from gerd.storage.json_files import parsed_json, read_json
+from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, read_manifest
 from gerd.storage.places import Folder, MissingError, place_at
 from gerd.storage.shard import Shard
 
@@ -61,7 +62,7 @@ class Recordings(Sequence[Recording]):
         """The config that the recordings were made from, sweep and all."""
         file = self.place.at(RESOLVED)
         try:
-            data = parsed_json(self.place.read(RESOLVED))
+            data = parsed_json(read_json(self.place, RESOLVED))
             config = Config.of(data, Origin(document=Document(None, str(self.path)), directory=None))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ValidationError) as error:
             raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None

@@ -270,7 +270,7 @@ def test_check_names_the_silent_members_of_a_sweep(run: Any) -> None:
     shown = run("check", "small.yaml", "--set", moving, "--set", swept)
     (warning,) = shown.error.splitlines()
     assert warning.startswith("warning: index 0, member 1 (actors.0.intensity=0, step_us=1000): makes no events: ")
-    assert re.search(r"events +about \d+ to \d+ \(", shown.out)
+    assert re.search(r"events +about \d+ per recording.*", shown.out)
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
@@ -289,15 +289,20 @@ def test_check_shows_what_a_config_would_make(file: Path, run: Any) -> None:
 
 def test_the_size_that_check_foretells_is_about_right(run: Any) -> None:
     text = run("check", "small.yaml", "-n", "100").out
-    number, unit = re.search(r"size +about ([\d.e+]+) (\w+), both by", text).groups()  # type: ignore[union-attr]
-    events = re.search(r"events +about (\d+) \((.*) % of them background noise\) per recording", text)
+    number, unit = re.search(r"size +about ([\d.e+]+) (\w+), ", text).groups()  # type: ignore[union-attr]
+    events = re.search(r"events +about (\d+) per recording, (.*) % of them background noise", text)
+    together = re.search(r"together +(\d+) to (\d+) events", text)
     assert events
+    assert together
     run("generate", "small.yaml", "data", "-n", "100", "--workers", "1")
     data = gerd.Recordings("data")
-    assert 0.7 < int(events[1]) / np.mean([len(recording) for recording in data]) < 1.4
-    assert float(events[2]) == pytest.approx(100 * data[0].background.mean(), abs=0.1)
+    counts = [len(recording) for recording in data]
+    assert 0.8 < int(events[1]) / np.mean(counts) < 1.2
+    assert int(together[1]) <= sum(counts) <= int(together[2])
+    noise = 100 * sum(recording.background.sum() for recording in data) / sum(counts)
+    assert float(events[2]) == pytest.approx(noise, rel=0.1)
     size = sum(file.stat().st_size for file in Path("data").glob("*.safetensors"))
-    assert 0.5 < float(number) * {"bytes": 1, "kB": 1e3, "MB": 1e6}[unit] / size < 2
+    assert 0.7 < float(number) * {"bytes": 1, "kB": 1e3, "MB": 1e6}[unit] / size < 1.4
 
 
 def test_check_looks_at_the_members_of_a_sweep(run: Any) -> None:

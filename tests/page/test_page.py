@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import io
 import json
@@ -618,6 +619,15 @@ def test_an_answer_that_takes_too_long_is_not_made(file: Path) -> None:
     with closing(Worker(Editor.of(file, limits=Limits(seconds=2)))) as at_work:
         with pytest.raises(gerd.GerdError, match="takes more than 2 seconds to make"):
             at_work.ask("recording", question(ENDLESS))
+        assert unpacked(at_work.ask("recording", question()))[0]["text"] == TEXT
+
+
+def test_an_answer_that_takes_too_much_memory_is_refused(file: Path) -> None:
+    """A frame of 16 million pixels takes hundreds of megabytes; this process may have 64 more than it begins with."""
+    large = "sensor: {width: 4096, height: 4096}\nsteps: 2\nactors: [{shape: circle, translation: {velocity: 1}}]\n"
+    with contextlib.closing(Worker(Editor.of(file, limits=Limits(memory=2**26)))) as at_work:
+        with pytest.raises(gerd.GerdError, match=r"not enough memory|lack of memory"):
+            at_work.ask("recording", question(large))
         assert unpacked(at_work.ask("recording", question()))[0]["text"] == TEXT
 
 

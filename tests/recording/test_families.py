@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import gerd
-from gerd.cli.describe import describe, dry_run
+from gerd.cli.describe import describe
+from gerd.cli.dry_run import dry_run
 from gerd.config.sweep import labels, lengths
 from gerd.exchange.live import windows_of
 from gerd.page.answers import Editor, save_page

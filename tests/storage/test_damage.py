@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 from support.datasets import noticed
 
 import gerd
-from gerd.cli.describe import dry_run
+from gerd.cli.dry_run import dry_run
 from gerd.recording.recording import Recording
 from gerd.storage.manifest import MANIFEST, RESOLVED, shard_name
 from gerd.storage.places import Folder

@@ -16,8 +16,8 @@ import pytest
 from support.datasets import SMALL, make, noticed
 
 import gerd
-from gerd.storage import places
-from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
+from gerd.storage.json_files import LARGEST_JSON, json_bytes
+from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, shard_name
 
 SPECIAL: dict[str, Callable[[Path], None]] = {
     "pipe": os.mkfifo,
@@ -55,8 +55,8 @@ def test_a_drawing_that_is_no_plain_file_is_refused(kind: str, why: str, tmp_pat
 def test_a_file_that_is_too_large_is_not_read(small: Path, tmp_path: Path) -> None:
     data = Path(shutil.copytree(small, tmp_path / "data"))
     with open(data / MANIFEST, "wb") as file:
-        file.truncate(places.LARGEST + 1)  # takes no room on the disk
-    with pytest.raises(gerd.StorageError, match=f"it has {places.LARGEST + 1} bytes; at most {places.LARGEST} are"):
+        file.truncate(2 * LARGEST_JSON)  # takes no room on the disk
+    with pytest.raises(gerd.StorageError, match=f"it has {2 * LARGEST_JSON} bytes; at most "):
         gerd.Recordings(data)
 
 

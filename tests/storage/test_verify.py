@@ -17,7 +17,8 @@ from support.datasets import RAGGED, TWO_SHAPES, change_manifest, faults, make, 
 import gerd
 from gerd.events.cpu import run as cpu
 from gerd.storage.code import code_digest
-from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, json_bytes, shard_name
+from gerd.storage.json_files import json_bytes
+from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, shard_name
 from gerd.storage.shard import shard_bytes
 from gerd.storage.verify import NOT_OURS
 

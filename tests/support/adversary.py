@@ -18,6 +18,7 @@ import io
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -45,11 +46,12 @@ from gerd.page.answers import Editor
 from gerd.page.server import running
 from gerd.storage.manifest import MANIFEST, RESOLVED, shard_name
 from gerd.storage.whole import is_temporary
-from support import hostile
+from support import hostile, tricks
 from support.adversary_machine import forged_caches, slow_readers
 from support.datasets import TWO_SHAPES, content, noticed
 
 PATIENCE = 120  # seconds after which an input counts as hanging
+MEMORY = 2**33  # bytes of addresses that such a process may have, PyTorch and all
 BATCH = 200  # inputs that one process tries
 COUNT = 70  # × 2 recordings: three shards
 OF_ONE_MACHINE = 60  # inputs for each slow reader and each forged cache
@@ -202,12 +204,14 @@ def try_config(lab: Lab, chance: random.Random) -> Outcome:  # noqa: ARG001 - al
     """Simulate a config at the ends of its ranges; now and then by the definition, too."""
     text = hostile.text(chance)
     try:
-        recording = gerd.simulate(gerd.parse(text, overrides=["sweep={}"]))
+        config = gerd.parse(text, overrides=["sweep={}"])
+        if config.timing == "exact" and tricks.is_long(config):
+            return "too long, and foretold"
+        recording = gerd.simulate(config)
     except gerd.GerdError:
         return "refused"
     assert np.isfinite(recording.truth).all(), "the truth is no number"
     if chance.random() < 0.05:
-        config = gerd.parse(text, overrides=["sweep={}"])
         assert gerd.simulate(config, backend="torch").digest == recording.digest, "the backends differ"
     return "simulated"
 
@@ -227,6 +231,18 @@ def try_special(lab: Lab, chance: random.Random) -> Outcome:
     chance.choice(kinds)(file)
     chance.choice([noticed, look_through, info, export])(copy)
     return "refused" if noticed(copy) else "wrong"
+
+
+def try_check(lab: Lab, chance: random.Random) -> Outcome:
+    return tricks.try_check(lab.folder, chance)
+
+
+def try_bomb(lab: Lab, chance: random.Random) -> Outcome:
+    return tricks.try_bomb(lab.folder, chance)
+
+
+def try_json(lab: Lab, chance: random.Random) -> Outcome:
+    return tricks.try_json(lab.folder, lab.sound, chance)
 
 
 def tried(lab: Lab, attempt: Callable[[Lab, random.Random], Outcome], seed: str) -> Outcome:
@@ -258,6 +274,7 @@ def in_processes(
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             with open(writing, "w", buffering=1) as results:
                 for i in range(first, min(first + BATCH, number)):
                     results.write(tried(lab, attempt, f"{name} {seed} {i}") + "\n")
@@ -405,8 +422,11 @@ def trial(number: int, interrupted: int, seed: int) -> Tables:
     """All kinds of inputs, `number` in all, and interruptions."""
     torch.set_num_threads(1)
     shares = (
-        ("damaged copies", try_damage, 0.6),
-        ("hostile configs", try_config, 0.3),
+        ("damaged copies", try_damage, 0.58),
+        ("hostile configs", try_config, 0.24),
+        ("checks", try_check, 0.03),
+        ("configs that stand for much", try_bomb, 0.03),
+        ("JSON bombs", try_json, 0.02),
         ("special files", try_special, 0.06),
     )
     with tempfile.TemporaryDirectory() as folder:

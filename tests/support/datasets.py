@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import gerd
-from gerd.storage.manifest import MANIFEST, json_bytes
+from gerd.storage.json_files import json_bytes
+from gerd.storage.manifest import MANIFEST
 
 SMALL = """
 seed: 8

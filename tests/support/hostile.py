@@ -94,6 +94,18 @@ def actor(chance: random.Random) -> dict[str, Any]:
     return {"shape": chance.choice(shapes), **some(chance, result)}
 
 
+def transformation(chance: random.Random) -> dict[str, Any]:
+    """One entry of `transform`."""
+    amount, other = number(chance), number(chance)
+    return chance.choice([
+        {"translate": [amount, other]}, {"rotate": amount}, {"scale": amount}, {"scale": [amount, other]},
+        {"shear": amount, "about": [other, 0]}, {"mirror": chance.choice(["x", "y", "none"])},
+        {"affine": [[amount, other, 0], [0, 1, number(chance)]]}, {"boost": [amount, other], "epoch": number(chance)},
+        {"accelerate": [amount, other], "epoch": number(chance)}, {"time_scale": size(chance)},
+        {"time_scale": chance.choice([0.5, 3, 1000, 1e-9])},
+    ])  # fmt: skip
+
+
 def config(chance: random.Random) -> dict[str, Any]:
     noises = {name: chance.choice([0, 1, 1e-320, 0.3]) for name in ("background", "shape", "event")}
     integrator = {
@@ -107,15 +119,26 @@ def config(chance: random.Random) -> dict[str, Any]:
         **some(chance, {
             "noise": some(chance, noises), "integrator": some(chance, integrator),
             "upsampling": chance.choice([1, 3, 8, 32]), "seed": chance.choice([0, 2**64 - 1]),
-            "time_scale": chance.choice([1, 1000, 1e-300, 0.37]), "step_us": chance.choice([1, 10**9]),
+            "time_scale": chance.choice([1, 1000, 1e-300, 0.37, 1e-6, 5e-324, {
+                "factor": chance.choice([3, 1e-9, 0.01, 1000, size(chance)]), "keep": chance.choice(["steps", "path"]),
+            }]),
+            "step_us": chance.choice([1, 10**9]), "timing": chance.choice(["step", "exact", "exact"]),
+            "transform": [transformation(chance) for _ in range(chance.choice([1, 1, 2, 5]))],
         }),
     }  # fmt: skip
 
 
 def text(chance: random.Random) -> str:
-    """A hostile config, half of them with a sweep of one of its fields."""
+    """A hostile config, a fifth of them with a sweep of one or two of its fields."""
     result = config(chance)
     if chance.random() < 0.2:
-        path = chance.choice(["time_scale", "actors.0.scale.start", "actors.0.rotation.velocity", "sensor.width"])
-        result["sweep"] = {path: [abs(number(chance)) for _ in range(2)]}
+        paths = [
+            "time_scale",
+            "actors.0.scale.start",
+            "actors.0.rotation.velocity",
+            "sensor.width",
+            "transform.0.rotate",
+        ]
+        swept = chance.sample(paths, chance.choice([1, 1, 2]))
+        result["sweep"] = {path: [abs(number(chance)) for _ in range(2)] for path in swept}
     return json.dumps(result)

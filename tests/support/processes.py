@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -29,6 +30,23 @@ def run_here(*arguments: str) -> int:
         except SystemExit as end:
             return int(end.code or 0)
     return 0
+
+
+def bounded(
+    folder: Path, *arguments: str, gigabytes: float, seconds: float = DEADLINE
+) -> subprocess.CompletedProcess[str]:
+    """`gerd ARGUMENTS` in a process that can have no more memory than that, and that is ended after so much work.
+
+    The limits are on addresses and on seconds of a processor, so that a busy machine changes neither.
+    """
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (int(gigabytes * 2**30),) * 2)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds),) * 2)
+
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, text=True, capture_output=True, preexec_fn=limit, timeout=10 * DEADLINE
+    )
 
 
 def start(folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:

@@ -68,7 +68,7 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     background = _Background(scenes, device, range(scenes.steps), source) if scenes.pixel.background > 0 else None
     camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
     for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
-        camera.into_frames(own, instants, result, counts, last=bool(instants.own[0, -1] >= end))
+        camera.into_frames(own, instants, result, counts, last=bool(instants.own[:, -1].min() >= end))
     if background is not None:
         background.scatter(result, result, counted=counts)
         result[:, 0] = 0

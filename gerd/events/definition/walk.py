@@ -98,7 +98,7 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     """(steps, height, width): the integrators of a batch of one in exact timing when steps end that see `seen_then`."""
     quiet = replace(scene, pixel=replace(scene.pixel, event_noise=0.0))
     own, camera, rate = quiet.in_own_time(), _Camera("cpu", from_start=True), scene.trajectory.rate
-    begin = exact.instants(np.ones((1, 1), np.int64), -scene.warmup, rate, scene)
+    begin = exact.Instants(np.full((1, 1), float(-scene.warmup)), rate, scene.step_us / rate)
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
     result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
