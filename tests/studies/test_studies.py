@@ -26,7 +26,7 @@ from gerd.measures.measure import Curve, effect_size, summary
 from gerd.studies import covariance, noise, symmetry, timescale
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import Comparison, each_seed
-from gerd.studies.lab.folder import StudyFolder, read_results
+from gerd.studies.lab.folder import StudyFolder, read_results, read_settings
 from gerd.studies.lab.results import Example, Made, Results, Run, Settings, SweepResult
 from gerd.studies.lab.running import STUDIES, about, compute_study, run_study
 from gerd.studies.lab.training import (
@@ -36,6 +36,7 @@ from gerd.studies.lab.training import (
     Order,
     OutOfTimeError,
     Size,
+    Training,
     _batches,
     abstaining_loss,
     errors,
@@ -46,6 +47,7 @@ from gerd.studies.lab.training import (
 )
 from gerd.studies.models import TIME_BANK, Reading, ScaleChannels, TimeChannels
 from gerd.studies.timescale import findings, pictures, trials
+from gerd.version import __version__
 
 HEAVY = ("matplotlib", "typer", "rich", "scipy.stats", "safetensors", "PIL", "contourpy")
 BARE = """
@@ -59,6 +61,12 @@ from gerd.studies.lab.running import compute_study
 for study in {studies!r}:
     compute_study(study, {out!r} + "/" + study, size="smoke")
 """
+DOCS = Path(__file__).parents[2] / "docs" / "studies"
+BEFORE_DIGESTS = ("timescale", "covariance", "noise", "symmetry")  # run before reports named the digest of their config
+PUBLISHED = [
+    pytest.param(file.parent.name, marks=[pytest.mark.xfail(strict=True)] if file.parent.name in BEFORE_DIGESTS else [])
+    for file in sorted(DOCS.glob("*/report.md"))
+]
 PATIENCE = 1200  # seconds, for all studies together on a slow machine
 SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layers=TINY, first_step=20)
 
@@ -98,6 +106,36 @@ def test_a_report_is_drawn_from_what_was_computed(study: str, computed: Path, mo
     assert {"config.yaml", "settings.json", "runs"} <= {file.name for file in out.iterdir()}
     assert (out / "results.json").read_bytes() == before
     assert str(out.parent) not in text.replace(f"--out {out}", "")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_report_names_the_command_the_config_and_the_version_that_made_it(
+    study: str, computed: Path, tmp_path: Path
+) -> None:
+    results = read_results(computed / study)
+    check_provenance(drawing.provenance(results), tmp_path)
+    other = replace(results.settings, size=replace(results.settings.size, rate=0.5))
+    with pytest.raises(AssertionError, match="config"):
+        check_provenance(drawing.provenance(replace(results, settings=other)), tmp_path / "other")
+
+
+@pytest.mark.parametrize("study", PUBLISHED)
+def test_a_published_report_is_of_what_is_installed(study: str, tmp_path: Path) -> None:
+    check_provenance((DOCS / study / "report.md").read_text("utf-8"), tmp_path)
+
+
+def check_provenance(text: str, empty: Path) -> None:
+    """The installed program has this version, knows this command, and takes it for the same config."""
+    found = re.search(
+        r"^Made on \S+ by `(gerd study [^`]+)`, config `([0-9a-f]{64})` \(gerd ([^,]+),", text, re.MULTILINE
+    )
+    assert found, "the report does not say what made it"
+    command, digest, version = found.groups()
+    assert version == __version__
+    arguments = re.sub(r" --device \S+", "", command).split()[1:]  # the numbers do not depend on it
+    result = CliRunner().invoke(app, [*arguments, "--minutes", "0", "--out", str(empty)])
+    assert isinstance(result.exception, OutOfTimeError), result.output
+    assert read_settings(empty).digest == digest, f"{command} has another config by now; the study has to be run again"
 
 
 def ends(*limits: int) -> range:
@@ -249,6 +287,32 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path: Path) 
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
     again = trained(tmp_path / "whole.pt", Order(SMALLEST, say=lambda line: pytest.fail(line)))
     assert all(torch.equal(whole[name], again[name]) for name in whole)
+
+
+def validated(file: Path, deadline: Deadline = Deadline()) -> tuple[dict[str, torch.Tensor], Training]:  # noqa: B008
+    """A training at a rate at which it gets worse again, so that its last epoch is not its best."""
+    network = ScaleChannels([2.5], layers=TINY, seed=0)
+    config = trials.stimuli(32)
+    data, validation = recordings(config, 0, 12, "cpu"), recordings(config, 12, 6, "cpu")
+    order = Order(replace(SMALLEST, epochs=8, rate=0.3), deadline=deadline, say=lambda _: None)
+    training = train(network, data, place_loss, order, 0, file, "test", validation)
+    found = errors(network, validation, SMALLEST.first_step).fused.mean()
+    assert found == pytest.approx(min(training.validation), abs=1e-3)
+    return network.state_dict(), training
+
+
+def test_the_epoch_that_is_best_in_validation_counts(tmp_path: Path) -> None:
+    whole, training = validated(tmp_path / "whole.pt")
+    assert len(training.validation) == len(training.losses) == 8
+    assert min(training.validation) < training.validation[-1]
+    kept = torch.load(tmp_path / "whole.pt", weights_only=True)
+    assert all(torch.equal(whole[name], kept["network"][name]) for name in whole)
+    for _ in range(7):
+        with pytest.raises(OutOfTimeError):
+            validated(tmp_path / "parts.pt", Once())
+    parts, again = validated(tmp_path / "parts.pt")
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert again.validation == training.validation
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
