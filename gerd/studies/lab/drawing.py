@@ -137,7 +137,7 @@ def assembled(
     lines += [setting, provenance(results)]
     if conclusive:
         lines += ["## Conclusions\n", *(f"- {line}" for line in conclusions)]
-        if any("surely" in line for line in conclusions):
+        if any("surely" in line for line in [*opening, *conclusions]):
             lines.append(SURELY)
     return "\n".join([*lines, *parts])
 
