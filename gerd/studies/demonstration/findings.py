@@ -24,12 +24,11 @@ from gerd.studies.demonstration.trials import (
     TRAINED,
     UNSEEN,
     WEIGHTED,
-    capitalised,
     choices_of,
     said,
 )
 from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed
-from gerd.studies.lab.drawing import ratios
+from gerd.studies.lab.drawing import capitalised, ratios
 from gerd.studies.lab.results import Results
 
 LEAST = 3  # trainings of each network
@@ -55,7 +54,7 @@ def no_conclusion(results: Results, *models: str) -> str:
         lost = [run.seed for run in results.of(model) if _at_chance(results, run.test(SPEEDS).errors)]
         if lost:
             seeds = counted(len(results.of(model)), "seed")
-            return f"{said(results, model)} is at chance at s = 1, in {len(lost)} of {seeds}"
+            return f"{said(results, model)} at chance at s = 1 in {len(lost)} of {seeds}"
     return ""
 
 

@@ -34,6 +34,8 @@ EVENTS, CHANNEL, SUM = "#f6d9c3", "#cfe3f2", "#d5ead9"  # colours of what all ch
 
 def performance(results: Results, out: Path) -> str:
     """Errors of all networks against the time scale, and below them how large the effects are, in each seed."""
+    from matplotlib.ticker import LogLocator
+
     figure = new_figure(7.5, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1.6])
     places = range(len(SCALES))
@@ -48,7 +50,9 @@ def performance(results: Results, out: Path) -> str:
     for ax in (above, below):
         ax.axvline(SCALES.index(TRAINED), color="0.3", linewidth=0.8, linestyle=":")
     above.set_yscale("log")
+    above.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     above.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    above.yaxis.set_minor_formatter("")
     above.set(ylabel="error in px: mean, SD over recordings")
     above.legend(fontsize=6, frameon=False, ncols=2)
     below.set_yscale("symlog", linthresh=2)
@@ -115,7 +119,7 @@ def architecture(results: Results, out: Path) -> str:
                 _arrow(ax, (1.6 + 1.35 * number - 0.8, lane), (1.6 + 1.35 * number - 0.55, lane))
         weight = "" if shares is None else f"{shares[len(mus) - 1 - lane]:.2f}"
         _arrow(ax, (last - 0.8, lane), (last + 0.05, middle))
-        ax.text(last - 0.5, lane + (0.17 if lane >= middle else -0.3), weight, fontsize=6, ha="center")
+        ax.text(last - 0.74, lane + (0.2 if lane >= middle else -0.2), weight, fontsize=6, va="center")
     _box(ax, last + 0.6, middle, "weighted\nsum", SUM, height=1.3)
     _box(ax, last + 1.95, middle, "centre of\nmass: x, y", SUM, height=1.3)
     _arrow(ax, (last + 1.15, middle), (last + 1.4, middle))

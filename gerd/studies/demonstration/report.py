@@ -24,7 +24,6 @@ from gerd.studies.demonstration.trials import (
     TITLE,
     TRAINED,
     WEIGHTED,
-    capitalised,
     choices_of,
     said,
     titled,
@@ -109,7 +108,7 @@ def _against(results: Results) -> list[str]:
     pairs = [(WEIGHTED, BASELINE), (SHORTEST, WEIGHTED), (SHORTER, WEIGHTED), (EQUAL, WEIGHTED), (EVIDENCE, WEIGHTED)]
     for model, reference in pairs:
         if {model, reference} <= {*results.models}:
-            parts.append(f"{capitalised(said(results, model))} against {said(results, reference)}:\n")
+            parts.append(f"{drawing.capitalised(said(results, model))} against {said(results, reference)}:\n")
             found = findings.versus(results, reference, model)
             parts.append(drawing.versus("s", titled(results, model), titled(results, reference), found, TRAINED))
     return parts

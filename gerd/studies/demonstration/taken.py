@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gerd.errors import counted
-from gerd.studies.demonstration.trials import STEPS, TRAINED, choices_of, tested, updates
+from gerd.studies.demonstration.trials import STEPS, TRAINED, choices_of, recordings_of, updates
 from gerd.studies.lab.drawing import table
 from gerd.studies.lab.results import Results
 
@@ -54,7 +54,7 @@ def _stimuli(results: Results) -> list[list[str]]:
 
 def _recordings(results: Results) -> list[list[str]]:
     size = results.settings.size
-    at_one = len(tested(size, TRAINED))
+    at_one = len(recordings_of(size, TRAINED))
     parts = f"{size.training} for training, {size.validation} for validation, {at_one} for the test"
     return [
         ["2000 datapoints at s = 1: 70 %, 15 %, 15 %", parts, SIZE],

@@ -66,7 +66,7 @@ TAKES = {
 }
 
 
-def tested(size: Size, scale: float) -> range:
+def recordings_of(size: Size, scale: float) -> range:
     """The recordings of a test: as many as for validation at the speed of the training, others at the other speeds."""
     if scale == TRAINED:
         return range(size.first_test, size.first_test + size.validation)
@@ -74,7 +74,7 @@ def tested(size: Size, scale: float) -> range:
     return range(first, first + size.tests)
 
 
-SPEEDS = Sweep("speed", SCALES, time_scale, TRAINED, which=tested)
+SPEEDS = Sweep("speed", SCALES, time_scale, TRAINED, which=recordings_of)
 
 
 def stimuli(side: int, seed: int, choices: Choices) -> Config:
@@ -129,11 +129,6 @@ def said(results: Results, model: str) -> str:
 def titled(results: Results, model: str) -> str:
     """What a network is called in a table or in a figure."""
     return model if model in FUSIONS else f"one channel, μ = {choices_of(results).mus[ALONE[model]]:g}"
-
-
-def capitalised(words: str) -> str:
-    """With a capital at its beginning, and all else as it was."""
-    return words[:1].upper() + words[1:]
 
 
 def updates(size: Size) -> int:

@@ -39,6 +39,11 @@ def over_seeds(numbers: Iterable[Number], digits: int = 2) -> str:
     return f"{sum(values) / len(values):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
+def capitalised(words: str) -> str:
+    """With a capital at its beginning, and all else as it was."""
+    return words[:1].upper() + words[1:]
+
+
 def px(summaries: Iterable[Summary], digits: int = 2) -> str:
     """Medians, one of each seed, with their intervals."""
     return over_seeds(((each.median, each.interval) for each in summaries), digits)

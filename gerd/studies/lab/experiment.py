@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -38,7 +38,6 @@ class Network:
     build: Callable[[int], Channels]  # from a seed
     loss: Loss
     stimuli: Sequence[Config]  # of its training, in which each has an equal part
-    rounds: int = 1  # how many times as many epochs as the study's size says
 
 
 class Experiment:
@@ -84,9 +83,8 @@ class Experiment:
     def _trained_and_tested(self, kind: Network, model: str, seed: int, title: str) -> Run:
         self.order.deadline.check()
         network, weights = kind.build(seed), self.folder.weights(_file_name(model, seed))
-        order = replace(self.order, size=replace(self.size, epochs=self.size.epochs * kind.rounds))
         data, validation = self._training(kind.stimuli)
-        training = train(network, data, kind.loss, order, seed, weights, title, validation)
+        training = train(network, data, kind.loss, self.order, seed, weights, title, validation)
         self.order.say(f"{title}: testing")
         tests = tuple(self._tested(network, each) for each in self.sweeps)
         return Run(
