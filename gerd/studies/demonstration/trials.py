@@ -60,8 +60,8 @@ SIZES = {
     ),
 }
 TAKES = {
-    "full": "12 minutes on an NVIDIA H200, by five processes side by side",
-    "quick": "10 minutes on two CPU cores",
+    "full": "about 11 minutes on an NVIDIA H200, by an estimate",
+    "quick": "about 10 minutes on two CPU cores",
     "smoke": "half a minute",
 }
 

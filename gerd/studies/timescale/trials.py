@@ -53,7 +53,7 @@ QUICK = tuple(named(model, KEPT[0]) for model in (INVARIANT, EQUAL, BASELINE))
 SIZES = {
     "full": Size(side=96, training=1400, tests=160, epochs=8, batch=8, seeds=5, layers=FULL, models=EVERY),
     "quick": Size(side=64, training=600, tests=40, epochs=8, batch=8, seeds=1, layers=SMALL, models=QUICK, rate=4e-3),
-    "smoke": Size(24, training=8, tests=5, epochs=2, batch=4, seeds=1, layers=TINY, models=EVERY, conclusive=False),
+    "smoke": Size(24, training=8, tests=5, epochs=6, batch=4, seeds=1, layers=TINY, models=EVERY, conclusive=False),
 }
 TAKES = {
     "full": "40 minutes on an NVIDIA H200, less with several processes",
