@@ -96,7 +96,8 @@ class Outcome:
 
     def counts(self) -> str:
         """Better and worse in words."""
-        return f"surely better at {_at(self.better)} and surely worse at {_at(self.worse)}"
+        better, worse = _which(self.better), _which(self.worse)
+        return f"surely better at {better} and surely worse at {worse} of {len(UNSEEN)} unseen scales"
 
 
 def outcome(results: Results, reference: str, model: str) -> Outcome:
@@ -105,11 +106,10 @@ def outcome(results: Results, reference: str, model: str) -> Outcome:
     return Outcome(unseen, next(each for each in every if each.amount == TRAINED))
 
 
-def _at(scales: Sequence[float]) -> str:
+def _which(scales: Sequence[float]) -> str:
     """How many of the unseen scales, and which if not all or none."""
-    if len(scales) in (0, len(UNSEEN)):
-        return f"{len(scales)} of {len(UNSEEN)} unseen scales"
-    return f"{len(scales)} of {len(UNSEEN)} (s = {', '.join(f'{scale:g}' for scale in scales)})"
+    listed = f" (s = {', '.join(f'{scale:g}' for scale in scales)})" if 0 < len(scales) < len(UNSEEN) else ""
+    return f"{len(scales)}{listed}"
 
 
 def _d(found: Outcome) -> str:
@@ -131,10 +131,9 @@ def _claim(results: Results) -> str:
     if reason := no_conclusion(results, WEIGHTED, BASELINE):
         return f"Whether {five} work better at unseen speeds than {baseline}: no conclusion ({reason})."
     found = outcome(results, BASELINE, WEIGHTED)
-    numbers = (
-        f"against {baseline}, {five} have d > {LARGE} in every one of {found.seeds} at {_at(found.large)} "
-        f"({_d(found)}), and are {found.counts()}"
-    )
+    large = f"{_which(found.large)} of {len(UNSEEN)} unseen scales ({_d(found)})"
+    numbers = f"against {baseline}, {five} have d > {LARGE} in every one of {found.seeds} at {large}"
+    numbers = f"{numbers}, and are {found.counts()}"
     if len(found.large) == len(UNSEEN):
         return f"The paper's result holds: {numbers}."
     if len(found.better) == len(UNSEEN):

@@ -56,7 +56,11 @@ def performance(results: Results, out: Path) -> str:
     above.set(ylabel="error in px: mean, SD over recordings")
     above.legend(fontsize=6, frameon=False, ncols=2)
     below.set_yscale("symlog", linthresh=2)
-    below.set_yticks([-5, -1, 0, LARGE, 2, 5], ["-5", "-1", "0", f"{LARGE:g}", "2", "5"])
+    below.margins(y=0.3)  # for the numbers at the points
+    limits = below.get_ylim()
+    ticks = [-20, -10, -5, -2, 0, LARGE, 2, 5, 10, 20]
+    below.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    below.set_ylim(limits)
     below.set_xticks(places, [f"{scale:g}" for scale in SCALES])
     below.set(xlabel="s, the speed as a multiple of that in the training", ylabel="Cohen's d")
     below.legend(fontsize=6, frameon=False, loc="best")

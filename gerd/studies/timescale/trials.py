@@ -56,8 +56,8 @@ SIZES = {
     "smoke": Size(24, training=8, tests=5, epochs=6, batch=4, seeds=1, layers=TINY, models=EVERY, conclusive=False),
 }
 TAKES = {
-    "full": "40 minutes on an NVIDIA H200, less with several processes",
-    "quick": "10 minutes on two CPU cores",
+    "full": "about 45 minutes on an NVIDIA H200, by an estimate",
+    "quick": "about 10 minutes on two CPU cores, by an estimate",
     "smoke": "a minute",
 }
 
