@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt, Le
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from gerd.config.base import did_you_mean
 from gerd.errors import GerdError
@@ -19,13 +18,15 @@ RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the channels' time constants to the mi
 class Choices:
     """One reading of the paper. The sizes of the study (frame, epochs, batches, layers) are not among it."""
 
-    velocity: Annotated[float, Gt(0), Le(8)] = 1.0  # of the translation: pixels per step along each axis, either way
-    size_velocity: Annotated[float, Ge(0), Le(8)] = 0.25  # of the side: pixels per step, either way
-    smallest: Annotated[float, Gt(0), Le(1)] = 0.1  # side, as a share of the frame's
-    largest: Annotated[float, Gt(0), Le(1)] = 0.4
-    kept: Annotated[float, Gt(0), Le(1)] = 1.0  # share of the events
-    background: Annotated[float, Ge(0), Le(1)] = 0.001  # probability of a noise event, per pixel and step
-    middle: Annotated[float, Gt(0)] = 5.0  # time constant of the middle channel and of the baseline, in steps
+    velocity: Annotated[float, Field(gt=0, le=8)] = (
+        1.0  # of the translation: pixels per step along each axis, either way
+    )
+    size_velocity: Annotated[float, Field(ge=0, le=8)] = 0.25  # of the side: pixels per step, either way
+    smallest: Annotated[float, Field(gt=0, le=1)] = 0.1  # side, as a share of the frame's
+    largest: Annotated[float, Field(gt=0, le=1)] = 0.4
+    kept: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of the events
+    background: Annotated[float, Field(ge=0, le=1)] = 0.001  # probability of a noise event, per pixel and step
+    middle: Annotated[float, Field(gt=0)] = 5.0  # time constant of the middle channel and of the baseline, in steps
     time_constants: Literal["fixed", "learnt"] = "fixed"
 
     def __post_init__(self) -> None:
