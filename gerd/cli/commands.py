@@ -283,9 +283,7 @@ def view(
 
 def study(
     context: Context,
-    name: Annotated[
-        str | None, Argument(help="timescale, covariance, noise or symmetry; with --model: symmetry.")
-    ] = None,
+    name: Annotated[str | None, Argument(help="demonstration, timescale, covariance, noise or symmetry.")] = None,
     out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
     from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,
     quick: Annotated[bool, Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
@@ -298,6 +296,10 @@ def study(
     model: Annotated[str | None, Option(metavar="MODULE:BUILD", help="Of symmetry: builds your network.")] = None,
     checkpoint: Annotated[Path | None, Option(help="Of --model: its weights, a state dict.")] = None,
     config: Annotated[Path | None, Option(metavar="CONFIG", help="Of symmetry: other stimuli.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        Option("--set", metavar="NAME=VALUE", help="Of demonstration: what the paper leaves open; repeatable."),
+    ] = None,
     help_: Annotated[bool, Option("-h", "--help", help="Show this, and after NAME what that study does.")] = False,
 ) -> None:
     """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
@@ -309,7 +311,12 @@ def study(
     if quick and smoke:
         raise GerdError("--quick, --smoke: allowed: one of them")
     size = "smoke" if smoke else "quick" if quick else "full"
-    own = {"model": model, "checkpoint": checkpoint, "config": None if config is None else _load(config, None, False)}
+    own = {
+        "model": model,
+        "checkpoint": checkpoint,
+        "config": None if config is None else _load(config, None, False),
+        "set": set_ or None,
+    }
     with _stoppable(out or "its folder"):
         report = run_study(
             name, out, from_, size, {"epochs": epochs, "seeds": seeds}, device=device, seed=seed, minutes=minutes, **own

@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table
 
 from gerd.cli.forecast import BYTES, SECONDS, Forecast, forecast, reachable, total
-from gerd.cli.terminal import Lines
+from gerd.cli.terminal import Lines, printable
 from gerd.cli.words import in_bytes, in_seconds
 from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.config import Config

@@ -178,11 +178,14 @@ def compute(
         if file is not None:  # with other content it is another network
             own[name] = sha256(Path(file).read_bytes()).hexdigest()
     folder = StudyFolder(out, "symmetry", order, config, **own)
-    losses, seconds = (), 0.0
+    losses: tuple[float, ...] = ()
+    seconds = 0.0
     if network is None:
-        network = ScaleChannels(layers=size.layers, seed=order.seed)
+        network = ScaleChannels(fusion="evidence", layers=size.layers, seed=order.seed)
         data = recordings(config, 0, size.training, order.device)
-        losses, seconds = train(network, data, place_loss, order, order.seed, folder.weights("network"), "network")
+        training = train(network, data, place_loss, order, order.seed, folder.weights("network"), "network")
+        losses = training.losses
+        seconds = training.seconds
     tests = tuple(
         folder.kept(kind, SweepResult, partial(_tested, network, config, kind, amounts, order))
         for kind, amounts in transformations(config, size.first_step).items()

@@ -115,6 +115,32 @@ def test_fusion_is_a_weighted_sum_of_the_channels_distributions() -> None:
     assert (uniform.weights == 1 / 3).all()
 
 
+def test_a_weighted_sum_has_the_weights_that_it_is_given() -> None:
+    """The centre of mass of 0.7·p₁ + 0.2·p₂ + 0.1·p₃, the maps added up pixel by pixel."""
+    logits = torch.randn(2, 3, 4, 5, 6)
+    shares = torch.tensor([0.7, 0.2, 0.1])
+    each = torch.softmax(logits.flatten(-2), dim=-1).unflatten(-1, (5, 6))
+    reading = fused(logits, 60, 50, "weighted", shares.log() + 3)
+    torch.testing.assert_close(reading.place, place_of((each * shares[:, None, None, None]).sum(1), 60, 50))
+    torch.testing.assert_close(reading.weights, shares[:, None].expand(2, 3, 4))
+
+
+def test_scale_channels_learn_the_weights_of_their_sum_unless_told_otherwise() -> None:
+    network = ScaleChannels(layers=TINY)
+    assert network.fusion == "weighted"
+    assert network.shares() == pytest.approx([0.2] * 5)  # at first
+    optimiser = torch.optim.SGD(network.parameters(), lr=1.0)
+    network.read(torch.rand(1, 9, 2, 16, 16) < 0.2).place.sum().backward()
+    optimiser.step()
+    assert network.shares() != pytest.approx([0.2] * 5, abs=1e-4)
+    assert sum(network.shares()) == pytest.approx(1)
+    assert ScaleChannels(fusion="uniform", layers=TINY).shares() == ()
+    assert TimeChannels(layers=TINY).fusion == "evidence"
+    some = TimeChannels([1.0, 2.0, 4.0], fusion="weighted", layers=TINY)
+    reading = some.read(torch.rand(1, 9, 2, 16, 16) < 0.2, [0, 2])
+    torch.testing.assert_close(reading.weights, torch.full((1, 2, 9), 0.5))
+
+
 def test_the_network_has_the_layers_of_the_paper() -> None:
     network = ScaleChannels()
     assert [tuple(weight.shape) for weight in network.weights] == [
@@ -353,7 +379,7 @@ def test_velocity_channels_are_covariant_under_a_boost() -> None:
     [
         (lambda: ScaleChannels([]), "allowed: positive time constants"),
         (lambda: ScaleChannels([-1.0]), "allowed: positive time constants"),
-        (lambda: ScaleChannels(fusion="best"), "allowed: evidence, uniform"),  # type: ignore[arg-type]
+        (lambda: ScaleChannels(fusion="best"), "allowed: weighted, uniform, evidence"),  # type: ignore[arg-type]
         (lambda: Layers((2, 3), (3, 3), (1, 1)), "one kernel and one pool for each layer"),
         (lambda: Layers((2, 3, 1), (3, 4), (1, 1)), "odd sizes"),
         (lambda: VelocityChannels([(math.inf, 0)]), "pairs (x, y) of pixels per step"),

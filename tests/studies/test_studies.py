@@ -23,10 +23,11 @@ from gerd.config.load import parse
 from gerd.config.sweep import with_values
 from gerd.errors import GerdError
 from gerd.measures.measure import Curve, effect_size, summary
-from gerd.studies import covariance, noise, symmetry, timescale
+from gerd.studies import covariance, demonstration, noise, symmetry, timescale
+from gerd.studies.demonstration.trials import SCALES, STEPS
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import Comparison, compared, each_seed, surely
-from gerd.studies.lab.folder import StudyFolder, read_results
+from gerd.studies.lab.folder import StudyFolder, read_results, read_settings
 from gerd.studies.lab.results import Example, Made, Results, Run, Settings, SweepResult
 from gerd.studies.lab.running import STUDIES, about, compute_study, run_study
 from gerd.studies.lab.training import (
@@ -36,6 +37,7 @@ from gerd.studies.lab.training import (
     Order,
     OutOfTimeError,
     Size,
+    Training,
     abstaining_loss,
     batches,
     errors,
@@ -46,6 +48,7 @@ from gerd.studies.lab.training import (
 )
 from gerd.studies.models import TIME_BANK, Reading, ScaleChannels, TimeChannels
 from gerd.studies.timescale import findings, pictures, trials
+from gerd.version import __version__
 
 HEAVY = ("matplotlib", "typer", "rich", "scipy.stats", "safetensors", "PIL", "contourpy")
 BARE = """
@@ -59,6 +62,12 @@ from gerd.studies.lab.running import compute_study
 for study in {studies!r}:
     compute_study(study, {out!r} + "/" + study, size="smoke")
 """
+DOCS = Path(__file__).parents[2] / "docs" / "studies"
+BEFORE_DIGESTS = ("timescale", "covariance", "noise", "symmetry")  # run before reports named the digest of their config
+PUBLISHED = [
+    pytest.param(file.parent.name, marks=[pytest.mark.xfail(strict=True)] if file.parent.name in BEFORE_DIGESTS else [])
+    for file in sorted(DOCS.glob("*/report.md"))
+]
 PATIENCE = 1200  # seconds, for all studies together on a slow machine
 SMALLEST = Size(side=32, training=12, tests=4, epochs=3, batch=4, seeds=1, layers=TINY, first_step=20)
 
@@ -81,6 +90,7 @@ def test_a_report_is_drawn_from_what_was_computed(study: str, computed: Path) ->
     assert result.exit_code == 0, result.output
     text = (out / "report.md").read_text("utf-8")
     assert text.startswith("# ")
+    assert "the paper's network" not in text
     assert "A smoke run: numbers mean nothing" in text
     for verdict in ("## Conclusions", "surely better", "What has to hold", "Respected in"):
         assert verdict not in text
@@ -97,6 +107,42 @@ def test_a_report_is_drawn_from_what_was_computed(study: str, computed: Path) ->
     assert {"config.yaml", "settings.json", "runs"} <= {file.name for file in out.iterdir()}
     assert (out / "results.json").read_bytes() == before
     assert str(out.parent) not in text.replace(f"--out {out}", "")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_report_names_the_command_the_config_and_the_version_that_made_it(
+    study: str, computed: Path, tmp_path: Path
+) -> None:
+    results = read_results(computed / study)
+    check_provenance(drawing.provenance(results), tmp_path)
+    other = replace(results.settings, size=replace(results.settings.size, rate=0.5))
+    with pytest.raises(AssertionError, match="config"):
+        check_provenance(drawing.provenance(replace(results, settings=other)), tmp_path / "other")
+
+
+@pytest.mark.parametrize("study", PUBLISHED)
+def test_a_published_report_is_of_what_is_installed(study: str, tmp_path: Path) -> None:
+    check_provenance((DOCS / study / "report.md").read_text("utf-8"), tmp_path)
+
+
+def check_provenance(text: str, empty: Path) -> None:
+    """The installed program has this version, knows this command, and takes it for the same config."""
+    found = re.search(
+        r"^Made on \S+ by `(gerd study [^`]+)`, config `([0-9a-f]{64})` \(gerd ([^,]+),", text, re.MULTILINE
+    )
+    assert found, "the report does not say what made it"
+    command, digest, version = found.groups()
+    assert version == __version__
+    arguments = re.sub(r" --device \S+", "", command).split()[1:]  # the numbers do not depend on it
+    result = CliRunner().invoke(app, [*arguments, "--minutes", "0", "--out", str(empty)])
+    assert isinstance(result.exception, OutOfTimeError), result.output
+    assert read_settings(empty).digest == digest, f"{command} has another config by now; the study has to be run again"
+
+
+def ends(*limits: int) -> range:
+    """A range, and of the steps of an animation only the first and the last."""
+    whole = range(*limits)
+    return whole[:: len(whole) - 1] if limits == (0, STEPS, 2) else whole
 
 
 def check_cells(file: Path) -> None:
@@ -167,12 +213,12 @@ def test_results_have_every_number_and_what_made_them(computed: Path) -> None:
     run = results.of("invariant at 25%")[0]
     for sweep in trials.SWEEPS:
         test = run.test(sweep)
-        assert test.amounts == trials.SCALES
+        assert test.amounts == SCALES
         for fused, channels, weights in zip(test.errors, test.channels, test.weights, strict=True):
             assert len(fused) == trials.SIZES["smoke"].tests
             assert np.shape(channels) == (len(TIME_BANK), len(fused))
             np.testing.assert_allclose(np.sum(weights, axis=0), 1, atol=1e-3)
-    assert len(results.of("paper at 25%")[0].learnt) == 2
+    assert len(results.of(trials.named(trials.EQUAL, 0.25))[0].learnt) == 2
     assert [len(example.places) for example in results.examples] == [240, 60, 15]
 
 
@@ -244,6 +290,32 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path: Path) 
     assert all(torch.equal(whole[name], again[name]) for name in whole)
 
 
+def validated(file: Path, deadline: Deadline = Deadline()) -> tuple[dict[str, torch.Tensor], Training]:  # noqa: B008
+    """A training at a rate at which it gets worse again, so that its last epoch is not its best."""
+    network = ScaleChannels([2.5], layers=TINY, seed=0)
+    config = trials.stimuli(32)
+    data, validation = recordings(config, 0, 12, "cpu"), recordings(config, 12, 6, "cpu")
+    order = Order(replace(SMALLEST, epochs=8, rate=0.3), deadline=deadline, say=lambda _: None)
+    training = train(network, data, place_loss, order, 0, file, "test", validation)
+    found = errors(network, validation, SMALLEST.first_step).fused.mean()
+    assert found == pytest.approx(min(training.validation), abs=1e-3)
+    return network.state_dict(), training
+
+
+def test_the_epoch_that_is_best_in_validation_counts(tmp_path: Path) -> None:
+    whole, training = validated(tmp_path / "whole.pt")
+    assert len(training.validation) == len(training.losses) == 8
+    assert min(training.validation) < training.validation[-1]
+    kept = torch.load(tmp_path / "whole.pt", weights_only=True)
+    assert all(torch.equal(whole[name], kept["network"][name]) for name in whole)
+    for _ in range(7):
+        with pytest.raises(OutOfTimeError):
+            validated(tmp_path / "parts.pt", Once())
+    parts, again = validated(tmp_path / "parts.pt")
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert again.validation == training.validation
+
+
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.pt").write_bytes(b"not weights")
     with pytest.raises(GerdError, match=r"x\.pt: cannot be read; delete it"):
@@ -262,32 +334,32 @@ def test_a_study_continues_where_it_was(computed: Path, tmp_path: Path) -> None:
     assert results.runs == read_results(computed / "covariance").runs
 
 
-def invented(invariant: float, paper: float = 6.0, growth: float = 0.0) -> Results:
+def invented(invariant: float, equal: float = 6.0, growth: float = 0.0) -> Results:
     """Results in which the invariant network has this error at every scale, and `growth` more for each octave away."""
     rng = np.random.default_rng(0)
 
     def run(model: str, seed: int, error: float) -> Run:
         name = model.split(" at ")[0]
         channels = len(TIME_BANK) if name in (trials.INVARIANT, trials.EXACT) else 1 if name in trials.SINGLES else 5
-        grown = [error + growth * abs(np.log2(s)) * (name == trials.INVARIANT) for s in trials.SCALES]
-        used = np.full((len(trials.SCALES), channels, 30), 0.0)
-        for j, scale in enumerate(trials.SCALES):
+        grown = [error + growth * abs(np.log2(s)) * (name == trials.INVARIANT) for s in SCALES]
+        used = np.full((len(SCALES), channels, 30), 0.0)
+        for j, scale in enumerate(SCALES):
             used[j, trials.matched_channel(scale) if channels == len(TIME_BANK) else 0] = 1.0
         tests = tuple(
             SweepResult(
                 sweep.name,
-                trials.SCALES,
+                SCALES,
                 errors=tuple(value + rng.normal(0, 0.02, 30) for value in grown),
-                channels=tuple(error + rng.random((channels, 30)) for _ in trials.SCALES),
+                channels=tuple(error + rng.random((channels, 30)) for _ in SCALES),
                 weights=tuple(used),
             )
             for sweep in trials.SWEEPS
         )
-        return Run(model, seed, (1.0,), 1.0, tests, learnt=(4.0, 4.5) if name == trials.PAPER else ())
+        return Run(model, seed, (1.0,), 1.0, tests, learnt=(4.0, 4.5) if name == trials.EQUAL else ())
 
     errors = dict.fromkeys(trials.EVERY, 5.0)
     errors |= {trials.named(trials.INVARIANT, kept): invariant for kept in trials.KEPT}
-    errors |= {trials.named(trials.PAPER, kept): paper for kept in trials.KEPT}
+    errors |= {trials.named(trials.EQUAL, kept): equal for kept in trials.KEPT}
     runs = tuple(run(model, seed, error) for model, error in errors.items() for seed in range(2))
     own = {"kept": list(trials.KEPT), "background": list(trials.IN_TRAINING)}
     settings = Settings("timescale", 0, replace(SMALLEST, seeds=2), "digest", own)
@@ -318,16 +390,22 @@ def test_conclusions_follow_from_the_numbers() -> None:
     flat = " ".join(findings.conclusions(invented(2.0)))
     assert "(within 1.5: invariant in 2 of 2 seeds)" in flat
     assert "largest share to the channel that matches the scale in 18 of 18 cases in own time" in flat
-    assert "surely better than each of the single time constants at 8 of 8 unseen scales in own time" in flat
-    assert "the paper's network has d > 0.8 in every seed at 0 of 8 unseen scales in own time" in flat
+    assert "surely better than each single time constant at 8 of 8 unseen scales in own time" in flat
+    assert "five channels with equal weights have d > 0.8 in every seed at 0 of 8 unseen scales in own time" in flat
     assert "middle time constants of 4.0 to 4.5 steps; they began at 5" in flat
-    better = " ".join(findings.conclusions(only(invented(2.0, paper=4.0), trials.QUICK)))
-    assert "the paper's network has d > 0.8 in every seed at 8 of 8 unseen scales in own time" in better
+    better = " ".join(findings.conclusions(only(invented(2.0, equal=4.0), trials.QUICK)))
+    assert "five channels with equal weights have d > 0.8 in every seed at 8 of 8 unseen scales in own time" in better
+    for mu in ("1.25", "2.5"):
+        alone = (
+            f"Against five channels with equal weights, μ = {mu} alone is surely better at 8 and surely worse at 0 of 8"
+        )
+        assert alone in flat
+        assert alone not in better  # it was not trained
     steep = " ".join(findings.conclusions(only(invented(2.0, growth=1.0), trials.QUICK)))
     assert "(within 1.5: not invariant in 2 of 2 seeds)" in steep
     with_singles = (*trials.QUICK, *(trials.named(single, trials.KEPT[0]) for single in trials.SINGLES))
     worse = " ".join(findings.conclusions(only(invented(7.0), with_singles)))
-    assert "surely better than each of the single time constants at 0 of 8 unseen scales" in worse
+    assert "surely better than each single time constant at 0 of 8 unseen scales" in worse
     few = " ".join(findings.conclusions(only(invented(2.0), trials.SIZES["quick"].models, seeds=1)))
     assert "surely better than μ = 5 alone at 8 of 8" in few  # not said of time constants that were not trained
     assert "With 5%" not in few
@@ -342,7 +420,7 @@ def test_bars_hold_where_the_numbers_are_so() -> None:
     tests = tuple(replace(test, chance=tuple(np.array(test.errors) - 0.1)) for test in flat.tests)
     lost = replace(invented(2.0), runs=(replace(flat, tests=tests), *others))
     assert held(lost)[:2] == [False, False]  # as flat, and at chance
-    assert held(invented(5.5)) == [True] * 5 + [False] * 2  # better than the paper's network, not than μ = 5
+    assert held(invented(5.5)) == [True] * 5 + [False] * 2  # better than equal weights, not than μ = 5
     results = invented(2.0)
     first, *others = results.runs
     test = first.tests[0]
@@ -350,7 +428,7 @@ def test_bars_hold_where_the_numbers_are_so() -> None:
     results = replace(results, runs=(replace(first, tests=(away, *first.tests[1:])), *others))
     bar = findings.bars(results)[2]
     assert (bar.in_seeds, bar.held) == ("8, 9", False)
-    alone = only(results, ("invariant at 25%", "paper at 25%"))
+    alone = only(results, ("invariant at 25%", trials.named(trials.EQUAL, 0.25)))
     assert held(alone)[3:] == [True, True, None, None]
 
 
@@ -359,13 +437,13 @@ def test_a_report_of_a_study_that_is_not_finished(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(pictures, "animation", lambda *_: "")  # of one network
     monkeypatch.setattr(drawing, "save_figure", lambda _, file, kind: file.write_bytes(kind.encode()))
     results = only(invented(2.0), trials.QUICK)
-    runs = tuple(run for run in results.runs if (run.model, run.seed) != ("paper at 25%", 1))
+    runs = tuple(run for run in results.runs if (run.model, run.seed) != (trials.named(trials.EQUAL, 0.25), 1))
     results = replace(results, runs=runs, missing=1)
     text = drawing.write_report(timescale.report, results, tmp_path).read_text("utf-8")
     assert "Not finished: 1 network missing" in text
     assert "| 0.25 | 30×1 |" in text
     assert "| 0.25 | 30×2 |" in text
-    assert len(findings.versus(results, trials.PAPER, trials.INVARIANT, 0.25, trials.OWN_TIME)[0].effects) == 1
+    assert len(findings.versus(results, trials.EQUAL, trials.INVARIANT, 0.25, trials.OWN_TIME)[0].effects) == 1
 
 
 def test_a_report_says_which_package_its_page_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +548,7 @@ def test_every_epoch_has_all_recordings_in_an_order_of_its_own() -> None:
 def test_the_matched_channel_is_mu_over_s() -> None:
     for scale, mu in {0.25: 20, 0.5: 10, 1.0: 5, 2.0: 2.5, 4.0: 1.25}.items():
         assert TIME_BANK[trials.matched_channel(scale)] == mu
-    assert [trials.matched_channel(scale) for scale in trials.SCALES] == [10, 9, 8, 7, 6, 5, 4, 3, 2]
+    assert [trials.matched_channel(scale) for scale in SCALES] == [10, 9, 8, 7, 6, 5, 4, 3, 2]
     assert trials.OTHERS == (0, 1, 2, 3, 4, 8, 9, 10, 11, 12)
 
 
@@ -534,7 +612,7 @@ def test_an_abstaining_loss_wants_one_channel_right_and_another_silent() -> None
     assert len({tuple(steps) for _, steps in asked}) > 5
 
 
-@pytest.mark.parametrize("study", [covariance, noise, symmetry, timescale])
+@pytest.mark.parametrize("study", [covariance, demonstration, noise, symmetry, timescale])
 def test_every_study_has_the_three_sizes(study: Any) -> None:
     assert list(study.SIZES) == list(study.TAKES) == ["full", "quick", "smoke"]
     assert [size.conclusive for size in study.SIZES.values()] == [True, True, False]
@@ -760,8 +838,8 @@ def test_a_network_at_chance_without_noise_is_not_said_to_be_doubled(computed: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["study"], "allowed: timescale, covariance, noise, symmetry"),
-        (["study", "sparse"], "study sparse: allowed: timescale"),
+        (["study"], "allowed: demonstration, timescale, covariance, noise, symmetry"),
+        (["study", "sparse"], "study sparse: allowed: demonstration"),
         (["study", "colours"], "study colours: allowed:"),
         (["study", "symetry"], "study symetry: did you mean symmetry? allowed:"),
         (["study", "noise", "--from", "nowhere"], "allowed: the folder of a finished study"),
@@ -837,7 +915,7 @@ def test_the_quick_study_finds_an_invariant_network(tmp_path: Path) -> None:
     matrix = findings.matrix_of(results.of(trials.named(trials.INVARIANT, kept))[0], trials.OWN_TIME)
     assert matrix.selected[:-1] == list(matrix.matched)[:-1]
     assert matrix.on_diagonal(matrix.selected, within=1) == 9  # cells of 4 px are coarse for 4 px per step
-    for reference in (trials.PAPER, trials.BASELINE):
+    for reference in (trials.EQUAL, trials.BASELINE):
         found = findings.versus(results, reference, trials.INVARIANT, kept, trials.OWN_TIME)
         assert findings.large(found) == 8
     assert "What has to hold" in report.read_text("utf-8")

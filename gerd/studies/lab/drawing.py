@@ -39,6 +39,11 @@ def over_seeds(numbers: Iterable[Number], digits: int = 2) -> str:
     return f"{sum(values) / len(values):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
+def capitalised(words: str) -> str:
+    """With a capital at its beginning, and all else as it was."""
+    return words[:1].upper() + words[1:]
+
+
 def px(summaries: Iterable[Summary], digits: int = 2) -> str:
     """Medians, one of each seed, with their intervals."""
     return over_seeds(((each.median, each.interval) for each in summaries), digits)
@@ -110,25 +115,47 @@ def columns(name: str, number: Number, ends: str = "", digits: int = 4) -> dict[
     return {column: round(each, digits) for column, each in values.items()}
 
 
-def assembled(results: Results, title: str, setting: str, conclusions: Sequence[str], *parts: str) -> str:
+def assembled(
+    results: Results,
+    title: str,
+    setting: str,
+    conclusions: Sequence[str],
+    *parts: str,
+    opening: Sequence[str] = (),
+    figure: str = "",
+) -> str:
     """A report: the question, what was done, what made the numbers, what follows, and the parts of this study.
 
-    A smoke run has nothing from which anything could follow, and says so.
+    Before all that come the sentences of the opening and a figure, if there are any. A smoke run has nothing from which
+    anything could follow, and says so.
     """
-    made, conclusive = results.made, results.settings.size.conclusive
-    versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
-    training = f", with {made.seconds:.0f} s of training" if made.seconds else ""
+    conclusive = results.settings.size.conclusive
     lines = [f"# {title}\n"]
     if not conclusive:
         lines.append(f"> **{SMOKE}**\n")
     if results.missing:
         lines.append(f"> **Not finished: {counted(results.missing, 'network')} missing.**\n")
-    lines += [setting, f"Made on {made.date} by `{made.command}` on {made.device}{training} ({versions}).\n"]
+    if conclusive and opening:
+        lines.append(" ".join(opening) + "\n")
+    if figure:
+        lines.append(figure)
+    lines += [setting, provenance(results)]
     if conclusive:
         lines += ["## Conclusions\n", *(f"- {line}" for line in conclusions)]
-        if any("surely" in line for line in conclusions):
+        if any("surely" in line for line in [*opening, *conclusions]):
             lines.append(SURELY)
     return "\n".join([*lines, *parts])
+
+
+def provenance(results: Results) -> str:
+    """What made the numbers: the command, the digest of its config, the versions, the machine."""
+    made = results.made
+    versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
+    training = f", with {made.seconds:.0f} s of training" if made.seconds else ""
+    return (
+        f"Made on {made.date} by `{made.command}`, config `{results.settings.digest}` ({versions}), on "
+        f"{made.device}{training}.\n"
+    )
 
 
 def chance(results: Results) -> str:

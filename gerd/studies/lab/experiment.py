@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -38,16 +38,18 @@ class Network:
     build: Callable[[int], Channels]  # from a seed
     loss: Loss
     stimuli: Sequence[Config]  # of its training, in which each has an equal part
-    rounds: int = 1  # how many times as many epochs as the study's size says
 
 
 class Experiment:
-    """Networks on the stimuli `config`: the first recordings are for training, the next for all of the tests."""
+    """Networks on the stimuli `config`.
+
+    The first recordings are for training, the next for validation, and those behind for all of the tests.
+    """
 
     def __init__(self, folder: StudyFolder, config: Config, sweeps: Sequence[Sweep]):
         self.folder, self.order, self.size = folder, folder.order, folder.order.size
         self.config, self.sweeps = config, sweeps
-        self._data: dict[str, Data] = {}  # of the last config that was trained with
+        self._data: dict[str, tuple[Data, Data | None]] = {}  # of the last config that was trained with
 
     def runs(self, networks: Mapping[str, Network]) -> list[Run]:
         """Train and test what is not yet in the folder: all runs in their order, but for those without time.
@@ -68,9 +70,9 @@ class Experiment:
         self.folder.missing += len(names) - len(done)
         return [done[name] for name in names if name in done]
 
-    def chance(self) -> Summary:
+    def chance(self, count: int | None = None) -> Summary:
         """The errors of the best answer that is the same for every recording, at the amount of the training."""
-        return chance_error(self.config, self.size.training, self.size.tests, self.size.first_step)
+        return chance_error(self.config, self.size.first_test, count or self.size.tests, self.size.first_step)
 
     def trained(self, kind: Network, model: str, seed: int) -> Channels:
         """A network whose training is finished, with its weights from the folder."""
@@ -81,28 +83,42 @@ class Experiment:
     def _trained_and_tested(self, kind: Network, model: str, seed: int, title: str) -> Run:
         self.order.deadline.check()
         network, weights = kind.build(seed), self.folder.weights(_file_name(model, seed))
-        order = replace(self.order, size=replace(self.size, epochs=self.size.epochs * kind.rounds))
-        losses, seconds = train(network, self._training(kind.stimuli), kind.loss, order, seed, weights, title)
+        data, validation = self._training(kind.stimuli)
+        training = train(network, data, kind.loss, self.order, seed, weights, title, validation)
         self.order.say(f"{title}: testing")
         tests = tuple(self._tested(network, each) for each in self.sweeps)
-        return Run(model, seed, losses, seconds, tests, rounded(network.learnt()))
+        return Run(
+            model,
+            seed,
+            training.losses,
+            training.seconds,
+            tests,
+            learnt=rounded(network.learnt()),
+            shares=rounded(network.shares()),
+            validation=training.validation,
+        )
 
-    def _training(self, stimuli: Sequence[Config]) -> Data:
-        """The recordings for training; those of one kind of network are on the device at a time."""
+    def _training(self, stimuli: Sequence[Config]) -> tuple[Data, Data | None]:
+        """Recordings for training and for validation; those of one kind of network are on the device at a time."""
         key = " ".join(config.digest for config in stimuli)
         if key not in self._data:
             self._data.clear()
-            borders = [self.size.training * k // len(stimuli) for k in range(len(stimuli) + 1)]
-            parts = zip(stimuli, pairwise(borders), strict=True)
-            self._data[key] = joined(
-                [recordings(config, first, end - first, self.order.device) for config, (first, end) in parts]
-            )
+            training, validation = self._shared(stimuli, 0, self.size.training), None
+            if self.size.validation:
+                validation = self._shared(stimuli, self.size.training, self.size.validation)
+            self._data[key] = (training, validation)
         return self._data[key]
+
+    def _shared(self, stimuli: Sequence[Config], first: int, count: int) -> Data:
+        """The recordings `first` to `first + count - 1`, of which each of the stimuli has an equal part."""
+        borders = [first + count * k // len(stimuli) for k in range(len(stimuli) + 1)]
+        parts = zip(stimuli, pairwise(borders), strict=True)
+        return joined([recordings(config, begin, end - begin, self.order.device) for config, (begin, end) in parts])
 
     def _tested(self, network: Channels, sweep: Sweep) -> SweepResult:
         measured = []
         for amount in sweep.amounts:
-            data, first_step = self.test_data(sweep, amount, self.size.tests)
+            data, first_step = self.test_data(sweep, amount)
             measured.append(errors(network, data, first_step))
         return SweepResult(
             sweep.name,
@@ -113,15 +129,16 @@ class Experiment:
             chance=tuple(rounded(each.chance) for each in measured),
         )
 
-    def test_data(self, sweep: Sweep, amount: float, count: int) -> tuple[Data, int]:
-        """The first `count` recordings for the test at this amount, and the step from which on errors count."""
+    def test_data(self, sweep: Sweep, amount: float, count: int | None = None) -> tuple[Data, int]:
+        """The recordings for the test at this amount, or the first `count`, and the step from which on errors count."""
         config, first_step = self.config, self.size.first_step
         if sweep.stimuli:
             config = sweep.stimuli(config, amount)
         if sweep.first_step:
             first_step = sweep.first_step(first_step, amount)
         g = sweep.transformation(amount)
-        return recordings(config, self.size.training, count, self.order.device, g), first_step
+        which = sweep.test_recordings(self.size, amount)[:count]
+        return recordings(config, which.start, len(which), self.order.device, g), first_step
 
 
 def _file_name(model: str, seed: int) -> str:

@@ -45,7 +45,7 @@ class StudyFolder:
         self.settings = Settings(study, order.seed, order.size, config.digest, own)
         file = self.path / "settings.json"
         wanted = self.settings.flat()
-        before = _read(file, Settings).flat() if file.exists() else wanted
+        before = read_settings(self.path).flat() if file.exists() else wanted
         for name in {**wanted, **before}:
             if wanted.get(name) != before.get(name):
                 raise GerdError(
@@ -117,6 +117,11 @@ class StudyFolder:
                 f"{self.path} draws a report of the others"
             )
         return read_results(self.path)
+
+
+def read_settings(path: Path | str) -> Settings:
+    """What a folder was asked for, also before anything is computed."""
+    return _read(Path(path) / "settings.json", Settings)
 
 
 def read_results(path: Path | str, study: str | None = None) -> Results:

@@ -6,6 +6,8 @@ are those of the training.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -28,7 +30,7 @@ class Sweep:
     """A transformation, and the amounts of it at which networks are tested.
 
     `stimuli` gives the config to transform at each amount, where it is not the same for all; `first_step` likewise the
-    step from which on errors count.
+    step from which on errors count, and `which` the numbers of the recordings.
     """
 
     name: str
@@ -37,6 +39,11 @@ class Sweep:
     trained: float  # the amount in the training
     stimuli: Callable[[Config, float], Config] | None = None
     first_step: Callable[[int, float], int] | None = None
+    which: Callable[[Size, float], range] | None = None
+
+    def test_recordings(self, size: Size, amount: float) -> range:
+        """The numbers of the recordings for the test at an amount."""
+        return self.which(size, amount) if self.which else range(size.first_test, size.first_test + size.tests)
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,8 @@ class Run:
     seconds: float
     tests: tuple[SweepResult, ...]
     learnt: Numbers = ()  # the middle time constant of each layer, where it is learnt
+    shares: Numbers = ()  # of each channel in the answer, where they are learnt and the same for all inputs
+    validation: Numbers = ()  # the mean error in pixels after each epoch, where recordings for validation choose one
 
     def test(self, sweep: Sweep) -> SweepResult:
         return next(test for test in self.tests if test.sweep == sweep.name)
@@ -95,6 +104,11 @@ class Settings:
     def flat(self) -> dict[str, Any]:
         """Every setting by its name."""
         return {"study": self.study, "seed": self.seed, "config": self.config, **asdict(self.size), **self.own}
+
+    @property
+    def digest(self) -> str:
+        """Of every setting; as long as it stays, the same command asks for the same numbers."""
+        return hashlib.sha256(json.dumps(self.flat(), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from gerd.studies.lab.folder import read_results
 from gerd.studies.lab.results import Results
 from gerd.studies.lab.training import Deadline, Order
 
-STUDIES = ("timescale", "covariance", "noise", "symmetry")
+STUDIES = ("demonstration", "timescale", "covariance", "noise", "symmetry")
+OPTIONS_OF = {"model": "symmetry", "checkpoint": "symmetry", "config": "symmetry", "set": "demonstration"}
 WRITES = """\
 Writes a folder: report.md and page.html (the same in one file that needs no other), the figures as PNG and SVG,
 summary.csv, results.json with every number, the config, seeds and versions, and under runs/ the weights and errors of
@@ -57,7 +58,8 @@ def compute_study(
 
     size: full, quick or smoke. epochs, seeds: in place of those of the size.
     minutes: after which an OutOfTimeError ends the computing.
-    own: for the study symmetry, a model of the user, its checkpoint and other stimuli, config.
+    own: for the study symmetry, a model of the user, its checkpoint and other stimuli, config; for the study
+    demonstration, set: what the paper leaves open, as words NAME=VALUE.
     """
     study = _study(name)
     if size not in study.SIZES:
@@ -87,13 +89,14 @@ def run_study(
     minutes: float | None,
     **own: Any,
 ) -> Path:
-    """Where the report is. `source` is a finished folder to draw again; `own` is the user's model, for symmetry."""
+    """Where the report is. `source` is a finished folder to draw again; `own` are options that only one study has."""
     options = [option for option, value in own.items() if value is not None]
     results = None if source is None else read_results(source, name)
-    name = name or (results.settings.study if results else "symmetry" if options else None)
+    name = name or (results.settings.study if results else OPTIONS_OF[options[0]] if options else None)
     study = _study(name)
-    if options and name != "symmetry":
-        raise GerdError(f"--{options[0]}: goes with the study symmetry, not with {name}")
+    for option in options:
+        if name != OPTIONS_OF[option]:
+            raise GerdError(f"--{option}: goes with the study {OPTIONS_OF[option]}, not with {name}")
     if "checkpoint" in options and "model" not in options:
         raise GerdError("--checkpoint: goes with --model, which says whose weights they are")
     if options and source is not None:
@@ -132,6 +135,8 @@ def _command(name: str, size: str, options: dict[str, Any]) -> str:
         words.append(f"--{size}")
     defaults = {"device": "cpu", "seed": 0}
     for option, value in options.items():
-        if value != defaults.get(option):
+        if option == "set":
+            words += [word for each in value for word in ("--set", each)]
+        elif value != defaults.get(option):
             words += [f"--{option}", "config.yaml" if option == "config" else str(value)]
     return shlex.join(words)

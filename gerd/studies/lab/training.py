@@ -53,8 +53,14 @@ class Size:
     layers: Layers
     first_step: int = 20  # losses and errors count from here on: before, the integrators are filling
     models: tuple[str, ...] = ()  # which of the study's networks; none named: all
+    validation: int = 0  # recordings that choose the checkpoint; none: the last one counts
     rate: float = 2e-3  # of learning, at its highest
     conclusive: bool = True  # whether the numbers mean anything
+
+    @property
+    def first_test(self) -> int:
+        """The number of the first recording that is neither for training nor for validation."""
+        return self.training + self.validation
 
 
 FULL = Layers()
@@ -162,16 +168,33 @@ def abstaining_loss(anchor: int, others: Sequence[int], sampled: int, weight: fl
 def _distance(places: Tensor, truth: Tensor, batch: Data) -> Tensor:
     """SmoothL1, in units of half the frame."""
     height, width = batch.frames.shape[-2:]
-    half = torch.tensor([width / 2, height / 2], device=truth.device)
+    half = torch.stack([truth.new_full((), side / 2) for side in (width, height)])  # made on the device: no waiting
     return F.smooth_l1_loss(places / half, truth / half, beta=BETA)
 
 
+@dataclass(frozen=True)
+class Training:
+    """What a training was like, one number for each epoch."""
+
+    losses: tuple[float, ...]  # means over the recordings
+    validation: tuple[float, ...]  # mean errors in pixels after the epoch; empty without recordings for validation
+    seconds: float  # of all epochs together
+
+
 def train(
-    network: Channels, data: Data, loss: Loss, order: Order, seed: int, file: Path, title: str
-) -> tuple[Any, float]:
+    network: Channels,
+    data: Data,
+    loss: Loss,
+    order: Order,
+    seed: int,
+    file: Path,
+    title: str,
+    validation: Data | None = None,
+) -> Training:
     """Train `network` in place. `file` holds its state after each epoch, also when it is finished.
 
-    The result is the mean loss of each epoch, and how many seconds all epochs took.
+    With recordings for validation, the network ends with the weights of the epoch whose mean error on them is the
+    smallest, and so does the file; without, with those of the last epoch.
     """
     size, device, begun = order.size, data.frames.device, time.monotonic()
     torch.backends.cudnn.benchmark = True  # the shapes stay the same: look for the fastest convolution once
@@ -179,43 +202,85 @@ def train(
     optimiser = torch.optim.AdamW(network.parameters(), lr=size.rate)
     steps = max(2, -(-len(data) // size.batch) * size.epochs)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, size.rate, total_steps=steps)
-    losses, seconds = _resumed(network, optimiser, schedule, file, device)
-    begun -= seconds
-    for epoch in range(len(losses), size.epochs):
+    state = _resumed(network, optimiser, schedule, file, device)
+    begun -= state["seconds"]
+    for epoch in range(len(state["losses"]), size.epochs):
         order.deadline.check()
-        total, draws = torch.zeros((), device=device), torch.Generator().manual_seed(seed * SEED_STRIDE + epoch)
-        for batch in batches(data, size.batch, draws):
-            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-                value = loss(network, batch, size.first_step, draws)
-            optimiser.zero_grad(set_to_none=True)
-            value.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
-            optimiser.step()
-            schedule.step()
-            total += value.detach() * len(batch)
-        losses.append(float(total) / len(data))
-        if not np.isfinite(losses[-1]):
+        draws = torch.Generator().manual_seed(seed * SEED_STRIDE + epoch)
+        state["losses"].append(_epoch(network, data, loss, size, draws, optimiser, schedule))
+        if not np.isfinite(state["losses"][-1]):
             raise GerdError(f"{title}: the loss is not a number after epoch {epoch + 1}; try another seed")
-        seconds, left = time.monotonic() - begun, size.epochs - epoch - 1
-        state = {"network": network.state_dict(), "losses": losses, "seconds": seconds}
+        if validation is not None:
+            _validate(network, validation, size.first_step, state)
+        left = size.epochs - epoch - 1
         if left:
             state |= {"optimiser": optimiser.state_dict(), "schedule": schedule.state_dict()}
+        else:
+            _end(network, state)
+        state |= {"network": network.state_dict(), "seconds": time.monotonic() - begun}
         with written_whole(file) as temporary:
             torch.save(state, temporary)
-        time_left = seconds / (epoch + 1) * left
-        order.say(f"{title}: epoch {epoch + 1}/{size.epochs}, loss {losses[-1]:.4f}, {time_left:.0f} s left")
-    return rounded(losses, 6), round(seconds, 2)
+        order.say(f"{title}: epoch {epoch + 1}/{size.epochs}, {_progress(state, left)}")
+    losses, errors_in_px = rounded(state["losses"], 6), rounded(state["validation"])
+    return Training(tuple(losses), tuple(errors_in_px), round(state["seconds"], 2))
 
 
-def _resumed(network: Channels, optimiser: Any, schedule: Any, file: Path, device: Any) -> tuple[list[float], float]:
-    """The losses and the seconds of the epochs that `file` has, whose state the other arguments take."""
+def _epoch(
+    network: Channels, data: Data, loss: Loss, size: Size, draws: torch.Generator, optimiser: Any, schedule: Any
+) -> float:
+    """One epoch of training; the mean loss."""
+    device = data.frames.device
+    total = torch.zeros((), device=device)
+    for batch in batches(data, size.batch, draws):
+        with _in_training_precision(device):
+            value = loss(network, batch, size.first_step, draws)
+        optimiser.zero_grad(set_to_none=True)
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
+        optimiser.step()
+        schedule.step()
+        total += value.detach() * len(batch)
+    return float(total) / len(data)
+
+
+def _validate(network: Channels, data: Data, first_step: int, state: dict[str, Any]) -> None:
+    """Add the error of this epoch to the state, and the weights, if they are the best so far."""
+    with _in_training_precision(data.frames.device):
+        error = float(errors(network, data, first_step).fused.mean())
+    if error < min(state["validation"], default=float("inf")):
+        state["best"] = {name: value.clone() for name, value in network.state_dict().items()}
+    state["validation"].append(error)
+
+
+def _end(network: Channels, state: dict[str, Any]) -> None:
+    """What a finished training leaves: the best weights, and nothing to go on with."""
+    if "best" in state:
+        network.load_state_dict(state.pop("best"))
+    for name in ("optimiser", "schedule"):
+        state.pop(name, None)
+
+
+def _progress(state: dict[str, Any], left: int) -> str:
+    """The last epoch in words."""
+    error = f", validation {state['validation'][-1]:.2f} px" if state["validation"] else ""
+    time_left = state["seconds"] / len(state["losses"]) * left
+    return f"loss {state['losses'][-1]:.4f}{error}, {time_left:.0f} s left"
+
+
+def _in_training_precision(device: torch.device) -> torch.autocast:
+    """On a GPU bfloat16, except where a network says otherwise."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
+
+
+def _resumed(network: Channels, optimiser: Any, schedule: Any, file: Path, device: Any) -> dict[str, Any]:
+    """What `file` has of the epochs so far; its state goes into the other arguments."""
     if not file.exists():
-        return [], 0.0
+        return {"losses": [], "validation": [], "seconds": 0.0}
     state = load_weights(network, file, device)
     if "optimiser" in state:
         optimiser.load_state_dict(state["optimiser"])
         schedule.load_state_dict(state["schedule"])
-    return state["losses"], state["seconds"]
+    return state
 
 
 def load_weights(network: Channels, file: Path, device: Any) -> dict[str, Any]:

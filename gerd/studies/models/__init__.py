@@ -5,8 +5,8 @@
 Five convolutions give a heat map; (x, y) is its expectation. The same weights run in several channels, and the
 channels' heat maps are fused into one. There are two designs:
 
-`ScaleChannels`, as in the paper, has a leaky integrator behind each convolution but the last; a channel is a time
-constant. With a single channel it is the baseline.
+`ScaleChannels` is the paper's: a leaky integrator behind each convolution but the last, a time constant for each
+channel, and heat maps that are added up with weights that are learnt. With a single channel it is the baseline.
 
 `TraceChannels` keeps time out of the convolutions. A channel sees the *input* in its own way and once: as a trace with
 its own time constant (`TimeChannels`), along its own velocity (`VelocityChannels`), or through its own scaling and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, get_args
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from gerd.errors import GerdError
 
-Fusion = Literal["evidence", "uniform"]
+Fusion = Literal["weighted", "uniform", "evidence"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def place_of(heat: Tensor, width: int, height: int) -> Tensor:
 class ChannelOptions(TypedDict, total=False):
     """What all networks take by name."""
 
-    fusion: Fusion  # how the channels' heat maps become one: evidence
+    fusion: Fusion  # how the channels' heat maps become one: weighted (ScaleChannels), evidence (the others)
     layers: Layers  # sizes of the convolutions: Layers()
     seed: int  # of the initial weights: 0
 
@@ -73,24 +73,36 @@ class ChannelOptions(TypedDict, total=False):
 class Channels(nn.Module):
     """Convolutions whose weights all channels share; how a channel integrates over time is for the subclass to say."""
 
-    def __init__(self, *, fusion: Fusion = "evidence", layers: Layers = Layers(), seed: int = 0):  # noqa: B008
+    def __init__(
+        self,
+        channels: int,
+        *,
+        fusion: Fusion = "evidence",
+        layers: Layers = Layers(),  # noqa: B008
+        seed: int = 0,
+    ):
         super().__init__()
-        if fusion not in ("evidence", "uniform"):
-            raise GerdError(f"fusion {fusion!r}: allowed: evidence, uniform")
-        self.layers, self.fusion = layers, fusion
+        if fusion not in get_args(Fusion):
+            raise GerdError(f"fusion {fusion!r}: allowed: {', '.join(get_args(Fusion))}")
+        self.layers, self.fusion, self.channels = layers, fusion, channels
         draws = torch.Generator().manual_seed(seed)
         self.weights = nn.ParameterList(
             nn.Parameter(_initial(layers, number, draws)) for number in range(len(layers.kernels))
         )
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(width)) for width in layers.widths[1:])
+        self.log_shares = nn.Parameter(torch.zeros(channels)) if fusion == "weighted" else None
 
     def __len__(self) -> int:
         """The number of channels."""
-        raise NotImplementedError
+        return self.channels
 
     def learnt(self) -> tuple[float, ...]:
         """The middle time constant of each layer in steps, where it is trained."""
         return ()
+
+    def shares(self) -> tuple[float, ...]:
+        """The weight of each channel in a weighted sum, where it is trained; they sum to 1."""
+        return () if self.log_shares is None else tuple(self.log_shares.softmax(0).tolist())
 
     def forward(self, frames: Tensor) -> Tensor:
         """(batch, steps, 2): x and y in pixels."""
@@ -99,7 +111,7 @@ class Channels(nn.Module):
     def read(self, frames: Tensor) -> Reading:
         """What all channels say, and what they say together."""
         height, width = frames.shape[-2:]
-        return fused(self.logits(frames), width, height, self.fusion)
+        return fused(self.logits(frames), width, height, self.fusion, self.log_shares)
 
     def read_at(self, frames: Tensor, steps: Tensor) -> Reading:
         """The same at some steps only."""
@@ -140,14 +152,15 @@ class Channels(nn.Module):
         return logits[..., 0].float()
 
 
-def fused(logits: Tensor, width: int, height: int, fusion: Fusion) -> Reading:
-    """Heat maps (batch, channels, steps, rows, columns) to places.
+def fused(logits: Tensor, width: int, height: int, fusion: Fusion, log_shares: Tensor | None = None) -> Reading:
+    """Heat maps (batch, channels, steps, rows, columns) to places: those of the fused map Σ wₖ·pₖ.
 
-    With `evidence` the fused map is the softmax over all pixels of all channels at once, that is Σ wₖ·pₖ with the
-    weights wₖ ∝ Σ exp(logits): a channel that is surer of its place counts for more. With `uniform` all count the same.
+    With `weighted` the weights wₖ are the softmax of `log_shares`, one for each channel, and the same for all inputs;
+    with `uniform` all channels count the same. With `evidence` the fused map is the softmax over all pixels of all
+    channels at once, so that wₖ ∝ Σ exp(logits): a channel that is surer of its place counts for more.
     """
     heat, evidence = normalised(logits)
-    return weighted(place_of(heat, width, height), evidence, fusion)
+    return weighted(place_of(heat, width, height), evidence, fusion, log_shares)
 
 
 def normalised(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -156,8 +169,14 @@ def normalised(logits: Tensor) -> tuple[Tensor, Tensor]:
     return torch.exp(logits - evidence[..., None, None]), evidence
 
 
-def weighted(places: Tensor, evidence: Tensor, fusion: Fusion) -> Reading:
-    weights = evidence.softmax(dim=1) if fusion == "evidence" else torch.full_like(evidence, 1 / evidence.shape[1])
+def weighted(places: Tensor, evidence: Tensor, fusion: Fusion, log_shares: Tensor | None = None) -> Reading:
+    """The channels' places with their weights; the expectation of a sum of heat maps is that of the places."""
+    if fusion == "evidence":
+        weights = evidence.softmax(dim=1)
+    elif log_shares is None:
+        weights = torch.full_like(evidence, 1 / evidence.shape[1])
+    else:
+        weights = log_shares.to(evidence.dtype).softmax(0)[:, None].expand_as(evidence)
     return Reading((weights[..., None] * places).sum(1), places, weights, evidence)
 
 

@@ -16,6 +16,9 @@ from gerd.studies.models.integrators import TIME_CONSTANTS, checked, integrate
 class ScaleChannels(Channels):
     """Channels that differ in the time constant of all their leaky integrators.
 
+    As in the paper, their softmaxed heat maps are combined by a weighted sum whose weights are learnt, unless `fusion`
+    says otherwise.
+
     learnt: each layer's time constants may be multiplied by a factor of its own, which is trained, so that the middle
     one is learnt and the others keep their ratios to it.
     """
@@ -25,13 +28,11 @@ class ScaleChannels(Channels):
     def __init__(
         self, mus: Sequence[float] = TIME_CONSTANTS, *, learnt: bool = False, **options: Unpack[ChannelOptions]
     ):
-        super().__init__(**options)
+        options.setdefault("fusion", "weighted")
+        super().__init__(len(mus), **options)
         self.register_buffer("mus", checked(mus), persistent=False)
         integrators = len(self.layers.kernels) - 1
         self.log_factors = nn.Parameter(torch.zeros(integrators)) if learnt else None
-
-    def __len__(self) -> int:
-        return len(self.mus)
 
     def time_constants(self, number: int) -> Tensor:
         """(channels,): those of the integrators behind layer `number`, in steps."""

@@ -32,7 +32,8 @@ class TraceChannels(Channels):
         height, width = frames.shape[-2:]
         heat, evidence = normalised(self.logits(frames, channels, steps))
         places = self.in_frame(place_of(heat, width, height), channels, steps, (width, height))
-        return weighted(places, evidence, self.fusion)
+        log_shares = None if self.log_shares is None else self.log_shares[list(channels)]
+        return weighted(places, evidence, self.fusion, log_shares)
 
     def read_at(self, frames: Tensor, steps: Tensor) -> Reading:
         return self.read(frames, steps=steps)
@@ -72,11 +73,8 @@ class TimeChannels(TraceChannels):
     mus: Tensor
 
     def __init__(self, mus: Sequence[float] = TIME_BANK, **options: Unpack[ChannelOptions]):
-        super().__init__(**options)
+        super().__init__(len(mus), **options)
         self.register_buffer("mus", checked(mus), persistent=False)
-
-    def __len__(self) -> int:
-        return len(self.mus)
 
     def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
         mus = self.mus[list(channels)]
@@ -97,13 +95,10 @@ class VelocityChannels(TraceChannels):
     """
 
     def __init__(self, velocities: Sequence[tuple[float, float]], mu: float = 5.0, **options: Unpack[ChannelOptions]):
-        super().__init__(**options)
+        super().__init__(len(velocities), **options)
         if not velocities or not all(abs(part) < float("inf") for velocity in velocities for part in velocity):
             raise GerdError(f"velocities {velocities}: allowed: pairs (x, y) of pixels per step, one or more")
         self.velocities, self.mu = [(float(x), float(y)) for x, y in velocities], mu
-
-    def __len__(self) -> int:
-        return len(self.velocities)
 
     def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
         both = x.sum(-1, keepdim=True).expand_as(x)
@@ -141,7 +136,7 @@ class PoseChannels(TraceChannels):
     maps: Tensor  # (channels, 2, 2)
 
     def __init__(self, poses: Sequence[tuple[float, float]], mu: float = 5.0, **options: Unpack[ChannelOptions]):
-        super().__init__(**options)
+        super().__init__(len(poses), **options)
         if not poses or not all(0 < factor <= MOST_SCALE and abs(angle) < float("inf") for factor, angle in poses):
             raise GerdError(f"poses {poses}: allowed: pairs of a factor, up to {MOST_SCALE}, and degrees, one or more")
         factors, angles = torch.tensor(poses, dtype=torch.float64).T
@@ -149,9 +144,6 @@ class PoseChannels(TraceChannels):
         maps = torch.stack([torch.stack([cosine, -sine], -1), torch.stack([sine, cosine], -1)], -2)
         self.register_buffer("maps", maps, persistent=False)
         self.mu = mu
-
-    def __len__(self) -> int:
-        return len(self.maps)
 
     def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
         mus = torch.full((1,), self.mu, dtype=torch.float64, device=x.device)

@@ -1,8 +1,9 @@
 """Is a network that was trained at one speed as good at speeds from a quarter to four times it?
 
-The paper's demonstration, and a network that is made to be invariant. A square under translation and scaling is seen at
-time scale 1 in the training, and at eight others in the test: in recordings of the same length, and in own time, where
-each shows the same path. A quarter of the events is kept, or one in twenty.
+The question of the paper's demonstration, asked of a network that is made to be invariant; `gerd study demonstration`
+has the paper's own. A square under translation and scaling is seen at time scale 1 in the training, and at eight others
+in the test: in recordings of the same length, and in own time, where each shows the same path. A quarter of the events
+is kept, or one in twenty.
 
 `trials` has the stimuli, the networks and their training; `findings` what follows from the errors; `report` the pages.
 """

@@ -6,30 +6,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gerd.measures.curves import Covariance, Invariance, covariance_matrix
-from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed
-from gerd.studies.lab.drawing import ratios, verdicts
+from gerd.studies.demonstration.trials import SCALES, TRAINED, UNSEEN
+from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed, surely
+from gerd.studies.lab.drawing import capitalised, ratios, verdicts
 from gerd.studies.lab.results import Results, Run, Sweep
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS
 from gerd.studies.timescale.trials import (
     BASELINE,
+    EQUAL,
     EVIDENCE,
     EXACT,
     INVARIANT,
     KEPT,
     MODELS,
     OWN_TIME,
-    PAPER,
     SAME_LENGTH,
-    SCALES,
+    SHORT,
     SINGLES,
     SWEEPS,
-    TRAINED,
     matched_channel,
     named,
 )
 
 BOUNDS = {OWN_TIME.name: 1.5, SAME_LENGTH.name: 2.0}  # by which factor the error of the invariant network may vary
-UNSEEN = [scale for scale in SCALES if scale != TRAINED]
 IN = {OWN_TIME.name: "in own time", SAME_LENGTH.name: "in recordings of the same length"}
 
 
@@ -52,8 +51,8 @@ def said(model: str) -> str:
     names = {
         INVARIANT: "the invariant network",
         EXACT: "the invariant network in exact timing",
-        PAPER: "the paper's network",
-        EVIDENCE: "its variant with evidence",
+        EQUAL: "five channels with equal weights",
+        EVIDENCE: "five channels by evidence",
     }
     return names.get(model) or f"μ = {model.removeprefix('single ')} alone"
 
@@ -91,7 +90,7 @@ def bars(results: Results) -> list[Bar]:
     return [
         *(_flat(results, kept, sweep) for sweep in SWEEPS),
         Bar(claim, _listed(right, "d"), all(count == len(SCALES) for count in right)),
-        *(_better(results, reference, kept, sweep) for reference in (PAPER, BASELINE) for sweep in SWEEPS),
+        *(_better(results, reference, kept, sweep) for reference in (EQUAL, BASELINE) for sweep in SWEEPS),
     ]
 
 
@@ -106,7 +105,7 @@ def _better(results: Results, reference: str, kept: float, sweep: Sweep) -> Bar:
     claim = f"Cohen's d above {LARGE} against {said(reference)} at all {len(UNSEEN)} unseen scales, {IN[sweep.name]}"
     if reference not in trained(results, kept):
         return Bar(claim, "that network is missing", None)
-    unseen = [each for each in versus(results, reference, INVARIANT, kept, sweep) if each.amount != TRAINED]
+    unseen = _unseen(results, reference, INVARIANT, sweep)
     smallest = [min(each.effects[seed].d for each in unseen) for seed in range(len(unseen[0].effects))]
     return Bar(claim, f"smallest d {_listed(smallest, '.2f')}", all(d > LARGE for d in smallest))
 
@@ -115,22 +114,43 @@ def _listed(values: Sequence[float], form: str) -> str:
     return ", ".join(f"{value:{form}}" for value in values)
 
 
+def opening(results: Results) -> list[str]:
+    """Three sentences: how flat the invariant network is, how flat the others are, and whether it is the better one."""
+    kept = KEPT[0]
+    if INVARIANT not in trained(results, kept):
+        return []
+    others = trained(results, kept, (EQUAL, EVIDENCE, *SINGLES))
+    return [
+        _how_flat(results, INVARIANT, kept),
+        *([_how_flat_others(results, kept, SAME_LENGTH)] if others else []),
+        *([_beyond(results, others)] if others else []),
+    ]
+
+
 def conclusions(results: Results) -> list[str]:
     kept = KEPT[0]
     ours = [(model, share) for share in KEPT for model in trained(results, share, (INVARIANT, EXACT))]
+    fives = trained(results, kept, (EQUAL, EVIDENCE))
     lines = [_how_flat(results, model, share) for model, share in ours]
-    lines += [_how_flat_others(results, kept, sweep) for sweep in SWEEPS]
-    for model in trained(results, kept, (PAPER, EVIDENCE)):
-        if BASELINE in trained(results, kept):
-            lines.append(_paper(results, model))
+    if trained(results, kept, (*fives, *SINGLES)):
+        lines += [_how_flat_others(results, kept, sweep) for sweep in SWEEPS]
+    if BASELINE in trained(results, kept):
+        lines += [_beyond_the_middle(results, model) for model in fives]
+    lines += [_shorter(results, model, single) for model in fives for single in trained(results, kept, SHORT)]
     lines += [_chosen(results, model, share) for model, share in ours]
     if singles := trained(results, kept, SINGLES):
-        lines.append(_beyond_singles(results, singles))
-    if learnt := [mu for run in results.of(named(PAPER, kept)) for mu in run.learnt]:
-        middle = TIME_CONSTANTS[len(TIME_CONSTANTS) // 2]
-        ends = f"{min(learnt):.1f} to {max(learnt):.1f}"
-        lines.append(f"The paper's network has learnt middle time constants of {ends} steps; they began at {middle:g}.")
+        lines.append(_beyond(results, singles))
+    if fives:
+        lines.append(_learnt(results, fives[0]))
     return lines
+
+
+def _learnt(results: Results, model: str) -> str:
+    """Where the middle time constants have gone."""
+    learnt = [mu for run in results.of(named(model, KEPT[0])) for mu in run.learnt]
+    ends = f"{min(learnt):.1f} to {max(learnt):.1f}"
+    began = f"they began at {TIME_CONSTANTS[len(TIME_CONSTANTS) // 2]:g}"
+    return f"{capitalised(said(model))} have learnt middle time constants of {ends} steps; {began}."
 
 
 def _how_flat(results: Results, model: str, kept: float) -> str:
@@ -146,18 +166,28 @@ def _how_flat(results: Results, model: str, kept: float) -> str:
 
 
 def _how_flat_others(results: Results, kept: float, sweep: Sweep) -> str:
-    others = trained(results, kept, (PAPER, EVIDENCE, BASELINE))
+    others = trained(results, kept, (EQUAL, EVIDENCE, BASELINE, *SHORT))
     parts = [f"{ratios(invariances(results, model, kept, sweep))} with {said(model)}" for model in others]
     return f"The same factor {IN[sweep.name]} is {', '.join(parts)}."
 
 
-def _paper(results: Results, model: str) -> str:
+def _shorter(results: Results, model: str, single: str) -> str:
+    """Several time constants against one that is shorter than their middle."""
+    parts = [f"{surely(_unseen(results, model, single, sweep))} unseen scales {IN[sweep.name]}" for sweep in SWEEPS]
+    return f"Against {said(model)}, {said(single)} is {' and '.join(parts)}."
+
+
+def _unseen(results: Results, reference: str, model: str, sweep: Sweep) -> list[Comparison]:
+    return [each for each in versus(results, reference, model, KEPT[0], sweep) if each.amount != TRAINED]
+
+
+def _beyond_the_middle(results: Results, model: str) -> str:
     """The paper's own claim: several time constants against the middle one alone."""
     counts = [
         f"{large(versus(results, BASELINE, model, KEPT[0], sweep))} of {len(UNSEEN)} unseen scales {IN[sweep.name]}"
         for sweep in SWEEPS
     ]
-    return f"Against {said(BASELINE)}, {said(model)} has d > {LARGE} in every seed at {' and at '.join(counts)}."
+    return f"Against {said(BASELINE)}, {said(model)} have d > {LARGE} in every seed at {' and at '.join(counts)}."
 
 
 def _chosen(results: Results, model: str, kept: float) -> str:
@@ -173,16 +203,18 @@ def _chosen(results: Results, model: str, kept: float) -> str:
     )
 
 
-def _beyond_singles(results: Results, singles: Sequence[str]) -> str:
+def _beyond(results: Results, others: Sequence[str]) -> str:
+    """Where the invariant network is better than each one of the others."""
     parts = []
     for sweep in SWEEPS:
-        against = [versus(results, single, INVARIANT, KEPT[0], sweep) for single in singles]
-        everywhere = sum(
-            all(each.better for each in one_scale)
-            for one_scale in zip(*against, strict=True)
-            if one_scale[0].amount != TRAINED
-        )
+        against = [_unseen(results, other, INVARIANT, sweep) for other in others]
+        everywhere = sum(all(each.better for each in one_scale) for one_scale in zip(*against, strict=True))
         parts.append(f"at {everywhere} of {len(UNSEEN)} unseen scales {IN[sweep.name]}")
-    all_of_them = len(singles) == len(SINGLES)
-    which = "each of the single time constants" if all_of_them else " and ".join(map(said, singles))
-    return f"The invariant network is surely better than {which} {' and '.join(parts)}."
+    names = [said(other) for other in others if other not in SINGLES]
+    singles = [other for other in others if other in SINGLES]
+    names += ["each single time constant"] if len(singles) == len(SINGLES) else [said(single) for single in singles]
+    return f"The invariant network is surely better than {_enumerated(names)} {' and '.join(parts)}."
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gerd.pictures.colours import BACKDROP, OFF, ON, SERIES, shade
+from gerd.studies.demonstration.trials import STEPS
 from gerd.studies.lab.drawing import new_figure, save
 from gerd.studies.lab.results import Example, Results
 from gerd.studies.lab.training import recordings
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS
-from gerd.studies.timescale.trials import STEPS, matched_channel, own_time, stimuli
+from gerd.studies.timescale.trials import matched_channel, own_time, stimuli
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,17 +26,17 @@ CHANNEL, SHARED, READ = "#cfe3f2", "#f6d9c3", "#d5ead9"  # colours of what chann
 
 
 def networks(results: Results, out: Path) -> str:
-    """Both networks, from events to a place."""
+    """The five channels and the invariant network, from events to a place."""
     layers = results.settings.size.layers
     figure = new_figure(7.5, 4.4)
-    paper, ours = figure.subplots(2, 1, height_ratios=[2.0, 2.8])
+    five, ours = figure.subplots(2, 1, height_ratios=[2.0, 2.8])
     convolutions = [f"{k}×{k}\n→ {width}" for k, width in zip(layers.kernels, layers.widths[1:], strict=True)]
     steps = [("events\n2 polarities", SHARED)]
     for convolution in convolutions[:-1]:
         steps += [(f"conv\n{convolution}", SHARED), ("leaky\nintegr.\nμₖ", CHANNEL)]
     steps += [(f"conv\n{convolutions[-1]}", SHARED), ("softmax", READ), ("mean\nweights\n1/5", READ), ("x, y", READ)]
-    title = f"The paper's network: {len(TIME_CONSTANTS)} channels, μₖ = μ·(¼, ½, 1, 2, 4), the middle μ learnt"
-    _chain(paper, steps, title)
+    title = f"Equal weights: {len(TIME_CONSTANTS)} channels, μₖ = μ·(¼, ½, 1, 2, 4), the middle μ learnt"
+    _chain(five, steps, title)
     pool = layers.pools[0]
     steps = [("events\n2 polarities", SHARED), (f"sum of\n{pool}×{pool}\npixels", SHARED), ("trace\nμₖ", CHANNEL)]
     steps += [(f"conv\n{convolution}", SHARED) for convolution in convolutions]
