@@ -277,7 +277,7 @@ def test_scores_stay() -> None:
     exact = measure.equivariance_error(counts, sliding((0.37, 0.61)), translation(2, 5), acts="scores", count=4)
     assert exact.values.max() == 0
     thinned = measure.equivariance_error(counts, sliding((0.37, 0.61)), density(0.5), acts="scores", count=40)
-    whole = counts(backends.frames(draw(sliding(), range(40)))).double().square().mean(1).sqrt().numpy()
+    whole = counts(backends.frames(draw(plan_of(sliding()), range(40)))).double().square().mean(1).sqrt().numpy()
     assert 0.4 < np.median(thinned.values[:, 1] / whole) < 0.6
 
 

@@ -17,6 +17,7 @@ from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.measures import chance
 from gerd.measures.answers import between_recordings, relative_error
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.scene.transformation import density, rotation, scale, time_scale, translation
 
@@ -176,7 +177,7 @@ def answering(config: Config, count: int, order: Any, *gs: Any) -> Any:
     """A model that knows the truths, of x and then of each g·x, and gives those of the recordings in this order."""
     answers = iter(
         [torch.from_numpy(scenes.truth(np.arange(scenes.steps))[..., 0, 0, :2][order])]
-        for scenes in (g(draw(config, range(count))) for g in gs)
+        for scenes in (g(draw(plan_of(config), range(count))) for g in gs)
     )
     return lambda _: next(answers)[0]
 
