@@ -74,7 +74,8 @@ def _show_forecast(console: Lines, parts: list[Forecast], recordings: int, membe
     if least == most:
         console.say(f"together    {round(least)} events")
     else:
-        console.say(f"together    {_about(least, -1)} to {_about(most, 1)} events, in 99 of 100 such cases")
+        sure = "in 99 of 100 such cases" if all(part.whole for part in parts) else "roughly"
+        console.say(f"together    {_about(least, -1)} to {_about(most, 1)} events, {sure}")
     console.say(f"size        about {in_bytes(recordings * size)}, {per_event:.2g} bytes per event")
     seconds = float(np.mean([part.seconds for part in parts]))
     memory = max(part.memory for part in parts)

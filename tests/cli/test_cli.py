@@ -291,7 +291,7 @@ def test_the_size_that_check_foretells_is_about_right(run: Any) -> None:
     text = run("check", "small.yaml", "-n", "100").out
     number, unit = re.search(r"size +about ([\d.e+]+) (\w+), ", text).groups()  # type: ignore[union-attr]
     events = re.search(r"events +about (\d+) per recording, (.*) % of them background noise", text)
-    together = re.search(r"together +(\d+) to (\d+) events", text)
+    together = re.search(r"together +(\d+) to (\d+) events, in 99 of 100 such cases", text)
     assert events
     assert together
     run("generate", "small.yaml", "data", "-n", "100", "--workers", "1")

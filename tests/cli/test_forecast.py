@@ -107,6 +107,7 @@ def test_a_check_does_not_exceed_its_own_budget(name: str, tmp_path: Path) -> No
     result = bounded(tmp_path, "check", "huge.yaml", gigabytes=6, seconds=200)
     assert result.returncode == 0, result.stderr[-2000:]
     assert "because" in re.findall(r"basis +.*", result.stdout)[0]
+    assert re.search(r"together +\d+ to \d+ events, roughly\n", result.stdout)
     assert re.search(r"memory +about [\d.e+]+ [GMT]B", result.stdout)
 
 

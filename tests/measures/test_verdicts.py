@@ -83,7 +83,7 @@ def test_none_of_ten_networks_that_have_learnt_nothing_is_called_invariant(model
     assert found.relative is not None
     assert 0.3 < found.relative.median < 3  # as different as unrelated scenes
     assert f"between recordings: {found.between:.4g}" in said
-    answers = model(backends.frames(draw(scattered(), range(COUNT))).float())
+    answers = model(backends.frames(draw(plan_of(scattered()), range(COUNT))).float())
     assert found.absolute.median < 0.02 * answers.square().mean().sqrt()  # what was small before
 
 
@@ -194,7 +194,7 @@ def test_answers_to_other_recordings_are_at_chance_however_equivariant_they_are(
 
 def test_a_network_that_was_trained_with_shuffled_labels_is_at_chance() -> None:
     """Least squares from coarse pictures to the places of other recordings; with the right ones it is not at chance."""
-    training = draw(scattered(), range(100, 300))
+    training = draw(plan_of(scattered()), range(100, 300))
 
     def features(frames: Tensor) -> Tensor:
         coarse = torch.nn.functional.avg_pool2d(frames.sum((1, 2)), 6).flatten(1).double()
@@ -218,10 +218,10 @@ def test_a_network_that_was_trained_with_shuffled_labels_is_at_chance() -> None:
 
 def test_chance_is_that_of_the_transformed_scene() -> None:
     """At half the scale places are half as far apart: an error that is less than chance at 1 may be chance at 0.5."""
-    truths = draw(scattered(), range(COUNT)).truth(np.arange(8))[..., 0, 0, :2]
+    truths = draw(plan_of(scattered()), range(COUNT)).truth(np.arange(8))[..., 0, 0, :2]
     gap = 0.75 * chance.chance_of(truths).mean()
     sizes = [scale(1.0), scale(0.5)]
-    paths = [g(draw(scattered(), range(COUNT))).truth(np.arange(8))[..., 0, 0, :2] for g in sizes]
+    paths = [g(draw(plan_of(scattered()), range(COUNT))).truth(np.arange(8))[..., 0, 0, :2] for g in sizes]
     answers = iter([torch.from_numpy(path + np.array([gap, 0])) for path in paths])
     curve = measure.generalisation_curve(lambda _: next(answers), scattered(), sizes, count=COUNT)
     assert curve.chance[1].mean() == pytest.approx(curve.chance[0].mean() / 2, rel=1e-3)
