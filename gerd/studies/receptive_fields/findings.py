@@ -110,14 +110,14 @@ def gains(results: Results, scaling: Scaling) -> list[tuple[str, OverSeeds]]:
 
 def opening(results: Results) -> list[str]:
     """What came out of what was published, and what did not."""
-    return [say(results, scaling) for scaling in tested(results) for say in (_of_order, _of_start)]
+    return [say(results, scaling) for scaling in tested(results) for say in (_of_order, _of_start, _early)]
 
 
 def _of_order(results: Results, scaling: Scaling) -> str:
     steps = steps_of_order(results, scaling)
     came = [f"{first} < {second}" for first, second, each in steps if each.sign > 0]
     against = [f"{first} > {second}" for first, second, each in steps if each.sign < 0]
-    unclear = [f"{first} and {second}" for first, second, each in steps if each.sign == 0]
+    unclear = [f"{first} – {second}" for first, second, each in steps if each.sign == 0]
     found = sorted(KINDS, key=lambda kind: error_of(results, kind, FIELDS, scaling).mean)
     parts = _counted(came, "comes out", "come out")
     parts += _counted(against, "comes out the other way round", "come out the other way round")
@@ -173,7 +173,6 @@ def conclusions(results: Results) -> list[str]:
             lines.append(f"{where}, with receptive fields, {second} minus {first}: {_said(each)}.")
         for kind, each in gains(results, scaling):
             lines.append(f"{where}, {kind}, uniform minus receptive fields: {_said(each)}.")
-        lines.append(_early(results, scaling))
         lines.append(_still_falling(results, scaling))
     return lines
 
@@ -188,13 +187,13 @@ def _said(difference: OverSeeds) -> str:
 
 def _early(results: Results, scaling: Scaling) -> str:
     leads = lead_by_epoch(results, scaling)
-    ahead = [epoch for epoch, each in enumerate(leads, 1) if each.sign > 0]
-    said = f"after epoch {listed([str(epoch) for epoch in ahead])} of {len(leads)}" if ahead else "after no epoch"
+    ahead = [str(epoch) for epoch, each in enumerate(leads, 1) if each.sign > 0]
+    when = f"after epoch {listed(ahead)} of {len(leads)}" if ahead else "after none of the epochs"
     numbers = ", ".join(f"{each.mean:.1f}" for each in leads)
     return (
         f"In validation {OVER[scaling.name]}, in the mean of the four networks, receptive fields are clearly "
-        f"ahead {said}: "
-        f"by {numbers} px."
+        f"ahead {when}; "
+        f"their lead after each epoch is {numbers} px."
     )
 
 

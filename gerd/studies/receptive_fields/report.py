@@ -51,7 +51,7 @@ def shown(results: Results) -> list[Scaling]:
 def report(results: Results, out: Path) -> str:
     _write_table(results, out)
     findings = opening(results) if results.settings.size.conclusive and results.settings.size.seeds > 1 else []
-    setting = " ".join([*findings, _setting(results)]) + "\n"
+    setting = "\n\n".join([*findings, _setting(results)]) + "\n"
     parts = [
         "\n## Published and ours\n",
         _beside(results),
