@@ -201,6 +201,16 @@ def test_a_training_that_was_stopped_ends_with_the_same_best_weights(tmp_path: P
         train(Network(design, 1), material, replace(order, deadline=Deadline(0.0)), 1, tmp_path / "new.pt", "")
 
 
+def test_the_weights_that_count_are_the_best_and_not_the_last(tmp_path: Path) -> None:
+    """At this rate the training does not settle."""
+    material = Material(SPATIAL, SMOKE, 0, "cpu")
+    order = Order(replace(SMOKE, epochs=6, rate=1.0), say=lambda _: None)
+    model = network("ReLU-1")
+    validated, _ = train(model, material, order, 0, tmp_path / "a.pt", "")
+    assert min(validated) < validated[-1] - 0.1
+    assert errors(model, material.validation).mean() == pytest.approx(min(validated), abs=1e-3)
+
+
 def test_a_training_learns(tmp_path: Path) -> None:
     """One recording is learnt by heart; before, the network is about as good as a guess."""
     size = replace(SMOKE, epochs=20, rate=1e-2)
