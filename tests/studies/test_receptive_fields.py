@@ -169,9 +169,10 @@ def test_recordings_are_in_one_of_training_validation_and_test() -> None:
     assert [len(part) for part in parts] == [4, 8, 2, 2, 2, 2]
     starts = torch.cat([part.places[:, 0].flatten(1) for part in parts])
     assert len(torch.unique(starts, dim=0)) == len(starts)
-    middle = errors_of_a_guess(torch.tensor([48.0, 48.0]), material.tests[0])
-    wanted = (material.tests[0].places[:, FIRST_STEP:] - 48).square().sum(-1).sqrt().mean((1, 2))
-    np.testing.assert_allclose(middle, wanted, rtol=1e-6)
+    places = [part.places[:, FIRST_STEP:] for part in (material.training, *material.tests)]
+    guess, tests = places[0].mean((0, 1, 2)), places[1:]
+    for found, test in zip(errors_of_a_guess(SPATIAL, SMOKE, 0), tests, strict=True):
+        np.testing.assert_allclose(found, (test - guess).square().sum(-1).sqrt().mean((1, 2)), rtol=1e-5)
 
 
 def test_a_training_that_was_stopped_ends_with_the_same_best_weights(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from gerd.errors import GerdError
 from gerd.storage.whole import written_whole
 from gerd.studies.lab.training import BETA, CLIP, SEED_STRIDE, Data, Order, Size, joined, rounded
 from gerd.studies.receptive_fields.networks import Network
-from gerd.studies.receptive_fields.stimuli import FIRST_STEP, SHAPES, Scaling, simulated, stimuli
+from gerd.studies.receptive_fields.stimuli import FIRST_STEP, SHAPES, Scaling, places, simulated, stimuli
 
 Array = NDArray[np.float64]
 TESTED_AT_ONCE = 16  # recordings
@@ -40,18 +40,13 @@ class Material:
         self.validation = joined([part[each : each + size.tests] for part in parts])
         self.tests = [part[each + size.tests :] for part in parts]
 
-    @property
-    def mean_place(self) -> Tensor:
-        """(2,): of all shapes in training, at the steps that count."""
-        return self.training.places[:, FIRST_STEP:].mean((0, 1, 2))
-
 
 def loss_of(network: Network, batch: Data) -> Tensor:
     """SmoothL1 on the places, in units of half the frame, at every step that counts."""
     height, width = batch.frames.shape[-2:]
     half = torch.tensor([width / 2, height / 2], device=batch.places.device)
-    places = network(batch.frames, FIRST_STEP)
-    return F.smooth_l1_loss(places / half, batch.places[:, FIRST_STEP:] / half, beta=BETA)
+    found = network(batch.frames, FIRST_STEP)
+    return F.smooth_l1_loss(found / half, batch.places[:, FIRST_STEP:] / half, beta=BETA)
 
 
 def train(
@@ -124,11 +119,18 @@ def errors(network: Network, data: Data) -> Array:
     for rows in torch.arange(len(data), device=device).split(TESTED_AT_ONCE):
         batch = data[rows]
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            places = network(batch.frames, FIRST_STEP)
-        parts.append((places - batch.places[:, FIRST_STEP:]).norm(dim=-1).mean((1, 2)))
+            found = network(batch.frames, FIRST_STEP)
+        parts.append((found - batch.places[:, FIRST_STEP:]).norm(dim=-1).mean((1, 2)))
     return torch.cat(parts).cpu().double().numpy()
 
 
-def errors_of_a_guess(place: Tensor, data: Data) -> Array:
-    """(recordings,): likewise, of always saying the same place for all shapes."""
-    return (place - data.places[:, FIRST_STEP:]).norm(dim=-1).mean((1, 2)).cpu().double().numpy()
+def errors_of_a_guess(scaling: Scaling, size: Size, seed: int) -> list[Array]:
+    """(recordings,) for each amount: likewise, of always saying the mean place in training, for all shapes."""
+    each = size.training // len(scaling.amounts)
+    training, tests = [], []
+    for amount in scaling.amounts:
+        configs = [stimuli(scaling, amount, shape, size.side, seed) for shape in SHAPES]
+        training.append(places(configs, 0, each)[:, FIRST_STEP:])
+        tests.append(places(configs, each + size.tests, size.tests)[:, FIRST_STEP:])
+    guess = np.mean(training, axis=(0, 1, 2, 3))
+    return [np.linalg.norm(test - guess, axis=-1).mean((1, 2)) for test in tests]

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.load import parse
+from gerd.scene.draw import draw
 from gerd.studies.lab.training import Data, recordings
 
 SHAPES = ("circle", "square", "triangle")
@@ -66,3 +69,12 @@ def simulated(configs: Sequence[Config], first: int, count: int, device: str) ->
     for part in parts[1:]:
         frames |= part.frames
     return Data(frames, torch.stack([part.places for part in parts], dim=2))
+
+
+def places(configs: Sequence[Config], first: int, count: int) -> NDArray[np.float64]:
+    """(recordings, steps, shapes, 2): those of `simulated`, without simulating anything."""
+    parts = []
+    for config in configs:
+        scenes = draw(config, range(first, first + count))
+        parts.append(scenes.trajectory.parameters(np.arange(scenes.steps))[:, 0, :, 0, :2])
+    return np.stack(parts, axis=2)
