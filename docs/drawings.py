@@ -1,5 +1,5 @@
-"""Draw the figure of axes and signs in docs/conventions.md, the map of packages, the two timings, and the picture in
-docs/tutorial.md.
+"""Draw the figure of axes and signs in docs/conventions.md, the map of packages, the two timings, the two routes to
+event data in docs/gallery.md, and the picture in docs/tutorial.md.
 
     python docs/drawings.py             # into docs/
     python docs/drawings.py FOLDER      # elsewhere
@@ -244,7 +244,33 @@ def packages() -> Figure:
     return drawn
 
 
-DRAWINGS = {"axes": axes, "map": packages, "timing": timing, "tutorial": tutorial}
+def routes() -> Figure:
+    """Two routes to event data: where T(t) is given, and where it has to be worked out from a scene."""
+    drawn = Figure(figsize=(7.5, 2.9))
+    ax = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
+    ax.set(xlim=(0, 15), ylim=(5.8, 0))
+    ax.axis("off")
+    rows = {
+        "directly": (1.0, "#dcebf5", ("a shape and T(t)", "the share of each\npixel that is covered")),
+        "from scenes": (3.4, "#f7ecd9", ("a 3D scene and\na moving camera", "rendered pictures")),
+    }
+    for name, (top, fill, steps) in rows.items():
+        ax.text(0.2, top + 0.6, name, ha="left", va="center", weight="bold")
+        for number, step in enumerate(steps):
+            left = 2.4 + 4.3 * number
+            room(ax, step, left, top, (3.3, 1.2), fill)
+        sensor = (11.0, 2.3 if top < 2 else 3.0)
+        for start, end in (((5.7, top + 0.6), (6.7, top + 0.6)), ((10.0, top + 0.6), sensor)):
+            arrow(ax, start, end)
+    room(ax, "change of brightness,\nintegrate and fire", 11.0, 1.9, (3.5, 1.5), "#e3f1e4")
+    arrow(ax, (12.75, 3.4), (12.75, 4.3))
+    ax.text(12.75, 4.4, "events", ha="center", va="top", weight="bold")
+    ax.text(6.2, 0.8, "T(t), T'(t), T''(t) are known at every step: labels, families", ha="center", va="bottom")
+    ax.text(6.2, 4.8, "T(t) follows from camera and depth, if it exists at all", ha="center", va="top")
+    return drawn
+
+
+DRAWINGS = {"axes": axes, "map": packages, "routes": routes, "timing": timing, "tutorial": tutorial}
 
 
 def draw(name: str, folder: Path) -> Path:

@@ -3,10 +3,12 @@
     python docs/figures.py                      # all of them, into docs/figures/
     python docs/figures.py pipeline noise       # some of them
     python docs/figures.py --out elsewhere      # into another folder
+    python docs/figures.py voxels --voltmeter events/000000.txt    # with what your DVS-Voltmeter has written
 
 A figure of the paper is drawn from the config of its name in configs/paper/, by the function of its name below; an
 example shows what a `gerd render` command of the gallery writes. What is drawn comes from `gerd.simulate` and
-`recording.stages()`; nothing is simulated here.
+`recording.stages()`; nothing is simulated here. The events of DVS-Voltmeter are those of docs/voltmeter.txt: lines of
+time in microseconds, x, y and polarity, as that program writes them. docs/gallery.md says how they were made.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ from gerd import plot
 from gerd.config.config import Config
 from gerd.errors import counted
 from gerd.pictures import figure
+from gerd.pictures.colours import OFF, ON, shade
 from gerd.recording.recording import Recording
 
 ROOT = Path(__file__).parent.parent
+VOLTMETER = ROOT / "docs" / "voltmeter.txt"
 SIX = ("picture", "seen", "difference", "fired", "kept", "events")  # the paper's numbers 1 to 6
 
 
@@ -89,10 +93,11 @@ def rotation(config: Config) -> Figure:
     return with_legend(drawn)
 
 
-def cloud(recording: Recording, drawn: Figure, place: tuple[float, float, float, float], title: str) -> None:
+def cloud(recording: Recording, drawn: Figure, place: tuple[float, float, float, float], title: str) -> Any:
     ax = plot.cloud(recording, drawn.add_axes(place, projection="3d"), zoom=0.95)
     ax.set_title(title, y=1.0)
     ax.get_legend().remove()
+    return ax
 
 
 def noise(config: Config) -> Figure:
@@ -104,14 +109,32 @@ def noise(config: Config) -> Figure:
     return with_legend(drawn, *recordings)
 
 
-def voxels(config: Config) -> Figure:
-    """Whole frames with noise, and the same motion ten times as fine in time without it."""
-    fine = {"time_scale": 0.1, "steps": 10 * config.steps, "step_us": config.step_us // 10, "noise.background": 0}
-    drawn = Figure(figsize=(7.5, 3.2))
-    noiseless, noisy = gerd.simulate(config, **fine), gerd.simulate(config)
-    cloud(noiseless, drawn, (0.0, 0.06, 0.46, 0.9), "(a) 0.1 px per step, no noise")
-    cloud(noisy, drawn, (0.49, 0.06, 0.46, 0.9), "(b) 1 px per step, background noise")
-    return with_legend(drawn)
+def voxels(config: Config, voltmeter: Path = VOLTMETER) -> Figure:
+    """What DVS-Voltmeter made of the pictures, and our events of that motion, in steps with noise and at exact times.
+
+    `voltmeter` is the file that it wrote: time in microseconds, x, y and polarity.
+    """
+    in_steps = gerd.simulate(config)
+    exact = gerd.simulate(config, timing="exact", **{"noise.background": 0})
+    t, x, y, p = np.loadtxt(voltmeter, np.int64, ndmin=2).T
+    drawn = Figure(figsize=(11, 3.2))
+    titles = (
+        f"(a) DVS-Voltmeter: {moments(t)}",
+        f"(b) in steps, with noise: {moments(in_steps.events['t'])}",
+        f"(c) at exact times: {moments(exact.events['t'])}",
+    )
+    theirs = cloud(in_steps, drawn, (0.01, 0.08, 0.28, 0.84), titles[0])
+    theirs.collections[0].remove()  # the same axes, with their points in place of ours
+    colours = np.array([shade(OFF), shade(ON)])[p]
+    style = {"s": 14, "marker": "s", "linewidths": 0, "depthshade": False, "rasterized": True}
+    theirs.scatter(t / config.step_us, x + 0.5, y + 0.5, c=colours, **style)
+    cloud(in_steps, drawn, (0.345, 0.08, 0.28, 0.84), titles[1])
+    cloud(exact, drawn, (0.68, 0.08, 0.28, 0.84), titles[2])
+    return with_legend(drawn, in_steps)
+
+
+def moments(t: Any) -> str:
+    return f"{len(t)} events,\n{len(np.unique(t))} different times"
 
 
 FIGURES: dict[str, Callable[[Config], Figure]] = {
@@ -130,10 +153,11 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {  # gerd render configs/CONFI
 }
 
 
-def made(name: str) -> Figure:
+def made(name: str, voltmeter: Path = VOLTMETER) -> Figure:
     """The figure of this name."""
     if name not in EXAMPLES:
-        return FIGURES[name](gerd.load(ROOT / "configs" / "paper" / f"{name}.yaml"))
+        config = gerd.load(ROOT / "configs" / "paper" / f"{name}.yaml")
+        return voxels(config, voltmeter) if name == "voxels" else FIGURES[name](config)
     file, wishes = EXAMPLES[name]
     options = {"start": 0, "family": False, **wishes}
     start, path = options.pop("start"), ROOT / "configs" / file
@@ -169,11 +193,11 @@ def save(drawn: Figure, path: Path) -> None:
     drawn.savefig(path, format="png", metadata={"Software": None, "Contents": contents(drawn)})
 
 
-def draw(name: str, folder: Path) -> Path:
+def draw(name: str, folder: Path, voltmeter: Path = VOLTMETER) -> Path:
     """Write one picture as PNG."""
     path = folder / f"{name}.png"
     with matplotlib.rc_context(figure.STYLE):
-        save(made(name), path)
+        save(made(name, voltmeter), path)
     return path
 
 
@@ -182,13 +206,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Draw the paper's figures and the other pictures of the gallery.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(known)}; default: all")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "figures", metavar="FOLDER")
+    parser.add_argument(
+        "--voltmeter", type=Path, default=VOLTMETER, metavar="FILE", help="events for the figure voxels"
+    )
     wanted = parser.parse_args()
     unknown = sorted(set(wanted.names) - set(known))
     if unknown:
         parser.error(f"{', '.join(unknown)}: there is no such picture; there are {', '.join(known)}")
     wanted.out.mkdir(parents=True, exist_ok=True)
     for name in wanted.names or known:
-        print(f"{name}: {draw(name, wanted.out)}")
+        print(f"{name}: {draw(name, wanted.out, wanted.voltmeter)}")
 
 
 if __name__ == "__main__":

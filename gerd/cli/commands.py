@@ -193,11 +193,11 @@ def export(
         Option(
             "--format",
             help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv, npz; parquet: for Hugging Face and pandas; "
-            "frames: grey levels.",
+            "frames, voltmeter: the video, for emulators.",
         ),
     ] = "evt2",
     levels: Annotated[
-        tuple[int, int], Option(help="Of frames: the grey values of the background and of brightness 1.")
+        tuple[int, int], Option(help="Of a video: the grey values of the background and of brightness 1.")
     ] = (0, 255),
     causes: Annotated[
         bool,
@@ -283,7 +283,9 @@ def view(
 
 def study(
     context: Context,
-    name: Annotated[str | None, Argument(help="demonstration, timescale, covariance, noise or symmetry.")] = None,
+    name: Annotated[
+        str | None, Argument(help="demonstration, timescale, covariance, noise, symmetry or receptive-fields.")
+    ] = None,
     out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
     from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,
     quick: Annotated[bool, Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,

@@ -1,8 +1,8 @@
 """Recordings to files that other tools read: for each one file of events, and one of ground truth beside it.
 
-docs/formats.md says which files there are; `truth_lines.py` and `parquet.py` say what is in them. The format `frames`
-gives the grey-level video that the events were made from, as v2e (the folder imgs) and rpg_vid2e (the folder above it)
-take it. What is exported is all of a dataset or a part of it, or recordings of a config: `chosen.py`.
+docs/formats.md says which files there are; `truth_lines.py` and `parquet.py` say what is in them. The formats `frames`
+and `voltmeter` are the grey-level video that the events were made from, which `video.py` writes. What is exported is
+all of a dataset or a part of it, or recordings of a config: `chosen.py`.
 
 A file appears when it is whole. The same call again goes on where an interrupted one has stopped: `ledger.py` knows
 which files were finished, and those that have changed since are written anew. One call at a time writes into a folder.
@@ -16,8 +16,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gerd.config.config import Config
 from gerd.config.sweep import Which
 from gerd.errors import GerdError, StorageError, shorten
@@ -25,15 +23,15 @@ from gerd.exchange import parquet, truth_lines
 from gerd.exchange.chosen import Chosen, choose
 from gerd.exchange.formats import FORMATS, WITH_CAUSES, check_installed, format_named, write_events
 from gerd.exchange.ledger import NOTES, Ledger, read_plain
+from gerd.exchange.video import VIDEOS, write_video
 from gerd.recording.recording import Recording
 from gerd.storage.json_files import json_bytes
 from gerd.storage.manifest import SHARD_SIZE
 from gerd.storage.places import Folder
-from gerd.storage.whole import make_folder, tidy, write_whole, written_whole
+from gerd.storage.whole import make_folder, tidy, write_whole
 
-FRAMES, PARQUET = "frames", "parquet"
+PARQUET = "parquet"
 INDEX, SHARDS = "export.json", "data"  # the file that says what was exported; the folder of Parquet files
-PICTURES_AT_ONCE = 64  # steps rendered together
 
 
 def export_dataset(
@@ -52,13 +50,13 @@ def export_dataset(
     `indices` and `member`, a number or swept values, choose some of them. Without, it is all of a dataset, and index 0
     of a config with all its members.
 
-    `format` is one of `formats.FORMATS`, `parquet`, or `frames`, for which `levels` are the grey values of brightness 0
-    (the background) and 1. `causes` writes the actor, the velocity and the echo flag of each event, too, where the
-    format has room for it. `progress` is called with the number of recordings just written.
+    `format` is one of `formats.FORMATS`, `parquet`, or a video, `frames` or `voltmeter`, of which `levels` are the grey
+    values of brightness 0 (the background) and 1. `causes` writes the actor, the velocity and the echo flag of each
+    event, too, where the format has room for it. `progress` is called with the number of recordings just written.
     """
-    if format != FRAMES:
+    if format not in VIDEOS:
         if format not in (*FORMATS, PARQUET):
-            raise GerdError(f"format {format!r}: allowed: {', '.join((*FORMATS, PARQUET, FRAMES))}")
+            raise GerdError(f"format {format!r}: allowed: {', '.join((*FORMATS, PARQUET, *VIDEOS))}")
         check_installed(format)
     if causes and format not in WITH_CAUSES:
         raise GerdError(f"causes: {format} has no room for them; allowed with {', '.join(WITH_CAUSES)}")
@@ -88,7 +86,7 @@ def _begin(
         "recordings": len(data),
         "rows": None if data.all_of_dataset else list(data.rows),
         "format": format,
-        "levels": list(levels) if format == FRAMES else None,
+        "levels": list(levels) if format in VIDEOS else None,
         "causes": causes or None,
     }
     names = Folder(folder).names()
@@ -150,11 +148,11 @@ def _export(
     recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int], causes: bool, ledger: Ledger
 ) -> dict[str, Any]:
     """Write one recording, if it is not there already; what `export.json` says about it."""
-    suffix = "" if format == FRAMES else format_named(format).suffix
+    suffix = "" if format in VIDEOS else format_named(format).suffix
     main, truth = folder / f"{name}{suffix}", folder / f"{name}.truth.jsonl"
     if not ledger.has(main.name):
-        if format == FRAMES:
-            _write_frames(recording, main, levels)
+        if format in VIDEOS:
+            write_video(recording, main, levels, VIDEOS[format])
         else:
             events = recording.events_with_causes if causes else recording.events
             size = {"width": recording.width, "height": recording.height}
@@ -171,25 +169,3 @@ def _export(
         "labels": recording.identity.labels,
         "events": len(recording),
     }
-
-
-def _write_frames(recording: Recording, path: Path, levels: tuple[int, int]) -> None:
-    """The pictures and their times, in the folder `path`."""
-    from PIL import Image
-
-    dark, bright = levels
-    with written_whole(path) as temporary:
-        (temporary / "imgs").mkdir(parents=True)
-        for start in range(0, recording.steps, PICTURES_AT_ONCE):
-            brightness = recording.images(start, start + PICTURES_AT_ONCE).astype(np.float64)
-            grey = np.rint(dark + (bright - dark) * brightness)
-            if grey.min() < 0 or grey.max() > 255:
-                raise GerdError(
-                    f"{path}: grey values from {grey.min():g} to {grey.max():g} do not fit into 8 bits; choose other "
-                    f"levels than {dark} and {bright} for brightness 0 and 1"
-                )
-            for step, pixels in enumerate(grey.astype(np.uint8), start):
-                Image.fromarray(pixels).save(temporary / "imgs" / f"{step:08d}.png")
-        times = (np.arange(recording.steps) + recording.first) * recording.step_us
-        text = "".join(f"{t // 1_000_000}.{t % 1_000_000:06d}\n" for t in times.tolist())
-        (temporary / "timestamps.txt").write_text(text, "ascii")

@@ -614,7 +614,7 @@ def test_what_is_in_the_way_is_refused(dataset: Path, tmp_path: Path) -> None:
         export_dataset(dataset, tmp_path / "mine" / "thesis.txt", "csv")
     with pytest.raises(gerd.StorageError, match="there is no such dataset"):
         export_dataset(tmp_path / "nothing", tmp_path / "new", "csv")
-    with pytest.raises(gerd.GerdError, match=r"format 'mp4': allowed: .*npz, parquet, frames"):
+    with pytest.raises(gerd.GerdError, match=r"format 'mp4': allowed: .*npz, parquet, frames, voltmeter"):
         export_dataset(dataset, tmp_path / "new", "mp4")
     (tmp_path / "out" / "export.json").write_text("[1")
     with pytest.raises(gerd.StorageError, match=r"export\.json: cannot be read"):
@@ -663,6 +663,30 @@ def test_frames_show_the_brightness(still: Path, tmp_path: Path) -> None:
             assert np.array_equal(np.asarray(picture), wanted)
     assert sorted(file.name for file in folder.iterdir()) == ["imgs", "timestamps.txt"]  # rpg_vid2e: nothing else
     assert len((tmp_path / "out" / "000000.truth.jsonl").read_text().splitlines()) == 4
+
+
+def test_voltmeter_finds_each_picture_and_its_time(
+    still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its main.py takes the two words of each line: what it hands to OpenCV, and a whole number of microseconds."""
+    monkeypatch.chdir(tmp_path)
+    export_dataset(still, Path("out"), "voltmeter", levels=(40, 240))
+    export_dataset(still, Path("frames"), "frames", levels=(40, 240))
+    monkeypatch.chdir(still)  # it may run anywhere
+    lines = (tmp_path / "out" / "000000" / "info.txt").read_text().splitlines()
+    assert [int(line.split()[1]) for line in lines] == [0, 250, 500]
+    wanted = sorted((tmp_path / "frames" / "000000" / "imgs").iterdir())
+    for line, other in zip(lines, wanted, strict=True):
+        path, _ = line.split()
+        with Image.open(path) as picture, Image.open(other) as same:
+            assert picture.mode == "L"
+            assert np.array_equal(np.asarray(picture), np.asarray(same))
+
+
+def test_voltmeter_would_not_find_a_path_with_a_blank(still: Path, tmp_path: Path) -> None:
+    with pytest.raises(gerd.GerdError, match=r"my data/000000/00000000\.png: DVS-Voltmeter takes no blanks in a path"):
+        export_dataset(still, tmp_path / "my data", "voltmeter")
+    assert not (tmp_path / "my data" / "000000").exists()
 
 
 def test_grey_values_that_do_not_fit_are_refused(still: Path, tmp_path: Path) -> None:
@@ -719,5 +743,5 @@ def test_the_command_lists_every_format() -> None:
     from gerd.cli.app import app
 
     shown = CliRunner().invoke(app, ["export", "--help"], terminal_width=200).output
-    for name in (*formats.FORMATS, "parquet", "frames"):
+    for name in (*formats.FORMATS, "parquet", "frames", "voltmeter"):
         assert name in shown

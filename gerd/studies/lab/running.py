@@ -24,7 +24,7 @@ from gerd.studies.lab.folder import read_results
 from gerd.studies.lab.results import Results
 from gerd.studies.lab.training import Deadline, Order
 
-STUDIES = ("demonstration", "timescale", "covariance", "noise", "symmetry")
+STUDIES = ("demonstration", "timescale", "covariance", "noise", "symmetry", "receptive-fields")
 OPTIONS_OF = {"model": "symmetry", "checkpoint": "symmetry", "config": "symmetry", "set": "demonstration"}
 WRITES = """\
 Writes a folder: report.md and page.html (the same in one file that needs no other), the figures as PNG and SVG,
@@ -125,7 +125,8 @@ def _study(name: str | None) -> Any:
     if name not in STUDIES:
         reason = did_you_mean([name], STUDIES) if name else ""
         raise GerdError(f"study {name or '(none)'}: {reason}allowed: {', '.join(STUDIES)}")
-    return import_module(f"gerd.studies.{name}")
+    module = str(name).replace("-", "_")
+    return import_module(f"gerd.studies.{module}")
 
 
 def _command(name: str, size: str, options: dict[str, Any]) -> str:
