@@ -101,7 +101,7 @@ def generate(
             wanted = stored.model_copy(update={"count": count, "shards": ()})
             stored = _settled(place, stored)
             grown = stored.shard_count - 1 if _has_short_end(stored) and count > stored.count else None
-            job = Job(config, place, wanted, device or "cpu", grown)
+            job = Job(config, place, wanted, device or "cpu", grown=grown)
             numbers = range(part[0] - 1, wanted.shard_count, part[1])
             entries = _sound(job, stored, numbers)
             missing = [number for number in numbers if job.file(number) not in entries]

@@ -22,6 +22,7 @@ from support.scenes import actor, config
 import gerd
 from gerd.events.backends import run
 from gerd.events.shared import chunks
+from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -117,7 +118,7 @@ def test_how_many_accelerations_are_held_does_not_show(chunk: int, time_scale: f
     """Not in the events, and not in the ground truth, where the whole does not fit into what is held."""
     made = config(WANDERING, steps=150, time_scale=time_scale, integrator={"warmup": 70, "initial": "uniform"})
     whole = gerd.simulate(made, 3, backend=backend)
-    scenes = draw(made, [3])
+    scenes = draw(plan_of(made), [3])
     few = replace(scenes, trajectory=replace(scenes.trajectory, held=64))
     parts = list(run(few, backend=backend, chunk=chunk))
     np.testing.assert_array_equal(np.concatenate([part.keys for part in parts]), whole.keys)

@@ -389,13 +389,13 @@ def interrupted(place: str, first: Callable[[], Any], second: Callable[[], Any],
     passed = False
 
     def hooked(name: str) -> Callable[..., Any]:
-        def operation(self: Any, *arguments: Any) -> Any:
+        def operation(self: Any, *arguments: Any, **named: Any) -> Any:
             nonlocal passed
             if next(count) == at:
                 restore()
                 passed = True
                 second()
-            return originals[name](self, *arguments)
+            return originals[name](self, *arguments, **named)
 
         return operation
 
