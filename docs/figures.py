@@ -104,7 +104,8 @@ def noise(config: Config) -> Figure:
     drawn, axes = panels(1, 3, 7.5, 2.9)
     recordings = gerd.simulate_family(config)
     for ax, recording, letter in zip(axes, recordings, "abc", strict=True):
-        (name,) = (name for name, share in recording.identity.labels["noise"].items() if share)
+        noises = recording.identity.labels["noise"]
+        (name,) = (name for name in ("background", "shape", "event") if noises[name])
         plot.events(recording, 0, ax, legend=False).set_title(f"({letter}) 10 % {name} noise")
     return with_legend(drawn, *recordings)
 
