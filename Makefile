@@ -57,7 +57,7 @@ docs: setup ## write the references of config and commands, and build the site i
 
 figures: setup ## draw the pictures of the documents
 	$(BIN)/python docs/figures.py
-	$(BIN)/gerd render configs/bouncing.yaml docs/bouncing.gif
+	$(BIN)/gerd render configs/bouncing.yaml docs/bouncing.gif --overlay --side-by-side --zoom 3
 	$(BIN)/python docs/make_view_pictures.py
 	$(BIN)/python docs/drawings.py
 

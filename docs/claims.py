@@ -157,6 +157,10 @@ TUTORIAL = Command(
         **{f"at-speed-{s}": Claim(after(rf"^ *{s} × as fast: ([\d.]+)"), factor=1.3) for s in (0.25, 0.5, 1, 2, 4)},
     },
 )
+README = Command(
+    "python docs/run_page.py README.md",
+    {f"readme-at-{s}": Claim(after(rf"^{s} × as fast: ([\d.]+)"), factor=1.3) for s in (0.5, 1, 2)},
+)
 AGAINST_ORIGINAL = Command(
     "python benchmarks/against_original.py --repeats 1 --json {json}",
     {
@@ -195,7 +199,7 @@ CLUSTER = Command(
     },
     long=True,
 )
-COMMANDS = [GROWTH, TIMING, LABELS, READING, TO_DISK, SIZES, EXACTNESS, TUTORIAL]
+COMMANDS = [GROWTH, TIMING, LABELS, READING, TO_DISK, SIZES, EXACTNESS, TUTORIAL, README]
 COMMANDS += [AGAINST_ORIGINAL, LOADING, EMULATORS, FIRST_CALL, CLUSTER]
 
 # Numbers that nobody measured, with enough of their sentence to know them by.

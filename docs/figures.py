@@ -151,6 +151,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {  # gerd render configs/CONFI
     "parameters": ("bouncing.yaml", {"kind": "parameters"}),
     "stages": ("bouncing.yaml", {"kind": "stages", "start": 25, "count": 2}),
     "family": ("families/own_time.yaml", {"family": True, "count": 5}),
+    "speeds": ("families/own_time.yaml", {"family": True, "count": 1}),
 }
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from PIL import Image
 from support.processes import COMMAND, DEADLINE, run_here
 from typer.main import get_command
 
 import gerd
 from gerd.cli.app import app
-from gerd.pictures.colours import BACKDROP
+from gerd.pictures.colours import BACKDROP, OFF, ON, OUTLINE
 from gerd.storage.local import finish_in_processes
 
 ROOT = Path(__file__).parents[2]
@@ -110,8 +111,14 @@ def test_links_are_titles_and_not_file_names(document: Path) -> None:
     assert re.findall(r"\[`?[^\]\s]+\.(?:md|py|yaml)`?\]\([^)]*\)|\[`?[\w./-]*/`?\]\([^)]*\)", text) == []
 
 
-def test_the_citation_names_this_version() -> None:
-    assert f"version = {{{gerd.__version__}}}" in (ROOT / "README.md").read_text("utf-8")
+def test_the_citation_names_this_version_and_the_papers() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert f"version = {{{gerd.__version__}}}" in text
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    papers = [cited["preferred-citation"], *cited["references"]]
+    (arxiv,) = (each["value"].removeprefix("arXiv:") for each in papers[0]["identifiers"])
+    for name in (arxiv, *(paper["doi"] for paper in papers[1:])):
+        assert f"{{{name}}}" in text
 
 
 def test_files_that_the_documents_name_exist() -> None:
@@ -149,12 +156,16 @@ def test_the_picture_shows_the_example() -> None:
     recording = gerd.simulate(gerd.load(ROOT / "configs" / "bouncing.yaml"))
     with Image.open(file) as pages:
         assert pages.n_frames == recording.steps
-        zoom = pages.width // recording.width
+        zoom = pages.width // (2 * recording.width)  # the brightness on the left, the events on the right
         for step in (0, 30, 59):
             pages.seek(step)
-            colours = np.asarray(pages.convert("RGB"))[: recording.height * zoom : zoom, ::zoom]
-            events = recording.frames(step, step + 1)[0].any(0).numpy()
-            assert np.array_equal((colours != BACKDROP).any(-1), events), "make the picture again, as the README says"
+            shown = np.asarray(pages.convert("RGB"))[: recording.height * zoom : zoom, -recording.width * zoom :: zoom]
+            off, on = recording.frames(step, step + 1)[0].numpy()
+            for colour, there in ((OFF, off & ~on), (ON, on & ~off), (BACKDROP, ~on & ~off)):
+                seen = (shown == colour).all(-1)
+                assert not (seen & ~there).any(), "make the picture again, as the README says"
+                assert seen.sum() > there.sum() / 2  # the rest is below outlines, paths and boxes
+            assert (shown == OUTLINE).all(-1).any()
 
 
 def test_the_references_are_up_to_date(
