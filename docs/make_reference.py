@@ -171,10 +171,10 @@ INTRODUCTION = """\
 
 <!-- Written by docs/make_reference.py from the models in gerd/config/: change those, then run `make docs`. -->
 
-A config is a YAML file. Every field but `actors` has a default, and an unknown field is an error. Any field can be
-replaced on the command line with `--set path=value`, where a path is written as below, with the number of an
-actor for `0`. `gerd schema` prints the same as a JSON schema, for editors. What the words mean and which way the
-axes point is in [Conventions](conventions.md).
+This page is the reference of all fields; [Writing configs](guide.md) teaches them by example. A config is a YAML file.
+Every field but `actors` has a default, and an unknown field is an error. Any field can be replaced on the command line
+with `--set path=value`, where a path is written as below, with the number of an actor for `0`. `gerd schema` prints the
+same as a JSON schema, for editors. [Conventions](conventions.md) defines the words and the directions of the axes.
 
 A transformation that is not named stays at rest. One that is named without an acceleration has the random one of the
 table, which makes it Brownian: write `acceleration: 0` for a constant velocity.
