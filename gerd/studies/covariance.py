@@ -176,21 +176,38 @@ def comparisons(results: Results, bank: Bank) -> list[Comparison]:
     return compared(theirs, results.curve(bank.name, bank.sweep, beside=bank.alone))
 
 
+def how_flat(results: Results, bank: Bank) -> tuple[str, str]:
+    """By which factor the median error varies, with what that means, for the bank and for one channel."""
+    seeds, alone = (
+        [curve.invariance() for curve in each_seed(results.curve(name, bank.sweep))] for name in (bank.name, bank.alone)
+    )
+    return f"{drawing.ratios(seeds)} (within {BOUND:g}: {drawing.verdicts(seeds, BOUND)})", drawing.ratios(alone)
+
+
+def opening(results: Results) -> list[str]:
+    """A sentence for each group: how flat the error of its bank is, and that of one channel."""
+    lines = []
+    for bank in finished(results):
+        ratio, baseline = how_flat(results, bank)
+        span = f"from {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g}{bank.unit}"
+        lines.append(
+            f"With a bank of channels for {bank.sweep.name}, the median error {span} varies by a factor of {ratio}, "
+            f"and with one channel by {baseline}."
+        )
+    return lines
+
+
 def conclusions(results: Results) -> list[str]:
     lines = []
     for bank in finished(results):
-        seeds, baseline_seeds = (
-            [curve.invariance() for curve in each_seed(results.curve(name, bank.sweep))]
-            for name in (bank.name, bank.alone)
-        )
-        ratio, baseline = drawing.ratios(seeds), drawing.ratios(baseline_seeds)
+        ratio, baseline = how_flat(results, bank)
         matrices = [matrix_of(run, bank) for run in results.of(bank.name)]
         cells = len(bank.sweep.amounts) * len(matrices)
         chosen, near = (sum(each.on_diagonal(each.selected, within) for each in matrices) for within in (0, 1))
         unseen = [each for each in comparisons(results, bank) if each.amount != bank.sweep.trained]
         lines.append(
             f"{bank.sweep.name.capitalize()}, {bank.sweep.amounts[0]:g} to {bank.sweep.amounts[-1]:g}{bank.unit}: "
-            f"the median error varies by a factor of {ratio} (within {BOUND:g}: {drawing.verdicts(seeds, BOUND)}), "
+            f"the median error varies by a factor of {ratio}, "
             f"and by {baseline} with one channel; the bank is {surely(unseen)} amounts that were not in the training. "
             f"It gives the largest share to the nearest channel in {chosen} of {cells} cases, and to one beside it in "
             f"{near - chosen}."
@@ -219,7 +236,6 @@ def report(results: Results, out: Path) -> str:
     )
     parts = [
         "\n## Errors\n",
-        _curves(results, out),
         *tables,
         f"{drawing.OVER_SEEDS} Differences and d are positive where the bank is better. "
         f"Chance: {drawing.chance(results).lower()}.\n",
@@ -231,7 +247,10 @@ def report(results: Results, out: Path) -> str:
         "## Where it stops being exact, and why\n",
         LIMITS,
     ]
-    return drawing.assembled(results, TITLE, setting, conclusions(results), *parts)
+    curves = _curves(results, out)
+    return drawing.assembled(
+        results, TITLE, setting, conclusions(results), *parts, opening=opening(results), figure=curves
+    )
 
 
 LIMITS = """\

@@ -7,6 +7,7 @@ with all three at once, at several multiples of their levels in the training.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -104,6 +105,31 @@ def doubled(curve: Curve) -> float | None:
     return lowest
 
 
+def opening(results: Results) -> list[str]:
+    """Three sentences: what noise does to a clean network, and what a training with noise is worth, mixed and not."""
+    *single, mixture = SWEEPS
+    both = comparisons(results, mixture)
+    alone = [each for sweep in single for each in comparisons(results, sweep)]
+    return [
+        _what_noise_does(results, single),
+        "Trained with all three noises and tested with all three, a network is "
+        f"{surely([each for each in both if each.amount > 0])} multiples of the levels of its training.",
+        f"Tested with one noise at a time, it is {surely([each for each in alone if each.amount > 0])} levels above 0.",
+    ]
+
+
+def _what_noise_does(results: Results, single: Sequence[Sweep]) -> str:
+    curves = {sweep.name: curve_of(results, CLEAN, sweep) for sweep in single}
+    if any(0.0 in at_chance(curve) for curve in curves.values()):
+        return "Trained without noise, the network is at chance even without noise: nothing follows about noise."
+    levels = {name: doubled(curve) for name, curve in curves.items()}
+    said = [f"no level of {name} noise" if at is None else f"{name} noise {at:g}" for name, at in levels.items()]
+    return (
+        "The median error of a network that was trained without noise is surely more than doubled from "
+        f"{', '.join(said[:-1])} and {said[-1]} on."
+    )
+
+
 def conclusions(results: Results) -> list[str]:
     lines = []
     for sweep in SWEEPS:
@@ -138,9 +164,9 @@ def report(results: Results, out: Path) -> str:
         f"{size.training} recordings; tested on {size.tests} others with one noise at a time, each a probability, and "
         "with all three (*mixed*) at multiples of these levels.\n"
     )
+    shown = drawing.save(figure, out, "noise")
     parts = [
         "\n## Errors\n",
-        drawing.save(figure, out, "noise"),
         f"{drawing.OVER_SEEDS} Differences and d are positive where the training with noise is better. Each seed "
         f"by itself is in summary.csv. Chance: {drawing.chance(results).lower()}.\n",
         *tables,
@@ -148,7 +174,9 @@ def report(results: Results, out: Path) -> str:
         "The noises are those of the simulator, independent from pixel to pixel and step to step; a camera's are "
         "not.\n",
     ]
-    return drawing.assembled(results, TITLE, setting, conclusions(results), *parts)
+    return drawing.assembled(
+        results, TITLE, setting, conclusions(results), *parts, opening=opening(results), figure=shown
+    )
 
 
 if __name__ == "__main__":

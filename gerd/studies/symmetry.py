@@ -262,6 +262,32 @@ def why_no_verdicts(results: Results) -> str | None:
     )
 
 
+def opening(results: Results) -> list[str]:
+    """Three sentences: what is respected, what changes the error most, and how large it is beside that of chance."""
+    if reason := why_no_verdicts(results):
+        return [f"No verdict: {reason}."]
+    tests = [test for test in results.runs[0].tests if len(test.amounts) > 1]
+    found = {test.sweep: [verdict == "yes" for verdict in verdicts(test)] for test in tests}
+    wholly = [kind for kind, respected in found.items() if all(respected)]
+    never = [kind for kind, respected in found.items() if not any(respected)]
+    growths = [
+        (growth, test.sweep, amount)
+        for test in tests
+        for amount, growth in zip(test.amounts[1:], gained(test)[1:], strict=True)
+    ]
+    most, kind, amount = max(growths, key=lambda each: abs(each[0][0]))
+    unchanged, chance = (summary(each[0]) for each in (tests[0].errors, tests[0].chance))
+    return [
+        f"Of {counted(len(tests), 'transformation')} the network respects {len(wholly)} in all amounts tested "
+        f"({', '.join(wholly) or 'none'}), {len(tests) - len(wholly) - len(never)} in some, and {len(never)} in no "
+        f"amount ({', '.join(never) or 'none'}).",
+        f"Its error changes most under {kind} {_with_unit(f'{amount:g}', kind)}, where it grows by "
+        f"{drawing.over_seeds([most])} px.",
+        f"Without a transformation the error is {drawing.px([unchanged])} px, and that of the best answer that is the "
+        f"same for every recording {drawing.px([chance])} px (medians with their 95 % intervals).",
+    ]
+
+
 def conclusions(results: Results) -> list[str]:
     tests = results.runs[0].tests
     lines = [f"No verdict: {reason}."] if (reason := why_no_verdicts(results)) else _by_verdict(tests)
@@ -320,7 +346,6 @@ def report(results: Results, out: Path) -> str:
     )
     parts = [
         "\n## Errors\n",
-        _figure(results, out),
         "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
         "95 % intervals. *Chance* is the error of the best answer that is the same for every recording, at that "
         "amount. The equivariance error compares the answer with the transformed answer, and not with the truth; "
@@ -331,7 +356,10 @@ def report(results: Results, out: Path) -> str:
         "A transformation may take the shape out of the frame or change how many events there are; then no "
         "network can respect it. What is respected on these stimuli need not be on others.\n",
     ]
-    return drawing.assembled(results, TITLE, setting, conclusions(results), *parts)
+    figure = _figure(results, out)
+    return drawing.assembled(
+        results, TITLE, setting, conclusions(results), *parts, opening=opening(results), figure=figure
+    )
 
 
 def _rows(test: SweepResult, judged: bool) -> Iterator[tuple[list[str], dict[str, Any]]]:

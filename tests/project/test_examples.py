@@ -84,7 +84,9 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             picture.savefig(tmp_path / "picture.png")
         namespace["plt"].close("all")
     (recording,) = (value for value in values if isinstance(value, gerd.Recording))
-    assert [repr(recording)] in [output.get("data", {}).get("text/plain") for output in stored], "store what it shows now"
+    assert [repr(recording)] in [output.get("data", {}).get("text/plain") for output in stored], (
+        "store what it shows now"
+    )
     assert "data:image/gif" in recording._repr_html_()
     assert namespace["off"].median() < namespace["losses"][0] / 4
     errors = dict(zip(namespace["speeds"], namespace["errors"], strict=True))

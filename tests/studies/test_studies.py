@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -193,6 +194,34 @@ def test_mixed_noise_is_that_of_the_noisy_training() -> None:
         wanted = recordings(expected, 3, 2, "cpu")
         assert torch.equal(found.frames, wanted.frames)
         assert torch.equal(found.places, wanted.places)
+
+
+def check_opening_of_symmetry(said: list[str], respected: dict[tuple[str, float], str], tests: Sequence[Any]) -> None:
+    """The counts are those of the verdicts, and no other growth is larger than the one that is named."""
+    kinds = {kind: {verdict for (each, _), verdict in respected.items() if each == kind} for kind, _ in respected}
+    wholly = [kind for kind, verdicts in kinds.items() if verdicts == {"yes"}]
+    never = [kind for kind, verdicts in kinds.items() if "yes" not in verdicts]
+    assert f"Of {len(kinds)} transformations the network respects {len(wholly)} in all amounts" in said[0]
+    assert f"and {len(never)} in no amount ({', '.join(never) or 'none'})." in said[0]
+    growth = float(re.search(r"grows by (-?[\d.]+)", said[1])[1])
+    medians = [np.median(np.subtract(errors, test.errors[0])) for test in tests for errors in test.errors]
+    assert abs(growth) == pytest.approx(max(np.abs(medians)), abs=0.006)
+    assert f"the error is {np.median(tests[0].errors[0]):.2f} (" in said[2]
+
+
+def test_the_opening_of_a_report_follows_its_numbers(computed: Path) -> None:
+    clean, mixture, alone = noise.opening(read_results(computed / "noise", "noise"))
+    assert "chance even without noise" in clean or "surely more than doubled from" in clean
+    *single, mixed = (len(sweep.amounts) - 1 for sweep in noise.SWEEPS)
+    assert f" of {mixed} multiples" in mixture
+    assert f" of {sum(single)} levels" in alone
+    results = read_results(computed / "covariance", "covariance")
+    said = covariance.opening(results)
+    assert len(said) == len(covariance.BANKS) == 3
+    for line, bank in zip(said, covariance.BANKS, strict=True):
+        for name, start in ((bank.name, "by a factor of "), (bank.alone, "with one channel by ")):
+            medians = [np.median(errors) for errors in results.of(name)[0].test(bank.sweep).errors]
+            assert f"{start}{max(medians) / min(medians):.2f} (" in line
 
 
 def test_drawing_again_gives_the_same_files_elsewhere(computed: Path, tmp_path: Path) -> None:
@@ -667,6 +696,7 @@ def nothing():
     assert all(respected["translation", amount] == "yes" for amount in (0.25, 0.5, 1.0))
     assert respected["background", 0.03] == "no"
     assert symmetry.why_no_verdicts(results) is None
+    check_opening_of_symmetry(symmetry.opening(results), respected, run.tests)
     assert "translation" in Path("own/report.md").read_text()
     assert (
         np.median(run.tests[0].errors[0]) < results.chance.median
@@ -691,8 +721,9 @@ def nothing():
         "def scalar():\n"
         "    return lambda frames: frames.sum()\n"
     )
-    said = symmetry.conclusions(compute_study("symmetry", "constant", size="smoke", model="constant:build"))
-    assert said == ["No verdict: the network says the same of every recording."]
+    constant = compute_study("symmetry", "constant", size="smoke", model="constant:build")
+    said = symmetry.conclusions(constant)
+    assert said == symmetry.opening(constant) == ["No verdict: the network says the same of every recording."]
     drawn = run_study("symmetry", "constant", Path("constant"), "smoke", {}, device="cpu", seed=0, minutes=None)
     assert verdicts_in(drawn.read_text("utf-8")) == {"", "no verdict"}
     result = CliRunner().invoke(app, ["study", "--smoke", "--model", "constant:scalar", "--out", "scalar"])
