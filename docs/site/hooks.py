@@ -50,13 +50,25 @@ def page(folder: str) -> str:
 
 
 def notebook(text: str) -> str:
-    """The cells of a notebook, its headings below that of the file, its links as those of a page in docs/."""
-    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
-    parts = [
-        f"```python\n{source}\n```" if kind == "code" else re.sub("^#", "###", source, flags=re.MULTILINE)
-        for kind, source in cells
-    ]
-    return "\n\n".join(parts).replace("](../docs/", "](") + "\n"
+    """The cells of a notebook with what they show, headings below that of the file, links as on a page in docs/."""
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            parts += [f"```python\n{source}\n```", *map(output, cell["outputs"])]
+        else:
+            parts.append(re.sub("^#", "###", source, flags=re.MULTILINE).replace("](../docs/", "]("))
+    return "\n\n".join(parts) + "\n"
+
+
+def output(shown: dict[str, Any]) -> str:
+    """What a cell has shown: a picture, HTML or text."""
+    data = shown.get("data", {})
+    if "image/png" in data:
+        return f'<img alt="" src="data:image/png;base64,{"".join(data["image/png"].split())}">'
+    if "text/html" in data:
+        return re.sub(r"\s*\n\s*", " ", "".join(data["text/html"]))  # without an empty line, which would end it
+    return f"```text\n{''.join(data.get('text/plain') or shown['text']).rstrip()}\n```"
 
 
 def anchor(name: str) -> str:
