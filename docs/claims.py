@@ -219,7 +219,7 @@ GIVEN = {
         "a disk of 0.93 GB/s: beyond that",
     ],
     "docs/config.md": ["0.9 shrinks by 10 %", "up to 4 MiB", "at most 10000000 times"],
-    "docs/conventions.md": ["four times as fast", "four times as much of it", "a frame for each 100 µs"],
+    "docs/conventions.md": ["four times as fast", "four times as much of the path", "a frame for each 100 µs"],
     "docs/data.md": ["four times the memory", "at most 1 GB", "two times or more"],
     "docs/formats.md": [
         "4.7 hours",  # 2³⁴ µs
