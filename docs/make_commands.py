@@ -18,14 +18,13 @@ INTRODUCTION = """\
 
 <!-- Written by docs/make_reference.py from gerd/cli/commands.py: change that, then run `make docs`. -->
 
-What `gerd COMMAND --help` says, on one page. `gerd --version` prints the version.
+This page has everything that `gerd COMMAND --help` says. `gerd --version` prints the version.
 
-A command that has done its work exits with 0. A mistake is one line for each thing that is wrong, `error: …` on
-standard error (beside the usage, if an option is wrong), and the exit code 2 if it is in the config or in the command
-itself, otherwise 1. Ctrl-C is 130; what was finished is kept, and the same command continues. Progress is shown on
-standard error, if that is a terminal. The first simulation compiles its kernels, once, if the package has no machine
-code for the processor: that took 23 seconds on one core of an AMD EPYC on 2026-11-17, and is said.
-"""
+A command that has done its work exits with 0. For each mistake it prints one line, `error: …`, on standard error (with
+the usage, if an option is wrong). The exit code is 2 if the mistake is in the config or in the command itself, and
+otherwise 1. After Ctrl-C it is 130; finished work is kept, and the same command continues. Progress is shown on
+standard error if that is a terminal. If the package has no machine code for the processor, the first simulation says so
+and compiles its kernels, once; that took 23 seconds on one core of an AMD EPYC on 2026-11-17. """
 
 
 def page() -> str:

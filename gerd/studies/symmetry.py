@@ -39,14 +39,7 @@ TITLE = "Which transformations does a network respect?"
 TOLERANCE = 1.0  # pixels by which the error may grow or fall under a transformation that is respected
 BATCH = 8  # recordings that the network gets at once
 TIME_SCALES = (1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
-NUMBERS = [
-    "n",
-    "error, px",
-    "chance, px",
-    "grows by, px",
-    "equivariance error, px",
-    "relative",
-]  # columns of the report's table
+NUMBERS = ["n", "error, px", "chance, px", "grows by, px", "equivariance error, px", "relative"]  # columns
 Verdict = Literal["yes", "no", "undecided", "at chance"]
 OWN = "five time constants, trained here"
 SPATIAL = ("translation", "rotation", "scale", "shear", "velocity", "acceleration")
