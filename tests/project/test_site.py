@@ -139,6 +139,9 @@ def test_the_examples_are_on_the_site(site: Path) -> None:
         names = Page((site / f"{folder}.html").read_text("utf-8")).names
         for path in (ROOT / folder).rglob(f"*.{kind}"):
             assert re.sub(r"\W", "-", path.relative_to(ROOT / folder).as_posix()) in names
+    shown = Page((site / "examples.html").read_text("utf-8")).loads  # by the cells of the notebook
+    assert sum(address.startswith("data:image/png") for address in shown) == 4
+    assert sum(address.startswith("data:image/gif") for address in shown) == 1
 
 
 SOUND = {"index.html": "<h1 id=top>A</h1><a href='#top'></a><a href='b.html'></a>", "b.html": "<a href='./'></a>"}
