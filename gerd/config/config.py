@@ -25,7 +25,7 @@ from gerd.config.members import NOT_SWEPT, checked_sweep, with_whole_numbers
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
 from gerd.config.sensor import NOISE_PER_STEP, Camera, Integrator, Noise, Sensor
-from gerd.config.transform import Quicken, Transform
+from gerd.config.transform import ScaleTime, Transform
 from gerd.config.values import MOST_ACTORS, FunctionName, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 from gerd.reading import reading
@@ -205,8 +205,8 @@ class Config(Model):
         """Own times, and in exact timing microseconds from the warm-up on, are numbers that can be computed with."""
         rate = self.fastest
         if not SLOWEST <= rate <= FASTEST:
-            quickened = any(isinstance(part, Quicken) for part in self.transform)
-            what = f"with those in transform makes a time scale of {rate:g}; allowed" if quickened else "allowed"
+            scales_time = any(isinstance(part, ScaleTime) for part in self.transform)
+            what = f"with those in transform makes a time scale of {rate:g}; allowed" if scales_time else "allowed"
             written = self.time_scale.factor if isinstance(self.time_scale, TimeScale) else self.time_scale
             raise invalid(f"{what}: from {SLOWEST:g} to {FASTEST:g}", "time_scale", value=written)
         if self.timing == "exact":
@@ -225,7 +225,7 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _torus_stays(self) -> Config:
-        moving = any(not isinstance(part, Quicken) for part in self.transform)
+        moving = any(not isinstance(part, ScaleTime) for part in self.transform)
         wrapping = [i for i, actor in enumerate(self.actors) if actor.translation.border == "wrap"]
         if moving:
             message = "a transformation would move the seams of the torus; allowed with transform: bounce, free"
@@ -283,7 +283,7 @@ class Config(Model):
     @property
     def fastest(self) -> float:
         """The same, times the time scales in `transform`."""
-        return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, Quicken))
+        return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, ScaleTime))
 
     @property
     def in_steps(self) -> Config:

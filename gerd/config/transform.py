@@ -47,14 +47,14 @@ class Rotate(Model):
     about: _About = "centre"
 
 
-class Enlarge(Model):
+class ScaleScene(Model):
     """Everything so many times as large and as far away; a pair for x and y, negative to mirror."""
 
     scale: _Factors
     about: _About = "centre"
 
 
-class Slant(Model):
+class ShearScene(Model):
     """Everything moved right by so many times its distance below the point that stays."""
 
     shear: Number
@@ -101,7 +101,7 @@ class Accelerate(Model):
     epoch: Number = Field(0.0, description="step")
 
 
-class Quicken(Model):
+class ScaleTime(Model):
     """All that comes before it in the list runs so many times as fast."""
 
     time_scale: TimeFactor
@@ -111,13 +111,13 @@ Transform = Annotated[
     Union[
         Annotated[Translate, Tag(tag("{translate}"))],
         Annotated[Rotate, Tag(tag("{rotate}"))],
-        Annotated[Enlarge, Tag(tag("{scale}"))],
-        Annotated[Slant, Tag(tag("{shear}"))],
+        Annotated[ScaleScene, Tag(tag("{scale}"))],
+        Annotated[ShearScene, Tag(tag("{shear}"))],
         Annotated[Mirror, Tag(tag("{mirror}"))],
         Annotated[Affine, Tag(tag("{affine}"))],
         Annotated[Boost, Tag(tag("{boost}"))],
         Annotated[Accelerate, Tag(tag("{accelerate}"))],
-        Annotated[Quicken, Tag(tag("{time_scale}"))],
+        Annotated[ScaleTime, Tag(tag("{time_scale}"))],
     ],
     forms(
         "{translate: [x, y]}, {rotate: degrees}, {scale: factor or [x, y]}, {shear: factor}, {mirror: x, y or none}, "

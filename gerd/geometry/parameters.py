@@ -8,12 +8,16 @@ takes a shape's unit frame to sensor pixels. Angles are in radians, derivatives 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.geometry import exactmath
+
+if TYPE_CHECKING:
+    from gerd.geometry.exactmath import Values
 
 Array = NDArray[np.float64]
 
@@ -25,7 +29,7 @@ ORDERS = 3  # the parameter itself, its velocity, its acceleration
 UNITS = dict(zip(PARAMETERS, ("px", "px", "px", "px", "°", ""), strict=True))  # as they are shown to people
 
 
-def affine(values: Sequence[Any], xp: Any = np) -> tuple[Any, ...]:
+def affine(values: Sequence[Values], xp: ModuleType | None = np) -> tuple[Values, ...]:
     """The six entries a, b, x, c, d, y of T = ((a, b, x), (c, d, y), (0, 0, 1)) from the six parameters.
 
     `xp` is the package that the values are arrays of, or None if the rotation is known to be 0.

@@ -11,14 +11,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from xml.parsers import expat
+
+if TYPE_CHECKING:
+    from fontTools.misc.transform import Transform
 
 LONGEST_PATH = 1_000_000  # characters of all `d` strings of a file
 NOT_DRAWN = ("defs", "clipPath", "mask", "pattern", "marker", "symbol")
 ALLOWED = "allowed: a path's d string, such as 'M 0 0 L 4 0 L 2 3 Z', or the name of an .svg file"
 
-Commands = list[tuple[str, tuple[Any, ...]]]
+Commands = list[tuple[str, tuple[tuple[float, float] | None, ...]]]  # names of a pen's methods, and points
 
 
 def commands_of_path(path: str) -> Commands:
@@ -52,14 +55,14 @@ def commands_of_file(data: bytes) -> Commands:
     return drawing.commands
 
 
-def _refuse(*_: Any) -> None:
+def _refuse(*_: object) -> None:
     raise ValueError("declares an entity; allowed: an SVG file without entities")
 
 
 class _Group(NamedTuple):
     """What an element hands down to those in it."""
 
-    transform: Any  # fontTools' Transform, to the coordinates of the drawing
+    transform: Transform  # to the coordinates of the drawing
     is_drawn: bool
     fill: str
 
@@ -94,7 +97,7 @@ class _Drawing:
         self._groups.pop()
 
 
-def _transformed(outer: Any, text: str) -> Any:
+def _transformed(outer: Transform, text: str) -> Transform:
     """The map of coordinates inside of an element whose `transform` attribute is `text`."""
     *maps, rest = text.split(")")
     for written in maps:
@@ -111,11 +114,11 @@ def _transformed(outer: Any, text: str) -> Any:
 _ALLOWED_MAPS = "allowed: matrix, translate, scale, rotate, skewX and skewY, with their numbers in brackets"
 
 
-def _turned(outer: Any, degrees: float, x: float = 0.0, y: float = 0.0) -> Any:
+def _turned(outer: Transform, degrees: float, x: float = 0.0, y: float = 0.0) -> Transform:
     return outer.translate(x, y).rotate(math.radians(degrees)).translate(-x, -y)
 
 
-_MAPS: dict[tuple[str, int], Callable[..., Any]] = {
+_MAPS: dict[tuple[str, int], Callable[..., Transform]] = {
     ("matrix", 6): lambda outer, *numbers: outer.transform(numbers),
     ("translate", 1): lambda outer, x: outer.translate(x),
     ("translate", 2): lambda outer, x, y: outer.translate(x, y),

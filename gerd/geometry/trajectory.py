@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,11 +36,17 @@ from gerd.geometry.parameters import (
     from_entries,
 )
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from gerd.geometry.exactmath import Values
+
 Array = NDArray[np.float64]
-Send = Callable[..., list[Any]]  # arrays to PyTorch tensors on some device
+Send = Callable[..., "list[Tensor]"]  # arrays to PyTorch tensors on some device
+Picked = int | slice | NDArray[np.int64] | tuple[int | slice | NDArray[np.int64], ...]  # of the leading axes
 
 WINDOW = 2**19  # `held`, unless it is given
-LIMITED_WINDOW = 2**12  # the same of each motion with a speed limit, which is heeded interval by interval
+LIMITED_WINDOW = 2**12  # intervals that are held of each motion with a speed limit, which is applied one by one
 _ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base")
 
 
@@ -56,7 +63,7 @@ class Knots:
     def end(self) -> int:
         return self.first + self.acceleration.shape[-1]
 
-    def __getitem__(self, item: Any) -> Knots:
+    def __getitem__(self, item: Picked) -> Knots:
         return Knots(self.first, self.acceleration[item], self.gained[item], self.moved[item])
 
 
@@ -76,10 +83,10 @@ class Trajectory:
     knots: Knots | None = None  # where the sums of the accelerations have got to
     held: int = WINDOW  # intervals of all motions together whose accelerations are held at a time
 
-    def __getitem__(self, item: Any) -> Trajectory:
+    def __getitem__(self, item: Picked) -> Trajectory:
         """The motions that `item` picks from the leading axes."""
         push, knots = self.push, self.knots
-        picked: Any = {name: getattr(self, name)[item] for name in _ARRAYS}
+        picked: dict[str, Any] = {name: getattr(self, name)[item] for name in _ARRAYS}
         return replace(
             self,
             **picked,
@@ -92,7 +99,9 @@ class Trajectory:
         """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
         if not motions:
             return cls.at_rest(np.zeros((rows, 0, PARAMETER_COUNT))).scaled(rate)
-        arrays: Any = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
+        arrays: dict[str, Any] = {
+            name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS
+        }
 
         def push(first: int, count: int) -> Array:
             none = np.zeros((rows, PARAMETER_COUNT, count))
@@ -111,20 +120,20 @@ class Trajectory:
         return cls(start, none, None, unlimited, low, high, wrap, none)
 
     def scaled(self, factor: float) -> Trajectory:
-        """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
+        """A trajectory that runs along this path `factor` times as fast: T_s(t) = T(s · t)."""
         return replace(self, rate=self.rate * factor)
 
     def in_own_time(self) -> Trajectory:
-        """The same path at its own speed."""
+        """A trajectory that runs along this path at its own speed."""
         return replace(self, rate=1.0)
 
     def unwrapped(self) -> Trajectory:
-        """The same motion on a plane in place of a torus: what goes round goes on."""
+        """The motion on a plane in place of a torus: where it came back on the other side, it goes straight on."""
         low, high = np.where(self.wrap, -np.inf, self.low), np.where(self.wrap, np.inf, self.high)
         return replace(self, low=low, high=high)
 
     def resumed(self, begin: float, end: float) -> Trajectory:
-        """The same motion with its sums at `begin` (in steps), so that times up to `end` need no restart at 0."""
+        """This motion with its sums kept at `begin` (in steps), so that times up to `end` need no restart at 0."""
         low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1
         return self._covering(low, min(high, low + self._window))
 
@@ -234,7 +243,9 @@ class Trajectory:
         if self.push is None or t.size == 0:
             yield slice(None), self
             return
-        whole, motion, begin = np.floor(t).astype(np.int64).reshape(-1, t.shape[-1]), self, 0
+        whole = np.floor(t).astype(np.int64).reshape(-1, t.shape[-1])
+        motion = self
+        begin = 0
         while begin < t.shape[-1]:
             rest = whole[:, begin:]
             low, high = int(rest.min()), int(rest.max()) + 1
@@ -254,7 +265,7 @@ class Trajectory:
         return min(fitting, LIMITED_WINDOW) if np.isfinite(self.speed_limit).any() else fitting
 
     def _covering(self, low: int, high: int) -> Trajectory:
-        """The same motion with knots for own times from `low` up to `high`, carried on from those it has."""
+        """This motion with knots for own times from `low` up to `high`, carried on from those it has."""
         if self.push is None:
             return self
         knots = self.knots
@@ -325,7 +336,7 @@ def _larger(ends: Array) -> Array:
 
 
 def _taken(values: Array, at: NDArray[np.int64]) -> Array:
-    """values[…, at] for places `at` that are common to all motions, or have axes of their own."""
+    """values[…, at] for numbers `at` that are common to all motions, or have axes of their own."""
     if at.ndim == 1:
         return values[..., at]
     return np.take_along_axis(values, np.broadcast_to(at, (*values.shape[:-1], at.shape[-1])), -1)
@@ -343,7 +354,7 @@ def slowed(speed: Array, limit: Array) -> Array:
     return result
 
 
-def _cells(xp: Any, u: Any, low: Any, high: Any) -> tuple[Any, ...]:
+def _cells(xp: ModuleType, u: Values, low: Values, high: Values) -> tuple[Any, ...]:
     """How many sizes `u` is away from its anchor; the anchor; the size; whether there is each of the bounds."""
     has_low, has_high = low > -np.inf, high < np.inf
     bounded = has_low & has_high
@@ -362,7 +373,8 @@ def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array
     return result
 
 
-def _fold(xp: Any, u: Any, low: Any, high: Any, wrap: Any) -> Any:
+def _fold(xp: ModuleType, u: Values, low: Values, high: Values, wrap: NDArray[np.bool_] | Tensor) -> Values:
+    """`u` folded into [low, high]; `xp` is the package that all of them are arrays of."""
     cells, anchor, size, has_low, has_high = _cells(xp, u, low, high)
     cell, bounded = xp.floor(cells), has_low & has_high
     rest = u - cell * size

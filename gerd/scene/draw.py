@@ -15,7 +15,7 @@ from gerd.geometry.seen import MovingMap
 from gerd.geometry.trajectory import Trajectory
 from gerd.plan.plan import INTENSITY_ONE, ActorPlan, Plan
 from gerd.scene.motion import motion
-from gerd.scene.sampling import INTENSITY, LOOKS, Source
+from gerd.scene.sampling import INTENSITY, LOOKS, ActorDraws
 from gerd.scene.scenes import ABSENT, Scenes
 from gerd.scene.transformation import planned
 
@@ -30,8 +30,8 @@ Rows = NDArray[np.int64]
 def draw(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
     """The scenes of some indices, in one batch."""
     resting = appearance(plan, indices)
-    sources = [Source(plan.seed, resting.indices, actor.number, copy) for actor, copy in plan.cast]
-    motions = [motion(plan, actor, source) for (actor, _), source in zip(plan.cast, sources, strict=True)]
+    draws_of_cast = [ActorDraws(plan.seed, resting.indices, actor.number, copy) for actor, copy in plan.cast]
+    motions = [motion(plan, actor, draws) for (actor, _), draws in zip(plan.cast, draws_of_cast, strict=True)]
     scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), plan.rate))
     if plan.operations:
         g = planned(plan)
@@ -66,9 +66,9 @@ def appearance(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
 
 def _looks(plan: Plan, actor: ActorPlan, copy: int, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
     """Intensity, in units of 1 / INTENSITY_ONE, and shape of an actor in each recording."""
-    source = Source(plan.seed, rows, actor.number, copy)
-    intensity = np.clip(source.sample(actor.intensity, LOOKS, INTENSITY), DIMMEST, BRIGHTEST)
-    chosen = np.where(source.is_there(actor.repeat), source.shape(len(actor.shapes)), ABSENT)
+    draws = ActorDraws(plan.seed, rows, actor.number, copy)
+    intensity = np.clip(draws.sample(actor.intensity, LOOKS, INTENSITY), DIMMEST, BRIGHTEST)
+    chosen = np.where(draws.is_there(actor.repeat), draws.shape(len(actor.shapes)), ABSENT)
     return np.rint(intensity * INTENSITY_ONE), chosen
 
 

@@ -27,7 +27,7 @@ INTENSITY, SHAPE, REPEAT = range(3)  # the parameters of LOOKS
 
 
 @dataclass(frozen=True)
-class Source:
+class ActorDraws:
     """The randomness of one actor in a batch of recordings."""
 
     seed: int

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from gerd.errors import StorageError, shorten
-from gerd.storage.places import LARGEST, MissingError, Place
+from gerd.storage.places import LARGEST_FILE, MissingError, Place
 
 LARGEST_JSON = 2**26  # bytes of a file; a config of as many vertices as one may have takes less
 BYTES_OF_SHARD = 2**13  # more for each shard that is there: 74 bytes for each of its 64 recordings, and its name
@@ -36,7 +36,7 @@ def read_json(place: Place, name: str) -> bytes:
         shards = 0
         with suppress(StorageError):
             shards = len(place.names())
-        content = place.read(name, most=min(LARGEST, LARGEST_JSON + BYTES_OF_SHARD * shards))
+        content = place.read(name, most=min(LARGEST_FILE, LARGEST_JSON + BYTES_OF_SHARD * shards))
     check_values(content, place.at(name))
     return content
 

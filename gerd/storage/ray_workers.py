@@ -55,7 +55,7 @@ def finish_on_ray(
     elif str(job.place).startswith("memory:"):
         raise GerdError(f"{job.place}: lives in the memory of one process, which a cluster cannot write to")
     resource, device = choose_device(ray.cluster_resources(), device)
-    packed = ray.put(pickle.dumps(replace(job, device=device)))
+    pickled = ray.put(pickle.dumps(replace(job, device=device)))
     each = {"num_cpus": int(resource == "CPU"), "num_gpus": int(resource == "GPU")}
     task = ray.remote(_finish_range).options(max_retries=RETRIES, **each)
     waiting, flying = deque(numbers), dict[Any, list[int]]()
@@ -66,7 +66,7 @@ def finish_on_ray(
         slots = int(ray.cluster_resources().get(resource, 0))
         while waiting and len(flying) < (workers or 2 * max(1, slots)):
             handed_out = [waiting.popleft() for _ in range(min(size, len(waiting)))]
-            flying[task.remote(packed, job.config.origin.trust, handed_out)] = handed_out
+            flying[task.remote(pickled, job.config.origin.trust, handed_out)] = handed_out
         done = _first_done(ray, list(flying), job)
         if not done and not ray.cluster_resources().get(resource, 0):
             raise GerdError(f"{job.place}: the cluster has no {resource} left; {CONTINUES}")
@@ -161,11 +161,11 @@ def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[floa
         raise GerdError(f"{job.place}: rows {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
 
 
-def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tuple[float, list[Entry]]:
+def _finish_range(pickled: bytes, trusted: str | None, numbers: list[int]) -> tuple[float, list[Entry]]:
     """In a worker: finish some shards; how many seconds that took, and their entries."""
     begun = time.perf_counter()
     import_from(trusted)
-    job = _unpacked(packed)
+    job = _unpickled(pickled)
     worker, version = f"{socket.gethostname()}: this worker of the cluster", job.manifest.gerd_version
     if version != __version__:
         raise GerdError(f"{worker} has gerd {__version__}, and the command {version}; install one of them on both")
@@ -176,5 +176,5 @@ def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tup
 
 
 @lru_cache(maxsize=2)
-def _unpacked(packed: bytes) -> Job:
-    return pickle.loads(packed)
+def _unpickled(pickled: bytes) -> Job:
+    return pickle.loads(pickled)

@@ -39,7 +39,7 @@ from gerd.storage.manifest import Manifest
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, read_header, tensors_bytes
 
-LARGEST = 2**31  # steps, height, width and actors
+LARGEST_EXTENT = 2**31  # steps, height, width and actors
 UNREADABLE = (ValueError, IndexError, MemoryError)  # what reading damaged blocks gives
 FOREIGN = "is not a recording of the dataset's config"
 
@@ -114,7 +114,7 @@ class Shard:
     def _fits(self, digests: tuple[int, ...]) -> bool:
         """Whether all speak of the same number of recordings, of a size that can be."""
         n = len(self.index)
-        if not (self.shape.shape == (n, 5) and ((self.shape >= 0) & (self.shape <= LARGEST)).all()):
+        if not (self.shape.shape == (n, 5) and ((self.shape >= 0) & (self.shape <= LARGEST_EXTENT)).all()):
             return False
         return (
             len(self.member) == len(self.lengths) == n

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -102,8 +102,8 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
     result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
-        packed = camera.passages(resumed, instants)[0]
-        step, y, x, p = Keys.of(scene).decoded(packed >> 1)
+        flagged = camera.passages(resumed, instants)[0]
+        step, y, x, p = Keys.of(scene).decoded(flagged >> 1)
         for i, end in enumerate(steps):
             np.subtract.at(
                 result[i], (y[step <= end], x[step <= end]), scene.pixel.threshold * (2 * p[step <= end] - 1)
@@ -114,15 +114,19 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
 class _Camera:
     """Exact timing: the integrators of a batch, and how many events each pixel has fired."""
 
+    _state: Tensor
+    _fired: Tensor
+
     def __init__(self, device: str, from_start: bool = False):
-        self._device, self._from_start = device, from_start  # from_start: the warm-up's events are given, too
-        self._state: Any = None
-        self._fired: Any = None
+        self._device = device
+        self._from_start = from_start  # whether the warm-up's events are given, too
+        self._begun = False  # whether there are a state, and numbers of events
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[np.ndarray]:
-        """What the integrators fire between the instants, as `exact.packed`."""
+        """What the integrators fire between the instants, as `exact.flagged`."""
         seen = what_is_seen(scenes, activation(scenes, instants.own, self._device), instants.steps)
-        if self._state is None:
+        if not self._begun:
+            self._begun = True
             self._state = _initial_states(scenes, seen[:, 0])
             self._fired = torch.zeros_like(self._state, dtype=torch.int64)
         own = torch.from_numpy(instants.own)
@@ -138,7 +142,7 @@ class _Camera:
     def _events(
         self, scenes: Scenes, own: Tensor, change: Tensor, number: Tensor, us_per_unit: float
     ) -> tuple[Tensor, Tensor]:
-        """Row and packed event of each of the `number` passages of each pixel between two instants."""
+        """Row and flagged key of each of the `number` passages of each pixel between two instants."""
         begin, end = own.unbind(1)
         times = number[number > 0]
         row, y, x = (part.repeat_interleave(times) for part in number.nonzero(as_tuple=True))
@@ -151,11 +155,11 @@ class _Camera:
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
         recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
         kept = recorded & ~dropped(word, noise.drop_bound(scenes.pixel.event_noise))
-        events = exact.packed(Keys.of(scenes), us, y, x, (move > 0).long(), 0)
+        events = exact.flagged(Keys.of(scenes), us, y, x, (move > 0).long(), 0)
         return row[kept], events[kept]
 
     def background(self, scenes: Scenes, steps: range) -> list[np.ndarray]:
-        """Background noise at some steps, likewise."""
+        """Background noise at some steps, as `exact.flagged`."""
         picked, polarity = _scattered(scenes, np.array(steps), scenes.pixel.background, philox.BACKGROUND, self._device)
         row, at, y, x = picked.nonzero().cpu().numpy().T
         return exact.background_events(scenes, row, at + steps.start, y, x, polarity[picked].long().cpu().numpy())
