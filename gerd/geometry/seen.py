@@ -72,7 +72,7 @@ class MovingMap:
         return MovingMap(((a, b), (c, d)), *moved)
 
     def inverse(self, rate: float = 1.0) -> MovingMap:
-        """What takes back this map and a speed of `rate`: its `then(self, rate)` changes nothing."""
+        """The map that takes this one back at a speed of `rate`: `inverse(rate).then(self, rate)` changes nothing."""
         (a, b), (c, d) = self.linear
         size = self.determinant
         back = MovingMap(((d / size, -b / size), (-c / size, a / size)))
@@ -193,13 +193,13 @@ def _but_position(through: MovingMap, own: Array) -> Array:
 
 
 def _in_time(angle: Array, value: Array, first: Array, second: Array) -> Array:
-    """(…, 3): a function of the angle and its derivatives by time, from those by the angle: the chain rule."""
+    """(…, 3): a function of the angle with its derivatives in time, by the chain rule from those by the angle."""
     speed, push = angle[..., 1], angle[..., 2]
     return np.stack([value, first * speed, second * (speed * speed) + first * push], axis=-1)
 
 
 def _times(f: Array, g: Array) -> Array:
-    """(…, 3): a product and its derivatives."""
+    """(…, 3): the product f · g with its first and second derivative."""
     return np.stack(
         [
             f[..., 0] * g[..., 0],

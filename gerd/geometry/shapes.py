@@ -139,7 +139,8 @@ def rings_of_svg_file(path: Path) -> list[Array]:
 
 def rings_of_text(text: str) -> list[Array]:
     """The outline of one or more characters in DejaVu Sans, which comes with matplotlib."""
-    advance, rings = 0.0, []
+    advance = 0.0
+    rings = []
     for character in text:
         glyph, width = _glyph(character)
         rings += [ring * (1, -1) + (advance, 0) for ring in glyph]  # a font's y points up
@@ -239,11 +240,14 @@ def _inside(picture: Image.Image, alpha: bool, invert: bool) -> Array:
 
     if picture.mode.startswith("I"):  # 16 bits
         values = np.asarray(picture, np.float64)
-        opaque, light = values != picture.info.get("transparency"), values / 65535.0
+        opaque = values != picture.info.get("transparency")
+        light = values / 65535.0
     else:
-        solid, flat = picture.convert("RGBA"), Image.new("RGBA", picture.size, "white" if invert else "black")
+        solid = picture.convert("RGBA")
+        flat = Image.new("RGBA", picture.size, "white" if invert else "black")
         flat.alpha_composite(solid)
-        opaque, light = np.asarray(solid.getchannel("A"), np.float64) / 255.0, np.asarray(flat.convert("L")) / 255.0
+        opaque = np.asarray(solid.getchannel("A"), np.float64) / 255.0
+        light = np.asarray(flat.convert("L")) / 255.0
     if alpha:
         return 1.0 - opaque if invert else opaque.astype(np.float64)
     return np.where(opaque > 0, 1.0 - light if invert else light, 0.0)
@@ -283,7 +287,8 @@ def _bezier(control: list[Array]) -> list[Array]:
     """Points along a Bézier curve after its first, by repeated halfway points (de Casteljau)."""
     result = []
     for k in range(1, CURVE_PIECES + 1):
-        points, share = control, k / CURVE_PIECES
+        points = control
+        share = k / CURVE_PIECES
         while len(points) > 1:
             points = [a + (b - a) * share for a, b in pairwise(points)]
         result.append(points[0])

@@ -60,7 +60,7 @@ def _refuse(*_: object) -> None:
 
 
 class _Group(NamedTuple):
-    """What an element hands down to those in it."""
+    """What an element of the drawing passes on to the elements inside it."""
 
     transform: Transform  # to the coordinates of the drawing
     is_drawn: bool
@@ -78,7 +78,8 @@ class _Drawing:
         self._length = 0
 
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
-        name, above = tag.rpartition(" ")[2], self._groups[-1]
+        name = tag.rpartition(" ")[2]
+        above = self._groups[-1]
         declared = (part.partition(":") for part in attributes.get("style", "").split(";"))
         style = attributes | {property.strip(): value for property, _, value in declared}
         is_drawn = above.is_drawn and name not in NOT_DRAWN and style.get("display", "").strip() != "none"
@@ -148,7 +149,9 @@ def _rectangle(attributes: Mapping[str, str]) -> str:
     rx, ry = min(rx, width / 2), min(ry, height / 2)
     if not (rx > 0 and ry > 0):
         return f"M {x} {y} h {width} v {height} h {-width} z"
-    across, down, arc = width - 2 * rx, height - 2 * ry, f"a {rx} {ry} 0 0 1"
+    across = width - 2 * rx
+    down = height - 2 * ry
+    arc = f"a {rx} {ry} 0 0 1"
     return (
         f"M {x + rx} {y} h {across} {arc} {rx} {ry} v {down} {arc} {-rx} {ry} "
         f"h {-across} {arc} {-rx} {-ry} v {-down} {arc} {rx} {-ry} z"
@@ -157,7 +160,8 @@ def _rectangle(attributes: Mapping[str, str]) -> str:
 
 def _ellipse(attributes: Mapping[str, str], sizes: str = "rx ry") -> str:
     x, y, *radii = _numbers(attributes, f"cx cy {sizes}")
-    rx, ry = radii[0], radii[-1]
+    rx = radii[0]
+    ry = radii[-1]
     return f"M {x - rx} {y} a {rx} {ry} 0 0 1 {2 * rx} 0 a {rx} {ry} 0 0 1 {-2 * rx} 0 z"
 
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry import exactmath
+from gerd.geometry.folding import flipped, fold, folded
 from gerd.geometry.parameters import (
     ORDERS,
     PARAMETER_COUNT,
@@ -38,8 +38,6 @@ from gerd.geometry.parameters import (
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from gerd.geometry.exactmath import Values
 
 Array = NDArray[np.float64]
 Send = Callable[..., "list[Tensor]"]  # arrays to PyTorch tensors on some device
@@ -115,7 +113,8 @@ class Trajectory:
         cls, start: Array, low: ArrayLike = -np.inf, high: ArrayLike = np.inf, wrap: ArrayLike = False
     ) -> Trajectory:
         """No motion: the parameters `start` (…, 6), folded at borders and limits."""
-        none, unlimited = np.zeros_like(start), np.full_like(start, np.inf)
+        none = np.zeros_like(start)
+        unlimited = np.full_like(start, np.inf)
         low, high, wrap = (np.broadcast_to(bound, start.shape) for bound in (low, high, wrap))
         return cls(start, none, None, unlimited, low, high, wrap, none)
 
@@ -129,12 +128,14 @@ class Trajectory:
 
     def unwrapped(self) -> Trajectory:
         """The motion on a plane in place of a torus: where it came back on the other side, it goes straight on."""
-        low, high = np.where(self.wrap, -np.inf, self.low), np.where(self.wrap, np.inf, self.high)
+        low = np.where(self.wrap, -np.inf, self.low)
+        high = np.where(self.wrap, np.inf, self.high)
         return replace(self, low=low, high=high)
 
     def resumed(self, begin: float, end: float) -> Trajectory:
         """This motion with its sums kept at `begin` (in steps), so that times up to `end` need no restart at 0."""
-        low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1
+        low = math.floor(begin * self.rate)
+        high = math.floor(end * self.rate) + 1
         return self._covering(low, min(high, low + self._window))
 
     def parameters(self, times: ArrayLike) -> Array:
@@ -148,15 +149,20 @@ class Trajectory:
     def _parameters(self, t: Array) -> Array:
         result = np.empty((*self.start.shape[:-1], len(t), ORDERS, PARAMETER_COUNT))
         for i in range(PARAMETER_COUNT):
-            low, high, wrap = self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None]
+            low = self.low[..., i, None]
+            high = self.high[..., i, None]
+            wrap = self.wrap[..., i, None]
             u, speed, push = self._free(i, t)
-            flip = _flipped(u, speed, push, low, high, wrap)
-            u, speed, push = _folded(u, low, high, wrap), np.where(flip, -speed, speed), np.where(flip, -push, push)
+            flip = flipped(u, speed, push, low, high, wrap)
+            u = folded(u, low, high, wrap)
+            speed = np.where(flip, -speed, speed)
+            push = np.where(flip, -push, push)
             base = self.base[..., i, None]
             if base.any():
                 u = np.where(base != 0, base * exactmath.exp(u), u)
                 grown = u * (speed * speed + push)
-                speed, push = np.where(base != 0, u * speed, speed), np.where(base != 0, grown, push)
+                speed = np.where(base != 0, u * speed, speed)
+                push = np.where(base != 0, grown, push)
             result[..., 0, i] = u
             result[..., 1, i] = speed * self.rate
             result[..., 2, i] = push * (self.rate * self.rate)
@@ -185,7 +191,7 @@ class Trajectory:
             if self.velocity[..., i].any():
                 u = u + speed[..., i, None] * clock
             if not stays_inside[i]:
-                u = _fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
+                u = fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
             values.append(u)
         turned = self.start[..., ROTATION].any() or self.velocity[..., ROTATION].any()
         return affine(values, torch if turned or any(motion._pushed(ROTATION) for _, motion in pieces) else None)
@@ -204,7 +210,7 @@ class Trajectory:
         resting = not (self.velocity[..., i].any() or any(motion._pushed(i) for _, motion in pieces))
         paths = [motion._free(i, t[..., part])[0] for part, motion in pieces if not resting]
         u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
-        u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
+        u = folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
         base = self.base[..., i, None]
         return np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u
 
@@ -239,7 +245,7 @@ class Trajectory:
         return from_entries(self.entries(times), (*self.start.shape[:-1], len(np.asarray(times))))
 
     def _pieces(self, t: Array) -> Iterator[tuple[slice, Trajectory]]:
-        """The motion with accelerations for own times `t`, part by part where that spans more than a window."""
+        """Slices of own times `t`, each with this motion as it holds the accelerations for them."""
         if self.push is None or t.size == 0:
             yield slice(None), self
             return
@@ -248,7 +254,8 @@ class Trajectory:
         begin = 0
         while begin < t.shape[-1]:
             rest = whole[:, begin:]
-            low, high = int(rest.min()), int(rest.max()) + 1
+            low = int(rest.min())
+            high = int(rest.max()) + 1
             if high - low > self._window:
                 low = int(rest[:, 0].min())
                 high = min(high, max(low + self._window, int(rest[:, 0].max()) + 1))
@@ -325,7 +332,8 @@ class Trajectory:
         if knots is None or not self._pushed(i):
             return u, np.broadcast_to(velocity, u.shape), np.zeros_like(u)
         k = np.floor(t).astype(np.int64)
-        since, at = t - k, k - knots.first
+        since = t - k
+        at = k - knots.first
         push, speed, way = (_taken(part[..., i, :], at) for part in (knots.acceleration, knots.gained, knots.moved))
         return u + (way + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
 
@@ -352,51 +360,3 @@ def slowed(speed: Array, limit: Array) -> Array:
         result[..., i] = np.where(fast, speed[..., i] / np.where(fast, size, 1.0), speed[..., i])
         result[..., i] *= np.where(fast, limit[..., X], 1.0)
     return result
-
-
-def _cells(xp: ModuleType, u: Values, low: Values, high: Values) -> tuple[Any, ...]:
-    """How many sizes `u` is away from its anchor; the anchor; the size; whether there is each of the bounds."""
-    has_low, has_high = low > -np.inf, high < np.inf
-    bounded = has_low & has_high
-    size = xp.where(bounded, high, 1.0) - xp.where(bounded, low, 0.0)
-    anchor = xp.where(has_low, low, xp.where(has_high, high, 0.0))
-    return (u - anchor) / size, anchor, size, has_low, has_high
-
-
-def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array:
-    """`u` (…, times) folded into [low, high], either of which may be infinite."""
-    outside = ~((u >= low) & (u < high)).all(axis=-1)
-    if not outside.any():
-        return u
-    result = u.copy()
-    result[outside] = _fold(np, u[outside], low[outside], high[outside], wrap[outside])
-    return result
-
-
-def _fold(xp: ModuleType, u: Values, low: Values, high: Values, wrap: NDArray[np.bool_] | Tensor) -> Values:
-    """`u` folded into [low, high]; `xp` is the package that all of them are arrays of."""
-    cells, anchor, size, has_low, has_high = _cells(xp, u, low, high)
-    cell, bounded = xp.floor(cells), has_low & has_high
-    rest = u - cell * size
-    odd = xp.remainder(cell, 2.0) == 1.0
-    mirrored = xp.clip(xp.where(odd, (anchor + xp.where(bounded, high, 0.0)) - rest, rest), low, high)  # of rounding
-    cyclic = xp.where((cells == cell) | (rest < low) | (rest >= high), anchor, rest)  # in [low, high)
-    beyond = xp.where(has_low, u < low, u > high)  # one limit only: reflect there once
-    once = xp.where(beyond, anchor - (u - anchor), u)
-    folded = xp.where(bounded, xp.where(wrap, cyclic, mirrored), once)
-    return xp.where((u >= low) & (u < high), u, folded)  # cells are rounded: what is inside stays as it is
-
-
-def _flipped(
-    u: Array, speed: Array, push: Array, low: Array, high: Array, wrap: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Whether the folded path runs against the free one, on the later side of an instant of reflection."""
-    inside = (u > low) & (u < high)
-    if inside.all():
-        return np.zeros(u.shape, np.bool_)
-    cells, _, _, has_low, has_high = _cells(np, u, low, high)
-    cell = np.floor(cells)
-    leaving = (speed < 0) | ((speed == 0) & (push < 0))
-    cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
-    beyond = np.where(has_low, cell < 0, has_high & (cell >= 0))
-    return ~inside & np.where(has_low & has_high, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
