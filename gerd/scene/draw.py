@@ -51,15 +51,16 @@ def _check_map(plan: Plan, space: MovingMap) -> None:
 
 
 def appearance(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
-    """The same scenes without their motion: all actors rest at the origin. Runs no code that the config names."""
+    """The scenes of some indices without their motion: all actors rest at the origin. Runs no code of the user's."""
     for index in [*indices[:1], *indices[-1:]] if isinstance(indices, range) else indices:  # of a range, its ends
         check_whole("index", index, 0, MOST_INDICES - 1)
     rows = np.asarray(indices, np.int64)
     first = _first_appearance(plan)
-    intensity, chosen = np.repeat(first.intensity, len(rows), axis=0), np.repeat(first.chosen, len(rows), axis=0)
-    for place, (actor, copy) in enumerate(plan.cast):
+    intensity = np.repeat(first.intensity, len(rows), axis=0)
+    chosen = np.repeat(first.chosen, len(rows), axis=0)
+    for i, (actor, copy) in enumerate(plan.cast):
         if not actor.always_looks_the_same:
-            intensity[:, place], chosen[:, place] = _looks(plan, actor, copy, rows)
+            intensity[:, i], chosen[:, i] = _looks(plan, actor, copy, rows)
     trajectory = Trajectory.at_rest(np.zeros((*chosen.shape, PARAMETER_COUNT)))
     return replace(first, indices=rows, chosen=chosen, intensity=intensity, trajectory=trajectory)
 
@@ -75,10 +76,12 @@ def _looks(plan: Plan, actor: ActorPlan, copy: int, rows: Rows) -> tuple[NDArray
 @lru_cache(maxsize=KEPT_PLANS)
 def _first_appearance(plan: Plan) -> Scenes:
     """The appearance of index 0."""
-    rows, cast = np.zeros(1, np.int64), plan.cast
-    intensity, chosen = np.zeros((1, len(cast)), np.int32), np.zeros((1, len(cast)), np.int64)
-    for place, (actor, copy) in enumerate(cast):
-        intensity[:, place], chosen[:, place] = _looks(plan, actor, copy, rows)
+    rows = np.zeros(1, np.int64)
+    cast = plan.cast
+    intensity = np.zeros((1, len(cast)), np.int32)
+    chosen = np.zeros((1, len(cast)), np.int64)
+    for i, (actor, copy) in enumerate(cast):
+        intensity[:, i], chosen[:, i] = _looks(plan, actor, copy, rows)
     return Scenes(
         seed=plan.seed,
         indices=rows,

@@ -13,7 +13,7 @@ from gerd.geometry import exactmath
 from gerd.geometry.parameters import (
     ORDERS,
     PARAMETER_COUNT,
-    PARTS,
+    PARAMETERS_OF,
     ROTATION,
     SCALE_X,
     SCALE_Y,
@@ -51,7 +51,7 @@ def motion(plan: Plan, actor: ActorPlan, draws: ActorDraws) -> Trajectory:
         start = np.where(outside, inside, start)
     velocity = _velocity(plan, actor, draws, start)
     if isinstance(actor.velocity[1], Growth):
-        sizes = PARTS["scale"]
+        sizes = PARAMETERS_OF["scale"]
         base[:, sizes] = start[:, sizes]
         low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
         high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST_SIZE) / base[:, sizes])
@@ -77,7 +77,8 @@ def _position(actor: ActorPlan, draws: ActorDraws) -> Array:
     """(rows, 2): the centre at t = 0."""
     if not isinstance(actor.position, Anywhere):
         return draws.pair(actor.position, START, X)
-    low, high = np.zeros((len(draws.rows), 2)), np.full((len(draws.rows), 2), np.inf)
+    low = np.zeros((len(draws.rows), 2))
+    high = np.full((len(draws.rows), 2), np.inf)
     for look in actor.position.looks:
         parameters = np.zeros((len(draws.rows), ORDERS, PARAMETER_COUNT))
         parameters[:, 0, SCALE_X:] = _start_but_position(look, draws)
@@ -128,15 +129,15 @@ def _size_velocity(
 
 
 def _with_boundary(
-    plan: Plan, actor: ActorPlan, draws: ActorDraws, start: Array, part: str, velocity: Boundary
+    plan: Plan, actor: ActorPlan, draws: ActorDraws, start: Array, name: str, velocity: Boundary
 ) -> Array:
-    """(rows,): the velocity of a part's parameters that moves the outline as far as it says."""
-    moving = PARTS[part]
+    """(rows,): the velocity of the parameters of `name` that moves the outline as far as the config says."""
+    moving = PARAMETERS_OF[name]
     wanted = draws.sample(velocity.pixels, VELOCITY, moving[0])
     moved = np.stack([_boundary_speed(outline, start, moving) for outline in actor.shapes])
     if not moved.all():
-        path = f"actors.{actor.number}.{part}.velocity.boundary"
-        raise plan.error(path, f"{part} does not move the outline of this shape; allowed: a number")
+        path = f"actors.{actor.number}.{name}.velocity.boundary"
+        raise plan.error(path, f"{name} does not move the outline of this shape; allowed: a number")
     return wanted / _drawn(draws, moved)
 
 
@@ -145,7 +146,8 @@ def _boundary_speed(outline: Outline, start: Array, moving: list[int]) -> Array:
     parameters = np.zeros((len(start), ORDERS, PARAMETER_COUNT))
     parameters[:, 0] = start
     parameters[:, 1, moving] = 1.0
-    at, speed = matrix(parameters)[:, None, :2, :2], derivatives(parameters)[0][:, None, :2, :2]
+    at = matrix(parameters)[:, None, :2, :2]
+    speed = derivatives(parameters)[0][:, None, :2, :2]
     ends, tangent = _sides(outline)
     along_x, along_y = _mapped(at, tangent)
     length = np.sqrt(along_x * along_x + along_y * along_y)
