@@ -325,7 +325,8 @@ def _entry_text(result: Any) -> str:
     from llvmlite import ir
     from numba import types
 
-    about, word = result.fndesc, ir.IntType(64)
+    about = result.fndesc
+    word = ir.IntType(64)
     count = 0 if about.restype == types.none else len(about.restype)
     if count >= RESULTS or any(kind != types.int64 for kind in (about.restype if count else ())):
         raise TypeError(f"{about.qualname} returns {about.restype}; allowed: up to {RESULTS - 1} whole numbers")

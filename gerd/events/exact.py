@@ -49,13 +49,13 @@ class Instants:
 
     @property
     def steps(self) -> NDArray[np.int64]:
-        """The step that holds each."""
+        """The step that holds each instant."""
         time = self.own / self.rate
         return np.ceil(time - ROUNDING * np.abs(time)).astype(np.int64)
 
 
-class Camera(Protocol):
-    """What a backend does: it carries the state of the pixels from call to call."""
+class Pixels(Protocol):
+    """The pixels of a backend, whose state is carried from call to call."""
 
     def passages(self, scenes: Scenes, instants: Instants, /) -> list[NDArray[np.int64]]:
         """For each recording the flagged keys of what its integrators fire, in any order; see `flagged`."""
@@ -78,7 +78,7 @@ def background_events(scenes: Scenes, row: Whole, step: Whole, y: Whole, x: Whol
     return np.split(flagged(Keys.of(scenes), us, y, x, p, 1), np.searchsorted(row, np.arange(1, len(scenes))))
 
 
-def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Chunk]:
+def run(scenes: Scenes, pixels: Pixels, chunk: int, most: int) -> Iterator[Chunk]:
     """The events of a batch, `chunk` steps at a time, from instants of which at most about `most` are held."""
     codec = Keys.of(scenes)
     own = scenes.in_own_time()
@@ -89,11 +89,11 @@ def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Chunk
         target = max(reached, last_unit(scenes, steps.stop))
         for resumed, moments in slabs(own, scenes.trajectory.rate, reached, target, most):
             own = resumed
-            for part, events in zip(parts, camera.passages(own, moments), strict=True):
+            for part, events in zip(parts, pixels.passages(own, moments), strict=True):
                 part.append(events)
         reached = target
         if scenes.pixel.background > 0 and steps.stop > 1:  # step 0 has no events
-            for part, events in zip(parts, camera.background(scenes, steps), strict=True):
+            for part, events in zip(parts, pixels.background(scenes, steps), strict=True):
                 part.append(events)
         for row, part in enumerate(parts):
             events = np.sort(np.concatenate(part))
@@ -103,7 +103,7 @@ def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Chunk
 
 
 def last_unit(scenes: Scenes, stop: int) -> int:
-    """Up to which own time the events of the steps below `stop` come.
+    """The own time up to which events of the steps below `stop` can come.
 
     One unit more than there is, because rounding may bring an event that is just beyond the last step into it; but no
     farther than the path is recorded.
@@ -145,7 +145,7 @@ def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
 
 
 def instants(parts: NDArray[np.int64], first: int) -> NDArray[np.float64]:
-    """(recordings, instants): those of units from `first` on, each cut into so many parts (recordings, units)."""
+    """(recordings, instants): those of units from `first` on, each cut into `parts` (recordings, units)."""
     counts = parts.sum(axis=1, keepdims=True)
     own = np.zeros((len(parts), int(counts.max()) + 1))
     own[:, 0] = first
@@ -159,7 +159,8 @@ def _with_ends_of_steps(own: NDArray[np.float64], rate: float, most: int) -> Ite
     They are cut at ends of steps, so that no piece has many more than `most` such ends: where the motion is slow, a
     unit of own time has more steps than memory could hold. Each piece begins with the last instant of the one before.
     """
-    first, stop = float(own[0, 0]), float(own[0, -1])
+    first = float(own[0, 0])
+    stop = float(own[0, -1])
     step, last = math.floor(first / rate), math.ceil(stop / rate)
     begin = first
     while begin < stop:

@@ -20,7 +20,8 @@ from gerd.scene.scenes import Scenes
 if TYPE_CHECKING:
     from torch import Tensor
 
-    Integers = TypeVar("Integers", int, NDArray[np.int64], Tensor)  # the same kind in and out
+    # The same kind in and out; keys that come from a file have 32 bits where that is enough.
+    Integers = TypeVar("Integers", int, NDArray[np.int64], NDArray[np.integer], Tensor)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Keys:
         """The step of each event."""
         return keys // self.per_step
 
-    def bounds(self, keys: NDArray[np.int64], steps: ArrayLike) -> NDArray[np.int64]:
+    def bounds(self, keys: NDArray[np.integer], steps: ArrayLike) -> NDArray[np.int64]:
         """How many events come before each of `steps`: those of step i are keys[bounds[i] : bounds[i + 1]]."""
         return np.searchsorted(keys, np.asarray(steps, np.int64) * self.per_step)
 
@@ -76,7 +77,8 @@ class Keys:
 
     def places(self, keys: Integers) -> Integers:
         """Where each event lies in frames (steps, 2, height, width) that are laid out flat."""
-        pixel, area = keys >> 1, self.height * self.width
+        pixel = keys >> 1
+        area = self.height * self.width
         tick = pixel // area
         return (tick // self.ticks * 2 + (keys & 1) - tick) * area + pixel
 

@@ -180,7 +180,7 @@ def _outline(scenes: Scenes, piece: Piece) -> Array:
 
 
 def check(scenes: Scenes, entries: Entries, times: Times) -> None:
-    """An error if a scene cannot be drawn, from the entries of T as of `placed`."""
+    """An error if a scene cannot be drawn; `entries` are those of T, as `placed` gives them."""
     _check_numbers(entries, scenes, times)
     for actor in np.flatnonzero(scenes.wraps).tolist():
         _check_fits(scenes, actor, tuple(entries[i][:, actor] for i in (0, 1, 3, 4)), times)
@@ -214,7 +214,7 @@ def _on_host(entry: Array | Tensor) -> Array:
 
 
 def _check_numbers(entries: Entries, scenes: Scenes, times: Times) -> None:
-    """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
+    """An error if a number of T is not finite, or too large: a kernel would make an address in memory of it."""
     shape = (len(scenes), len(scenes.shapes), times.shape[-1])
     if 0 in shape or float(sum(abs(entry).max() for entry in entries)) <= LARGEST_ENTRY:
         return
@@ -254,7 +254,8 @@ def _ellipse(T: tuple[Array, ...], is_there: Array) -> Array:
     a, b, x, c, d, y = T
     spread = c * c + d * d
     safe = np.where(spread > 0, spread, 1.0)
-    tilt, width = (a * c + b * d) / safe, np.abs(a * d - b * c) / safe
+    tilt = (a * c + b * d) / safe
+    width = np.abs(a * d - b * c) / safe
     return _stacked((y, np.where(is_there, RADIUS * RADIUS * spread, 0.0), x, tilt, width))
 
 

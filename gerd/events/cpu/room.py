@@ -58,7 +58,8 @@ def model_of(scenes: Scenes, row: int) -> Model:
 
 def noise_of(scenes: Scenes) -> Noise:
     """The numbers behind the noises of a batch."""
-    pixel, area = scenes.pixel, scenes.height * scenes.width
+    pixel = scenes.pixel
+    area = scenes.height * scenes.width
     return Noise(
         shape=noise.block_tables(pixel.shape_noise, area),
         has_shape=pixel.shape_noise > 0,
@@ -85,7 +86,8 @@ def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> Crossings:
 def pixels_room(scenes: Scenes) -> Pixels:
     """Room for what a recording carries from step to step, as arguments; `activation` is for shape noise."""
     height, width = scenes.height, scenes.width
-    area, blocks = height * width, height * -(-width // TOGETHER)
+    area = height * width
+    blocks = height * -(-width // TOGETHER)
     counted = scenes.exact and scenes.pixel.event_noise > 0
     return Pixels(
         v=argument(blank(height, width)),
@@ -128,7 +130,8 @@ def draws_room(scenes: Scenes) -> Draws:
 
 def scratch_room(scenes: Scenes, slots: NDArray[np.int64]) -> Scratch:
     """Room for comparing two frames."""
-    f, rows = scenes.upsampling, scenes.height + LANES
+    f = scenes.upsampling
+    rows = scenes.height + LANES
     parts = (2 << MOST_SPLIT, f, rows)
     return Scratch(
         nearer=np.empty(len(slots) - 1, np.int64),

@@ -43,7 +43,7 @@ _LOADING = RLock()
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is held at a time, which decides over memory and speed, and never over events."""
+    """How much is held at a time: memory and speed depend on it, events never do."""
 
     steps: int = 1024  # whose outlines are worked out together
     values: int = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
@@ -65,10 +65,10 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
     fitting = max(1, limits.values // numbers)
     chunk = chunk or min(limits.steps, fitting)
     if scenes.exact:
-        camera = _Camera(limits)
+        pixels = _Pixels(limits)
         for row in range(len(scenes)):
-            camera.begin(scenes, row)
-            for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
+            pixels.begin(scenes, row)
+            for part in exact.run(scenes[row : row + 1], pixels, chunk, fitting):
                 yield part._replace(row=row)
         return
     first = -scenes.warmup - 1
@@ -149,9 +149,12 @@ class _State:
         """What fires between the instants of one recording, as `exact.flagged`."""
         own, steps = instants.own[0], instants.steps[0]
         clock = (self._scenes.step_us, instants.us_per_unit, self._scenes.steps * self._scenes.step_us)
-        parts, begin, done = [], 0, 0
+        parts = []
+        begin = 0
+        done = 0
         while done < len(own):  # again where there are more events than the room holds
-            begin, resumed = max(done - 1, 0), done > 0
+            begin = max(done - 1, 0)
+            resumed = done > 0
             done, swaps, made = kernels("cpu.instants").simulate_instants(
                 coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
                 *self._frames, self._carried, *self._rooms,
@@ -174,8 +177,8 @@ class _State:
         return np.concatenate(parts)
 
 
-class _Camera:
-    """Exact timing of one recording after the other, each as a batch of one."""
+class _Pixels:
+    """The pixels in exact timing, of one recording after the other, each as a batch of one."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -183,7 +186,9 @@ class _Camera:
 
     def begin(self, scenes: Scenes, row: int) -> None:
         """Go on with another recording."""
-        self._batch, self._row, self._fresh = scenes, row, True
+        self._batch = scenes
+        self._row = row
+        self._fresh = True
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
         borders = rasterise.borders(scenes, instants.own)
@@ -223,5 +228,5 @@ def _check(timing: str) -> None:
 
 
 def numbers_of(scenes: Scenes) -> int:
-    """In the outlines of one recording at one step, and a few more, so that it is never 0."""
+    """How many numbers the outlines of one recording have at one step, and a few more, so that it is never 0."""
     return 5 * (rasterise.entry_count(scenes) + 1)

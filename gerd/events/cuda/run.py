@@ -43,7 +43,7 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
     for begin in range(0, len(scenes), rows):
         batch = scenes[begin : begin + rows]
         if scenes.exact:
-            for events in exact.run(batch, _Camera(batch, device), chunk, _instants(batch, device, budget)):
+            for events in exact.run(batch, _Pixels(batch, device), chunk, _instants(batch, device, budget)):
                 yield events._replace(row=begin + events.row)
             continue
         for steps, words in _chunks(batch, device, chunk, bits=True):
@@ -66,9 +66,11 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     result = torch.zeros(shape, dtype=torch.uint8, device=device)
     _, chance, _ = _chances(scenes, device)
     background = _Background(scenes, device, range(scenes.steps), chance) if scenes.pixel.background > 0 else None
-    camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
+    pixels = _Pixels(scenes, device)
+    most = _instants(scenes, device)
+    end = exact.last_unit(scenes, scenes.steps)
     for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
-        camera.into_frames(own, instants, result, counts, last=bool(instants.own[:, -1].min() >= end))
+        pixels.into_frames(own, instants, result, counts, last=bool(instants.own[:, -1].min() >= end))
     if background is not None:
         background.scatter(result, result, counted=counts)
         result[:, 0] = 0
@@ -77,7 +79,8 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
 
 def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     """How many recordings, and how many steps of them, are made at once."""
-    budget, size = budget or _budget(device), scenes.height * scenes.width
+    budget = budget or _budget(device)
+    size = scenes.height * scenes.width
     per_step = 8 * scenes.height * -(-scenes.width // TILE) + _outline_bytes(scenes)  # a bit for each event, twice
     per_step += per_step // 2  # what is in between
     fixed = 4 * size  # the integrators
@@ -123,7 +126,8 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
     with beside:
         shape_chance, background_chance, model = _chances(scenes, device)
     for piece in chunks(-scenes.warmup, scenes.steps, chunk):
-        begin, recorded = piece.start, piece[max(0, -piece.start) :]
+        begin = piece.start
+        recorded = piece[max(0, -piece.start) :]
         if bits:
             shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
         else:
@@ -185,7 +189,7 @@ class _Beside:
             self._current.wait_stream(self._other)
 
     def lend(self, *parts: object) -> None:
-        """Keep the tensors among `parts` until the current stream has done the work that it has by then been given."""
+        """Keep the tensors among `parts` until the current stream has done all the work that it was given so far."""
         for part in parts:
             if self._current is not None and isinstance(part, Tensor):
                 part.record_stream(self._current)
@@ -201,7 +205,8 @@ def _listed(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
     """Keys and background flags of all events in order of recordings and keys, and where each recording begins."""
     signal, noise = words
-    frames, number = signal.shape[0] * signal.shape[1], signal[0, 0].numel()
+    frames = signal.shape[0] * signal.shape[1]
+    number = signal[0, 0].numel()
     counts = torch.empty(frames, dtype=torch.int32, device=words.device)
     output.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
     begins = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
@@ -265,8 +270,8 @@ def _chances(scenes: Scenes, device: str) -> tuple[kernels.Chance, kernels.Chanc
     return shape, background, model
 
 
-class _Camera:
-    """Exact timing of a batch: what it carries from call to call."""
+class _Pixels:
+    """The pixels of a batch in exact timing: what it carries from call to call."""
 
     def __init__(self, scenes: Scenes, device: str):
         self._device, self._fresh = device, True
@@ -299,7 +304,7 @@ class _Camera:
         self._go_on()
 
     def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: int) -> Callable[..., None]:
-        """Everything for a launch of the kernel but where events go."""
+        """A function that launches the kernel, once it is told where events go."""
         outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
         held_steps = instants.steps if scenes.pixel.shape_noise > 0 else np.empty(0, np.int64)
         own, steps, us_per_unit = _sent(self._device, instants.own, held_steps, np.array([instants.us_per_unit]))
@@ -320,7 +325,8 @@ class _Camera:
 
     def _go_on(self) -> None:
         state, next_state, fired, next_fired = self._carried
-        self._carried, self._fresh = [next_state, state, next_fired, fired], False
+        self._carried = [next_state, state, next_fired, fired]
+        self._fresh = False
 
     def background(self, scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
         """Background noise at some steps, as `exact.flagged`."""
@@ -338,16 +344,22 @@ def _fine(f: int) -> int:
 
 def _outlines(scenes: Scenes, shown: rasterise.Times, device: str) -> tuple[kernels.Outlines, kernels.Sizes, Tensor]:
     """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
-    height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
-    frames, shape = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
+    height = scenes.height
+    width = scenes.width
+    f = scenes.upsampling
+    fine = _fine(scenes.upsampling)
+    frames = shown.shape[-1]
+    shape = (len(scenes), len(scenes.shapes), shown.shape[-1])
     T = torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, partial(_sent, device))])
     first, is_ellipse, convex, actor = rasterise.numbered(scenes)
     marked_whole = convex & (scenes.pixel.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
     numbers = (part.astype(np.int32) for part in (first, is_ellipse, convex, marked_whole, actor))
     tables = (rasterise.unit_ends(scenes), rasterise.offsets(scenes), scenes.intensity[:, actor])
     first_entry, ellipse, simple, marked, actors, ends, offsets, intensity = _sent(device, *numbers, *tables)
-    pieces, entries = len(actor), int(first[-1])
-    words, tiles = -(-frames // 32), -(-width // TILE) * -(-height // ROWS)
+    pieces = len(actor)
+    entries = int(first[-1])
+    words = -(-frames // 32)
+    tiles = -(-width // TILE) * -(-height // ROWS)
     marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
     sub_rows = -(-height // ROWS) * ROWS * fine
     crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
@@ -374,7 +386,8 @@ class _Background:
     def __init__(self, scenes: Scenes, device: str, recorded: range, chance: kernels.Chance):
         self._device, self._chance = device, chance
         self._size = len(recorded), recorded.start, scenes.width, scenes.height
-        self._recordings, self._blocks = len(scenes), -(-scenes.height * scenes.width // noise.BLOCK)
+        self._recordings = len(scenes)
+        self._blocks = -(-scenes.height * scenes.width // noise.BLOCK)
         most = len(scenes) * len(recorded) * self._blocks
         expected = most * min(1.0, noise.BLOCK * scenes.pixel.background)
         self._list(min(most, int(expected + 10 * expected**0.5) + 1024))

@@ -58,7 +58,7 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
     """The events of `scenes`, `chunk` steps at a time; the state of the pixels is carried from chunk to chunk."""
     if scenes.exact:
         fitting = _chunk(scenes)
-        yield from exact.run(scenes, _Camera(device), chunk or fitting, fitting)
+        yield from exact.run(scenes, _Pixels(device), chunk or fitting, fitting)
         return
     codec = Keys.of(scenes)
     for done in stages(scenes, device, chunk):
@@ -95,14 +95,16 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
 
 
 def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
-    """(steps, height, width): the integrators of a batch of one in exact timing when steps end that see `seen_then`."""
+    """(steps, height, width): the integrators of a batch of one in exact timing as steps end, with `seen_then`."""
     quiet = replace(scene, pixel=replace(scene.pixel, event_noise=0.0))
-    own, camera, rate = quiet.in_own_time(), _Camera("cpu", from_start=True), scene.trajectory.rate
+    own = quiet.in_own_time()
+    pixels = _Pixels("cpu", from_start=True)
+    rate = scene.trajectory.rate
     begin = exact.Instants(np.full((1, 1), float(-scene.warmup)), rate, scene.step_us / rate)
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
     result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
-        flagged = camera.passages(resumed, instants)[0]
+        flagged = pixels.passages(resumed, instants)[0]
         step, y, x, p = Keys.of(scene).decoded(flagged >> 1)
         for i, end in enumerate(steps):
             np.subtract.at(
@@ -111,8 +113,8 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     return result
 
 
-class _Camera:
-    """Exact timing: the integrators of a batch, and how many events each pixel has fired."""
+class _Pixels:
+    """The pixels of a batch in exact timing: their integrators, and how many events each has fired."""
 
     _state: Tensor
     _fired: Tensor
@@ -135,7 +137,8 @@ class _Camera:
             change = seen[:, i] - seen[:, i - 1]
             number, left = passages(self._state, change, scenes.pixel.threshold)
             fired.append(self._events(scenes, own[:, i - 1 : i + 1], change, number, instants.us_per_unit))
-            self._state, self._fired = left, self._fired + number
+            self._state = left
+            self._fired = self._fired + number
         row, events = (torch.cat(part) for part in zip(*fired, strict=True))
         return [events[row == i].cpu().numpy() for i in range(len(scenes))]
 
@@ -147,7 +150,8 @@ class _Camera:
         times = number[number > 0]
         row, y, x = (part.repeat_interleave(times) for part in number.nonzero(as_tuple=True))
         nth = torch.arange(len(row), device=self._device) - (times.cumsum(0) - times).repeat_interleave(times)
-        move, state = change[row, y, x].long(), self._state[row, y, x].long()
+        move = change[row, y, x].long()
+        state = self._state[row, y, x].long()
         missing = (nth + 1) * scenes.pixel.threshold - torch.where(move < 0, -state, state)
         own_row, wanted, size = (part.cpu() for part in (row, missing, move.abs()))
         us = passage_us(begin[own_row], (end - begin)[own_row], wanted, size, us_per_unit).to(self._device)
@@ -169,7 +173,8 @@ def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor
     """(recordings, steps, height, width) int32: the visible sub-pixels of each pixel, times their intensity."""
     ends, jumps = visible(scenes, steps, device)
     f, width = scenes.upsampling, scenes.width
-    pixel, rest = ends // f, ends % f
+    pixel = ends // f
+    rest = ends % f
     # A jump at column c raises its own pixel by the part right of c and every later pixel in full: a running sum.
     batch, count, rows, slots = ends.shape
     rises = torch.zeros((batch * count, scenes.height, width + 2), dtype=torch.int32, device=device)
@@ -205,7 +210,8 @@ def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int) -> Tensor
     y = (torch.arange(scenes.height * scenes.upsampling, dtype=torch.float64) + 0.5)[:, None]
     if borders.is_ellipse[piece]:
         enters, leaves, crosses = crossings_of_ellipse(y, a, b, c, d, e)
-        x, crosses = torch.cat([enters, leaves], dim=-1), crosses.expand(*crosses.shape[:-1], 2)
+        x = torch.cat([enters, leaves], dim=-1)
+        crosses = crosses.expand(*crosses.shape[:-1], 2)
     else:
         x, crosses = crossing_of_side(y, a, b, c, d)
     right = scenes.width * scenes.upsampling
@@ -242,8 +248,9 @@ def missing(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
 
 
 def _noisy(scenes: Scenes, fired: Tensor, steps: np.ndarray) -> tuple[Tensor, Tensor]:
-    """What is left of what the integrators fired after event noise, and that with background noise."""
-    device, kept = str(fired.device), fired.clone()
+    """The events that event noise leaves, and these with background noise added."""
+    device = str(fired.device)
+    kept = fired.clone()
     if scenes.pixel.event_noise > 0:
         row, step, p, y, x = fired.nonzero(as_tuple=True)
         index = torch.from_numpy(scenes.indices).to(device)[row]
@@ -276,7 +283,8 @@ def _scattered(
             four = words(scenes.seed, block, step, index, purpose + noise.ROUND * (1 + i // 4))
         last = (size - count + i).clamp(max=noise.BLOCK - 1)  # more only where there is no pick number i
         bit = (i < count) * (torch.ones_like(count) << pick(four[i % 4], last, chosen))
-        chosen, polarity = chosen | bit, polarity | bit * (four[i % 4] & 1)
+        chosen = chosen | bit
+        polarity = polarity | bit * (four[i % 4] & 1)
     number = torch.arange(noise.BLOCK, device=device)
     picked, is_on = ((mask[..., None] >> number & 1).bool().flatten(-2)[..., :pixels] for mask in (chosen, polarity))
     frame = (scenes.height, scenes.width)

@@ -46,7 +46,8 @@ def pieces(scenes: Scenes) -> tuple[Integers, Array]:
 
 def placed(scenes: Scenes, truth: Array) -> Placed:
     """The outlines of one scene, from its truth."""
-    room, frames = _Room.of(scenes), len(truth)
+    room = _Room.of(scenes)
+    frames = len(truth)
     coefficients, motion = np.empty((frames, room.entries, 5)), np.empty((frames, room.pieces, 8))
     T = np.empty((6, truth.shape[1], frames))
     outlines = (scenes.present[0], room.layout, room.unit(scenes), scenes.upsampling)
@@ -141,13 +142,17 @@ class _Room:
 
     def __init__(self, scenes: Scenes):
         first, is_ellipse, convex, self._actor = rasterise.numbered(scenes)
-        self.pieces, self.entries = len(self._actor), int(first[-1])
+        self.pieces = len(self._actor)
+        self.entries = int(first[-1])
         self._intensity = np.empty(self.pieces, np.int32)
         self._units: dict[bytes, Array] = {}
         self._actors = len(scenes.shapes)
         self._size = (self._actors, scenes.height, scenes.width)
         self.layout = argument((first, is_ellipse, self._actor, rasterise.offsets(scenes)))
-        f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(first, convex)
+        f = scenes.upsampling
+        height = scenes.height
+        width = scenes.width
+        slots = slots_of(first, convex)
         self._scene = argument(
             (
                 (width, height, f),
@@ -158,7 +163,8 @@ class _Room:
                 np.arange(width) + 0.5,
             )
         )
-        rows, parts = height + LANES, 2 << MOST_SPLIT
+        rows = height + LANES
+        parts = 2 << MOST_SPLIT
         spans = (
             np.empty((rows, width + 2), np.int32),
             np.empty(rows, np.int64),
