@@ -16,11 +16,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gerd.errors import StorageError
 from gerd.files import lock, open_regular, read_regular
 from gerd.storage.whole import is_temporary, make_folder, remove, tidy, write_whole
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
 LARGEST_FILE = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
@@ -199,7 +202,7 @@ class Bucket:
         return f"{self.url}/{name}"
 
     @contextmanager
-    def _system(self, name: str, cannot: str) -> Iterator[tuple[Any, str]]:
+    def _system(self, name: str, cannot: str) -> Iterator[tuple[AbstractFileSystem, str]]:
         """The file system, which fsspec makes anew in a forked process, and the full path of a file in it."""
         scheme = self.url.partition(":")[0]
         try:
@@ -248,7 +251,7 @@ class Bucket:
             system.rm_file(path)
 
     def tidy(self) -> None:
-        """A put that did not come to its end leaves no file."""
+        """There is nothing to remove: a put that did not come to its end leaves no file."""
 
     @contextmanager
     def claimed(self, alone: bool) -> Iterator[bool]:  # noqa: ARG002 - there are no locks
@@ -259,7 +262,8 @@ class _RemoteFile:
     """Reads pieces of a fixed size and keeps the last few, so that neighbours do not cost a request each."""
 
     def __init__(self, bucket: Bucket, name: str, size: int):
-        self.name, self.size = bucket.at(name), size
+        self.name = bucket.at(name)
+        self.size = size
         self._length = length = bucket.piece
         self._piece = lru_cache(PIECES)(lambda k: bucket.read(name, k * length, min((k + 1) * length, size)))
 

@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from gerd.config.trust import import_from
 from gerd.errors import GerdError
@@ -28,6 +29,11 @@ from gerd.storage.manifest import MANIFEST, Entry
 from gerd.storage.places import Folder
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.version import __version__
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+    Task = ObjectRef[tuple[float, list[Entry]]]  # stands for what `_finish_range` returns
 
 TASK_SECONDS = 2.0  # how long a worker should be busy with one range
 RETRIES = 5  # of a range whose worker or machine has died
@@ -58,7 +64,8 @@ def finish_on_ray(
     pickled = ray.put(pickle.dumps(replace(job, device=device)))
     each = {"num_cpus": int(resource == "CPU"), "num_gpus": int(resource == "GPU")}
     task = ray.remote(_finish_range).options(max_retries=RETRIES, **each)
-    waiting, flying = deque(numbers), dict[Any, list[int]]()
+    waiting = deque(numbers)
+    flying: dict[Task, list[int]] = {}
     size = 1
     # When this ends early, ranges are under way: they end with the connection, or make whole shards. (To cancel them
     # would crash Ray 2.60 now and then.)
@@ -118,7 +125,7 @@ def connected(address: str | None) -> Iterator[None]:
 
 
 def choose_device(resources: Mapping[str, float], device: str | None) -> tuple[str, str]:
-    """What of a cluster's resources each worker takes one of, and the device on which it computes."""
+    """The resource of the cluster that each worker takes one of, and the device on which it computes."""
     wanted = {None: "GPU" if resources.get("GPU", 0) >= 1 else "CPU", "cpu": "CPU", "cuda": "GPU"}
     if device not in wanted:
         raise GerdError(f"device {device!r}: allowed with the engine ray: cpu, cuda; each worker has one GPU")
@@ -128,7 +135,7 @@ def choose_device(resources: Mapping[str, float], device: str | None) -> tuple[s
     return resource, "cuda" if resource == "GPU" else "cpu"
 
 
-def _first_done(ray: Any, flying: list[Any], job: Job) -> list[Any]:
+def _first_done(ray: ModuleType, flying: list[Task], job: Job) -> list[Task]:
     """The first task that is done, or none after PATIENCE; an error if the head of the cluster is gone.
 
     Ray itself would wait for the head for a minute, and then end the process with words of its own.
@@ -146,7 +153,7 @@ def _first_done(ray: Any, flying: list[Any], job: Job) -> list[Any]:
     return done
 
 
-def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[float, list[Entry]]:
+def _result(ray: ModuleType, finished: Task, job: Job, numbers: list[int]) -> tuple[float, list[Entry]]:
     """What a task has returned; a user's mistake is raised here as it was there."""
     try:
         return ray.get(finished)
@@ -155,7 +162,8 @@ def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[floa
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:
-        first, last = job.manifest.rows(numbers[0])[0], job.manifest.rows(numbers[-1])[-1]
+        first = job.manifest.rows(numbers[0])[0]
+        last = job.manifest.rows(numbers[-1])[-1]
         reason = str(error).strip().partition("\n")[0]
         tried = f"tried {RETRIES + 1} times"
         raise GerdError(f"{job.place}: rows {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
@@ -166,7 +174,8 @@ def _finish_range(pickled: bytes, trusted: str | None, numbers: list[int]) -> tu
     begun = time.perf_counter()
     import_from(trusted)
     job = _unpickled(pickled)
-    worker, version = f"{socket.gethostname()}: this worker of the cluster", job.manifest.gerd_version
+    worker = f"{socket.gethostname()}: this worker of the cluster"
+    version = job.manifest.gerd_version
     if version != __version__:
         raise GerdError(f"{worker} has gerd {__version__}, and the command {version}; install one of them on both")
     if isinstance(job.place, Folder) and not Path(job.place.at(MANIFEST)).exists():
