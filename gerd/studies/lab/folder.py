@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
@@ -33,14 +33,19 @@ from gerd.studies.lab.results import Example, Made, Results, Run, Settings
 from gerd.studies.lab.training import Order, OutOfTimeError
 from gerd.version import __version__
 
-Kept = TypeVar("Kept")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Kept = TypeVar("Kept", bound="DataclassInstance")
 
 
 class StudyFolder:
     """The folder of one study; `own` are settings that only this study has."""
 
-    def __init__(self, path: Path | str, study: str, order: Order, config: Config, **own: Any):
-        self.path, self.order, self._anything_new = Path(path), order, False
+    def __init__(self, path: Path | str, study: str, order: Order, config: Config, **own: object):
+        self.path = Path(path)
+        self.order = order
+        self._anything_new = False
         self.missing = 0  # networks for which there was no time
         self.settings = Settings(study, order.seed, order.size, config.digest, own)
         file = self.path / "settings.json"
@@ -95,7 +100,8 @@ class StudyFolder:
 
         If the time was over before all networks were trained, they are those of the others.
         """
-        file, device = self.path / "results.json", self.order.device
+        file = self.path / "results.json"
+        device = self.order.device
         if file.exists() and not self._anything_new and read_results(self.path).missing == self.missing:
             return read_results(self.path)
         made = Made(
@@ -135,7 +141,7 @@ def read_results(path: Path | str, study: str | None = None) -> Results:
     return results
 
 
-def _write(data: Any, file: Path) -> None:
+def _write(data: DataclassInstance, file: Path) -> None:
     write_whole(file, (json.dumps(asdict(data), ensure_ascii=False) + "\n").encode())
 
 
@@ -148,5 +154,5 @@ def _read(file: Path, kind: type[Kept]) -> Kept:
         return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "all"
-        raise GerdError(f"{file}: is not what this version of gerd writes ({place}: {first['msg']})") from None
+        field = ".".join(map(str, first["loc"])) or "all"
+        raise GerdError(f"{file}: is not what this version of gerd writes ({field}: {first['msg']})") from None
