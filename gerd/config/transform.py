@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, Tag, ValidatorFunctionWrapHandler, f
 from gerd.config.base import Model, invalid, tag
 from gerd.config.values import Number, TimeFactor, forms
 
-Place = tuple[Number, Number]
+Point = tuple[Number, Number]
 
 
 def _not_zero(value: float) -> float:
@@ -28,7 +28,7 @@ _Factors = Annotated[
     forms("a number, [x, y]"),
 ]
 _About = Annotated[
-    Union[Annotated[Literal["centre"], Tag(tag("centre"))], Annotated[Place, Tag(tag("pair"))]],
+    Union[Annotated[Literal["centre"], Tag(tag("centre"))], Annotated[Point, Tag(tag("pair"))]],
     Field(description="the point that stays"),
     forms("centre, [x, y]"),
 ]
@@ -37,7 +37,7 @@ _About = Annotated[
 class Translate(Model):
     """Everything moved right and down by pixels; fractions count."""
 
-    translate: Place
+    translate: Point
 
 
 class Rotate(Model):
@@ -69,7 +69,7 @@ class Mirror(Model):
 
 
 class Affine(Model):
-    """Any affine map, as the first two rows of its matrix, with places measured from `about`."""
+    """Any affine map, as the first two rows of its matrix, with points measured from `about`."""
 
     affine: tuple[tuple[Number, Number, Number], tuple[Number, Number, Number]]
     about: _About = "centre"
@@ -90,14 +90,14 @@ class Affine(Model):
 class Boost(Model):
     """A Galilean boost: everything moves by so many pixels per step more; nothing has moved yet at step `epoch`."""
 
-    boost: Place
+    boost: Point
     epoch: Number = Field(0.0, description="step")
 
 
 class Accelerate(Model):
     """Everything is accelerated by so many pixels per step² more, from rest at step `epoch`."""
 
-    accelerate: Place
+    accelerate: Point
     epoch: Number = Field(0.0, description="step")
 
 
