@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -33,10 +33,7 @@ from gerd.studies.lab.results import Example, Made, Results, Run, Settings
 from gerd.studies.lab.training import Order, OutOfTimeError
 from gerd.version import __version__
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-Kept = TypeVar("Kept", bound="DataclassInstance")
+Kept = TypeVar("Kept")  # a dataclass
 
 
 class StudyFolder:
@@ -141,7 +138,7 @@ def read_results(path: Path | str, study: str | None = None) -> Results:
     return results
 
 
-def _write(data: DataclassInstance, file: Path) -> None:
+def _write(data: Any, file: Path) -> None:
     write_whole(file, (json.dumps(asdict(data), ensure_ascii=False) + "\n").encode())
 
 
