@@ -25,7 +25,8 @@ from gerd.config.members import NOT_SWEPT, checked_sweep, with_whole_numbers
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
 from gerd.config.sensor import NOISE_PER_STEP, Camera, Integrator, Noise, Sensor
-from gerd.config.transform import Quicken, Transform
+from gerd.config.sweep import member, member_count, member_number, relatives
+from gerd.config.transform import ScaleTime, Transform
 from gerd.config.values import MOST_ACTORS, FunctionName, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 from gerd.reading import reading
@@ -205,8 +206,8 @@ class Config(Model):
         """Own times, and in exact timing microseconds from the warm-up on, are numbers that can be computed with."""
         rate = self.fastest
         if not SLOWEST <= rate <= FASTEST:
-            quickened = any(isinstance(part, Quicken) for part in self.transform)
-            what = f"with those in transform makes a time scale of {rate:g}; allowed" if quickened else "allowed"
+            scales_time = any(isinstance(part, ScaleTime) for part in self.transform)
+            what = f"with those in transform makes a time scale of {rate:g}; allowed" if scales_time else "allowed"
             written = self.time_scale.factor if isinstance(self.time_scale, TimeScale) else self.time_scale
             raise invalid(f"{what}: from {SLOWEST:g} to {FASTEST:g}", "time_scale", value=written)
         if self.timing == "exact":
@@ -225,7 +226,7 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _torus_stays(self) -> Config:
-        moving = any(not isinstance(part, Quicken) for part in self.transform)
+        moving = any(not isinstance(part, ScaleTime) for part in self.transform)
         wrapping = [i for i, actor in enumerate(self.actors) if actor.translation.border == "wrap"]
         if moving:
             message = "a transformation would move the seams of the torus; allowed with transform: bounce, free"
@@ -250,7 +251,7 @@ class Config(Model):
         """Every value of every swept path gives a good config by itself, and so does every member of a grid."""
         if info.context:
             self._origin = info.context["origin"]
-        members = math.prod(len(values) for values in self.sweep.values())
+        members = member_count(self)
         if members > MOST_MEMBERS:
             raise invalid(f"makes {members} members; at most {MOST_MEMBERS} are allowed", "sweep", value=self.sweep)
         sweep = checked_sweep(self, members)
@@ -267,9 +268,7 @@ class Config(Model):
 
     def member(self, which: int | Mapping[str, Any]) -> Config:
         """The config of one member of the sweep: its number, or swept values that only it has."""
-        from gerd.config import sweep  # which is built on this module
-
-        return sweep.member(self, sweep.member_number(self, which))
+        return member(self, member_number(self, which))
 
     @property
     def _fields(self) -> dict[str, Any]:
@@ -283,7 +282,7 @@ class Config(Model):
     @property
     def fastest(self) -> float:
         """The same, times the time scales in `transform`."""
-        return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, Quicken))
+        return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, ScaleTime))
 
     @property
     def in_steps(self) -> Config:
@@ -346,9 +345,7 @@ class Config(Model):
 
         Masks, paths and glyphs are polygons, and Python functions have their values, as in `resolved`.
         """
-        from gerd.config import sweep  # which is built on this module
-
-        if self.family is not self and sweep.relatives(self.family):
+        if self.family is not self and relatives(self.family):
             message = "is a member whose starts depend on the whole sweep; write config.family.to_yaml()"
             raise GerdError(f"{self._origin.document.source}: {message}")
         return self._short_yaml()
@@ -361,7 +358,7 @@ class Config(Model):
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def __repr__(self) -> str:
-        members = math.prod(len(values) for values in self.sweep.values())
+        members = member_count(self)
         swept = f", a sweep of {counted(members, 'member')}" if self.sweep else ""
         size = f"{self.sensor.width}×{self.sensor.height}, {self.steps} steps, {counted(len(self.actors), 'actor')}"
         return f"<Config {f'{self.name}: ' if self.name else ''}{size}{swept}, seed {self.seed}, {self.digest[:8]}>"

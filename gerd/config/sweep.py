@@ -11,15 +11,17 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from gerd.config.base import did_you_mean, plain
-from gerd.config.config import Config
 from gerd.config.document import Document
 from gerd.config.problems import explain
 from gerd.errors import GerdError, shorten
+
+if TYPE_CHECKING:
+    from gerd.config.config import Config
 
 KEPT_MEMBERS = 1024  # whose configs are not checked again
 MOST_LISTED = 12  # values of a path in a message

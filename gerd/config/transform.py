@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, Tag, ValidatorFunctionWrapHandler, f
 from gerd.config.base import Model, invalid, tag
 from gerd.config.values import Number, TimeFactor, forms
 
-Place = tuple[Number, Number]
+Point = tuple[Number, Number]
 
 
 def _not_zero(value: float) -> float:
@@ -28,7 +28,7 @@ _Factors = Annotated[
     forms("a number, [x, y]"),
 ]
 _About = Annotated[
-    Union[Annotated[Literal["centre"], Tag(tag("centre"))], Annotated[Place, Tag(tag("pair"))]],
+    Union[Annotated[Literal["centre"], Tag(tag("centre"))], Annotated[Point, Tag(tag("pair"))]],
     Field(description="the point that stays"),
     forms("centre, [x, y]"),
 ]
@@ -37,7 +37,7 @@ _About = Annotated[
 class Translate(Model):
     """Everything moved right and down by pixels; fractions count."""
 
-    translate: Place
+    translate: Point
 
 
 class Rotate(Model):
@@ -47,14 +47,14 @@ class Rotate(Model):
     about: _About = "centre"
 
 
-class Enlarge(Model):
+class ScaleScene(Model):
     """Everything so many times as large and as far away; a pair for x and y, negative to mirror."""
 
     scale: _Factors
     about: _About = "centre"
 
 
-class Slant(Model):
+class ShearScene(Model):
     """Everything moved right by so many times its distance below the point that stays."""
 
     shear: Number
@@ -69,7 +69,7 @@ class Mirror(Model):
 
 
 class Affine(Model):
-    """Any affine map, as the first two rows of its matrix, with places measured from `about`."""
+    """Any affine map, as the first two rows of its matrix, with points measured from `about`."""
 
     affine: tuple[tuple[Number, Number, Number], tuple[Number, Number, Number]]
     about: _About = "centre"
@@ -90,18 +90,18 @@ class Affine(Model):
 class Boost(Model):
     """A Galilean boost: everything moves by so many pixels per step more; nothing has moved yet at step `epoch`."""
 
-    boost: Place
+    boost: Point
     epoch: Number = Field(0.0, description="step")
 
 
 class Accelerate(Model):
     """Everything is accelerated by so many pixels per step² more, from rest at step `epoch`."""
 
-    accelerate: Place
+    accelerate: Point
     epoch: Number = Field(0.0, description="step")
 
 
-class Quicken(Model):
+class ScaleTime(Model):
     """All that comes before it in the list runs so many times as fast."""
 
     time_scale: TimeFactor
@@ -111,13 +111,13 @@ Transform = Annotated[
     Union[
         Annotated[Translate, Tag(tag("{translate}"))],
         Annotated[Rotate, Tag(tag("{rotate}"))],
-        Annotated[Enlarge, Tag(tag("{scale}"))],
-        Annotated[Slant, Tag(tag("{shear}"))],
+        Annotated[ScaleScene, Tag(tag("{scale}"))],
+        Annotated[ShearScene, Tag(tag("{shear}"))],
         Annotated[Mirror, Tag(tag("{mirror}"))],
         Annotated[Affine, Tag(tag("{affine}"))],
         Annotated[Boost, Tag(tag("{boost}"))],
         Annotated[Accelerate, Tag(tag("{accelerate}"))],
-        Annotated[Quicken, Tag(tag("{time_scale}"))],
+        Annotated[ScaleTime, Tag(tag("{time_scale}"))],
     ],
     forms(
         "{translate: [x, y]}, {rotate: degrees}, {scale: factor or [x, y]}, {shear: factor}, {mirror: x, y or none}, "

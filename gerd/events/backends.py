@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def frames(scenes: Scenes, device: str = "cpu", counts: bool = False) -> Tensor:
         return cuda.frames(scenes, device, counts)
     codec = Keys.of(scenes)
     shape = (len(scenes), scenes.steps, 2, scenes.height, scenes.width)
-    result: NDArray[Any] = np.zeros(shape, np.uint8 if counts else np.bool_)
+    result: NDArray[np.uint8] | NDArray[np.bool_] = np.zeros(shape, np.uint8 if counts else np.bool_)
     for part in run(scenes, device=device):
         add_events(result[part.row].reshape(-1), codec.places(part.keys))
     return torch.from_numpy(result).to(device)

@@ -24,14 +24,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from threading import RLock
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gerd.files import read_own, read_regular, write_own
+
+if TYPE_CHECKING:
+    from llvmlite import binding, ir
 
 try:
     import grp
@@ -45,7 +50,7 @@ V3 = frozenset(["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "
 V4 = V3 | frozenset(["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"])
 PROCESSORS = {"x86_64": {"x86-64-v4": V4, "x86-64-v3": V3}, "aarch64": {"generic": frozenset(["neon"])}}
 
-LARGEST = 2**28  # bytes of a file
+LARGEST_CODE = 2**28  # bytes of a file
 DIGEST = hashlib.sha256().digest_size
 ENTRY = "gerd_entry"  # the name of the function in an object file
 RESULTS = 4  # slots for results: their number first. Behind them one that numba's functions ask for, then arguments
@@ -58,70 +63,73 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "no_
 
 _LOADING = RLock()
 
+Rule = TypeVar("Rule", bound=Callable[..., object])  # a function that can be compiled
+Entry = Callable[["ctypes.Array[ctypes.c_char]"], int]  # machine code: slots in, a status out
 
-def compiled(function: Any) -> Any:
+
+def compiled(function: Rule) -> Rule:
     """Mark a function of a module of kernels, which is compiled when it is needed."""
-    function.options = OPTIONS
+    function.__dict__["options"] = OPTIONS
     return function
 
 
-def inlined(function: Any) -> Any:
-    """The same for one that becomes a part of the code that calls it, which is compiled once."""
-    function.options = {**OPTIONS, "inline": "always"}
+def inlined(function: Rule) -> Rule:
+    """Mark a function that becomes a part of the code that calls it, so that it is not compiled by itself."""
+    function.__dict__["options"] = {**OPTIONS, "inline": "always"}
     return function
 
 
-def apart(function: Any) -> Any:
-    """The same as `compiled` for one whose arrays do not overlap, so that its loops need no test of that."""
-    function.options, function.is_apart = OPTIONS, True
-    return function
+def apart(function: Rule) -> Rule:
+    """Mark a function whose arrays never overlap: it is compiled without the tests for that in its loops."""
+    function.__dict__["is_apart"] = True
+    return compiled(function)
 
 
-class Packed(NamedTuple):
-    """Arguments of a kernel."""
+class Argument(NamedTuple):
+    """A value as a kernel takes it."""
 
     kinds: str
     slots: bytes
-    plain: Any  # the same as numbers, arrays and tuples; the slots point into the arrays
+    plain: object  # the value as a number, an array or a tuple of these; the slots point into its arrays
 
 
-def packed(value: Any) -> Packed:
-    """A number, an array or a tuple of such as a kernel takes it. What stays as it is can be packed once."""
-    pack = _PACKING.get(type(value))
-    if pack is not None:
-        return pack(value)
+def argument(value: object) -> Argument:
+    """A number, an array or a tuple of these as a kernel takes it; what is an argument already stays as it is."""
+    make = _ARGUMENTS.get(type(value))
+    if make is not None:
+        return make(value)
     if isinstance(value, tuple):  # with names
-        return _pack_tuple(value)
+        return _tuple_argument(value)
     raise TypeError(f"a kernel takes no {type(value).__name__}")
 
 
-def _pack_array(value: Any) -> Packed:
+def _array_argument(value: NDArray[Any]) -> Argument:
     flags, axes = value.flags, value.ndim
     if not (flags.c_contiguous and flags.aligned and flags.writeable):
         raise TypeError("a kernel takes arrays that are in one piece, aligned and writeable")
     start = value.__array_interface__["data"][0]
     slots = _ARRAY[axes](0, 0, value.size, value.itemsize, start, *value.shape, *value.strides)
-    return Packed(f"{value.dtype.str}{axes}", slots, value)
+    return Argument(f"{value.dtype.str}{axes}", slots, value)
 
 
-def _pack_tuple(value: tuple[Any, ...]) -> Packed:
-    kinds, slots, plain = zip(*map(packed, value), strict=True)
-    return Packed(f"({' '.join(kinds)})", b"".join(slots), plain)
+def _tuple_argument(value: tuple[object, ...]) -> Argument:
+    kinds, slots, plain = zip(*map(argument, value), strict=True)
+    return Argument(f"({' '.join(kinds)})", b"".join(slots), plain)
 
 
 _INT, _UNSIGNED, _FLOAT = (struct.Struct(form).pack for form in "qQd")
 _ARRAY = [struct.Struct(f"{5 + 2 * axes}q").pack for axes in range(6)]
-_PACKING: dict[type, Callable[[Any], Packed]] = {
-    Packed: lambda value: value,
-    tuple: _pack_tuple,
-    np.ndarray: _pack_array,
-    int: lambda value: Packed("i", _INT(value), value),
-    np.int64: lambda value: Packed("i", _INT(value), int(value)),
-    bool: lambda value: Packed("b", _INT(value), value),
-    np.bool_: lambda value: Packed("b", _INT(bool(value)), bool(value)),
-    np.uint64: lambda value: Packed("u", _UNSIGNED(value), value),
-    float: lambda value: Packed("f", _FLOAT(value), value),
-    np.float64: lambda value: Packed("f", _FLOAT(value), float(value)),
+_ARGUMENTS: dict[type, Callable[[Any], Argument]] = {
+    Argument: lambda value: value,
+    tuple: _tuple_argument,
+    np.ndarray: _array_argument,
+    int: lambda value: Argument("i", _INT(value), value),
+    np.int64: lambda value: Argument("i", _INT(value), int(value)),
+    bool: lambda value: Argument("b", _INT(value), value),
+    np.bool_: lambda value: Argument("b", _INT(bool(value)), bool(value)),
+    np.uint64: lambda value: Argument("u", _UNSIGNED(value), value),
+    float: lambda value: Argument("f", _FLOAT(value), value),
+    np.float64: lambda value: Argument("f", _FLOAT(value), float(value)),
 }
 
 
@@ -137,11 +145,11 @@ class Kernel:
         source = b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files)
         source += repr([_numbers(module) for module in modules]).encode()
         self._name = f"{function.__name__}-{hashlib.sha256(source).hexdigest()[:16]}"
-        self.loaded: dict[str, Callable[[Any], int]] = {}  # by the kinds of its arguments
+        self.loaded: dict[str, Entry] = {}  # by the kinds of its arguments
         self.compilations = 0
 
-    def __call__(self, *values: Any) -> tuple[int, ...]:
-        kinds, slots, plain = packed(values)
+    def __call__(self, *values: object) -> tuple[int, ...]:
+        kinds, slots, plain = argument(values)
         entry = self.loaded.get(kinds) or self._load(kinds, plain)
         memory = ctypes.create_string_buffer(bytes(8 * (RESULTS + 1)) + slots)
         if status := entry(memory):
@@ -152,16 +160,17 @@ class Kernel:
         """Whether there is a file of code for this processor, perhaps for other arguments; it was not looked at."""
         return any(any(file.parent.glob(file.name)) for file in _files(f"{self._name}-*", self._shipped))
 
-    def _load(self, kinds: str, values: tuple[Any, ...]) -> Callable[[Any], int]:
+    def _load(self, kinds: str, values: object) -> Entry:
         with _LOADING:
             if kinds not in self.loaded:
                 stem = f"{self._name}-{hashlib.sha256(kinds.encode()).hexdigest()[:16]}"
                 self.loaded[kinds] = _found(stem, self._shipped) or self._made(stem, values)
             return self.loaded[kinds]
 
-    def _made(self, stem: str, values: tuple[Any, ...]) -> Callable[[Any], int]:
+    def _made(self, stem: str, values: object) -> Entry:
         if sys.stderr.isatty():
             print("compiling the kernels, once for each installation: about 15 seconds", file=sys.stderr, flush=True)
+        assert isinstance(values, tuple)
         code = machine_code(self.function, values)
         self.compilations += 1
         with suppress(Exception):  # then the next process compiles it, too
@@ -175,17 +184,18 @@ def _modules(module: str) -> set[str]:
     return {module}.union(*map(_modules, taken - {module}))
 
 
-def _numbers(module: str) -> list[tuple[str, Any]]:
+def _numbers(module: str) -> list[tuple[str, int | float | np.generic]]:
     """The constants of a module, which may come from one that has no kernels."""
     names = vars(sys.modules[module])
-    return sorted((name, value) for name, value in names.items() if isinstance(value, int | float | np.generic))
+    numbers = ((name, value) for name, value in names.items() if isinstance(value, int | float | np.generic))
+    return sorted(numbers, key=itemgetter(0))
 
 
-def _found(stem: str, shipped: Path) -> Callable[[Any], int] | None:
+def _found(stem: str, shipped: Path) -> Entry | None:
     """The kernel whose code stands in a file, if there is one for this processor that can be believed."""
     for file in _files(stem, shipped):
         with suppress(Exception):  # then there is none
-            data = (read_regular if file.parent == SHIPPED else read_own)(file, LARGEST)
+            data = (read_regular if file.parent == SHIPPED else read_own)(file, LARGEST_CODE)
             if hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST]:
                 return _entry(data[DIGEST:])
     return None
@@ -202,7 +212,8 @@ def _files(stem: str, shipped: Path) -> Iterator[Path]:
 
 
 def _keep(file: Path, code: bytes) -> None:
-    for folder in reversed([place for place in (file.parent, *file.parent.parents) if not place.exists()]):
+    missing = [folder for folder in (file.parent, *file.parent.parents) if not folder.exists()]
+    for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
     if is_private(file.parent):
         write_own(file, hashlib.sha256(code).digest() + code)
@@ -240,7 +251,7 @@ def processors() -> Iterator[str]:
             yield f"{sys.platform}-{processor}"
 
 
-def _machine(processor: str, features: str) -> Any:
+def _machine(processor: str, features: str) -> binding.TargetMachine:
     """What turns LLVM's code into that of a processor, or loads it, which it can do once: the engine has it then."""
     import llvmlite.binding as llvm
 
@@ -250,7 +261,7 @@ def _machine(processor: str, features: str) -> Any:
     return target.create_target_machine(cpu=processor, features=features, opt=3, reloc="pic", codemodel="jitdefault")
 
 
-def _entry(code: bytes) -> Callable[[Any], int]:
+def _entry(code: bytes) -> Entry:
     """The function in an object file; it stays in memory as long as the function does."""
     import llvmlite.binding as llvm
 
@@ -263,7 +274,7 @@ def _entry(code: bytes) -> Callable[[Any], int]:
     return entry
 
 
-def machine_code(function: FunctionType, values: tuple[Any, ...]) -> bytes:
+def machine_code(function: FunctionType, values: tuple[object, ...]) -> bytes:
     """An object file of a kernel for arguments such as these, for this processor or the one that numba is told."""
     import llvmlite.binding as llvm
     import numba
@@ -278,8 +289,9 @@ def machine_code(function: FunctionType, values: tuple[Any, ...]) -> bytes:
     if foreign:  # a process that loads the code would not have them
         raise TypeError(f"{function.__name__} calls {', '.join(sorted(foreign))}; allowed: what it computes itself")
     module.link_in(llvm.parse_assembly(_entry_text(kernel.overloads[types])))
-    settings: Any = numba.config
-    processor, features = settings.CPU_NAME or llvm.get_host_cpu_name(), settings.CPU_FEATURES
+    settings: Any = numba.config  # whose names are made when it is imported
+    processor = settings.CPU_NAME or llvm.get_host_cpu_name()
+    features = settings.CPU_FEATURES
     machine = _machine(processor, llvm.get_host_cpu_features().flatten() if features is None else features)
     return machine.emit_object(module)
 
@@ -313,7 +325,8 @@ def _entry_text(result: Any) -> str:
     from llvmlite import ir
     from numba import types
 
-    about, word = result.fndesc, ir.IntType(64)
+    about = result.fndesc
+    word = ir.IntType(64)
     count = 0 if about.restype == types.none else len(about.restype)
     if count >= RESULTS or any(kind != types.int64 for kind in (about.restype if count else ())):
         raise TypeError(f"{about.qualname} returns {about.restype}; allowed: up to {RESULTS - 1} whole numbers")
@@ -323,7 +336,7 @@ def _entry_text(result: Any) -> str:
     entry = ir.Function(module, ir.FunctionType(ir.IntType(32), [word.as_pointer()]), ENTRY)
     build = ir.IRBuilder(entry.append_basic_block())
 
-    def slot(number: int, holds: ir.Type) -> Any:
+    def slot(number: int, holds: ir.Type) -> ir.Value:
         return build.bitcast(build.gep(entry.args[0], [word(number)]), holds)
 
     build.store(word(count), slot(0, word.as_pointer()))
@@ -337,10 +350,10 @@ def is_private(folder: Path) -> bool:
     """Whether only this user, or the system's, can have put files into a folder, or the folder into its place."""
     if pwd is None:
         return False
-    for place in (folder, *folder.parents):
-        about = os.stat(place)
+    for each in (folder, *folder.parents):
+        about = os.stat(each)
         others = bool(about.st_mode & stat.S_IWOTH) or bool(about.st_mode & stat.S_IWGRP and not _is_own(about.st_gid))
-        sticky = place != folder and about.st_mode & stat.S_ISVTX  # as /tmp: nobody can replace what is another's
+        sticky = each != folder and about.st_mode & stat.S_ISVTX  # as /tmp: nobody can replace what is another's
         if about.st_uid not in (0, os.getuid()) or (others and not sticky):
             return False
     return True
@@ -349,7 +362,8 @@ def is_private(folder: Path) -> bool:
 def _is_own(group: int) -> bool:
     """Whether a group is this user's alone, as many systems make one for each user."""
     try:
-        name, members = grp.getgrgid(group).gr_name, grp.getgrgid(group).gr_mem
-        return name == pwd.getpwuid(os.getuid()).pw_name and set(members) <= {name}
+        known = grp.getgrgid(group)
+        name = known.gr_name
+        return name == pwd.getpwuid(os.getuid()).pw_name and set(known.gr_mem) <= {name}
     except KeyError:
         return False

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,11 @@ from gerd.events.keys import Keys
 from gerd.events.shared import Chunk, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
+
+if TYPE_CHECKING:
+    from gerd.events.keys import Integers
+
+Whole = NDArray[np.int64]
 
 MOST_PARTS = 2**10  # of a unit of own time; outlines that are faster than this many strides take longer ones
 ROUNDING = 1e-12  # by which the end of a step may lie beyond it
@@ -44,51 +49,51 @@ class Instants:
 
     @property
     def steps(self) -> NDArray[np.int64]:
-        """The step that holds each."""
+        """The step that holds each instant."""
         time = self.own / self.rate
         return np.ceil(time - ROUNDING * np.abs(time)).astype(np.int64)
 
 
-class Camera(Protocol):
-    """What a backend does: it carries the state of the pixels from call to call."""
+class Pixels(Protocol):
+    """The pixels of a backend, whose state is carried from call to call."""
 
     def passages(self, scenes: Scenes, instants: Instants, /) -> list[NDArray[np.int64]]:
-        """For each recording what its integrators fire, in any order, as `packed`."""
+        """For each recording the flagged keys of what its integrators fire, in any order; see `flagged`."""
         ...
 
     def background(self, scenes: Scenes, steps: range, /) -> list[NDArray[np.int64]]:
-        """For each recording the background noise of some steps, likewise."""
+        """For each recording the flagged keys of the background noise of some steps."""
         ...
 
 
-def packed(codec: Keys, us: Any, y: Any, x: Any, p: Any, background: Any) -> Any:
-    """Events at times in whole microseconds as one number each: the key, and the background flag as its last bit."""
+def flagged(codec: Keys, us: Integers, y: Integers, x: Integers, p: Integers | int, background: int) -> Integers:
+    """Flagged keys of events at times in whole microseconds: the key, with the background flag as one more bit."""
     return codec.encoded(us + (codec.ticks - 1), y, x, p) * 2 + background
 
 
-def background_events(scenes: Scenes, row: Any, step: Any, y: Any, x: Any, p: Any) -> list[NDArray[np.int64]]:
-    """For each recording its background noise, `packed`, from integer arrays sorted by the recording's row."""
+def background_events(scenes: Scenes, row: Whole, step: Whole, y: Whole, x: Whole, p: Whole) -> list[Whole]:
+    """For each recording the flagged keys of its background noise, from arrays sorted by the recording's row."""
     words = philox.words(scenes.seed, y * scenes.width + x, step, scenes.indices[row], philox.TIME)
     us = (step - 1) * scenes.step_us + 1 + (words[0].astype(np.int64) * scenes.step_us >> 32)
-    return np.split(packed(Keys.of(scenes), us, y, x, p, 1), np.searchsorted(row, np.arange(1, len(scenes))))
+    return np.split(flagged(Keys.of(scenes), us, y, x, p, 1), np.searchsorted(row, np.arange(1, len(scenes))))
 
 
-def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Chunk]:
+def run(scenes: Scenes, pixels: Pixels, chunk: int, most: int) -> Iterator[Chunk]:
     """The events of a batch, `chunk` steps at a time, from instants of which at most about `most` are held."""
     codec = Keys.of(scenes)
     own = scenes.in_own_time()
     reached = -scenes.warmup
-    held: list[Any] = [np.empty(0, np.int64)] * len(scenes)
+    held: list[Whole] = [np.empty(0, np.int64)] * len(scenes)
     for steps in chunks(0, scenes.steps, chunk):
         parts = [[events] for events in held]
         target = max(reached, last_unit(scenes, steps.stop))
         for resumed, moments in slabs(own, scenes.trajectory.rate, reached, target, most):
             own = resumed
-            for part, events in zip(parts, camera.passages(own, moments), strict=True):
+            for part, events in zip(parts, pixels.passages(own, moments), strict=True):
                 part.append(events)
         reached = target
         if scenes.pixel.background > 0 and steps.stop > 1:  # step 0 has no events
-            for part, events in zip(parts, camera.background(scenes, steps), strict=True):
+            for part, events in zip(parts, pixels.background(scenes, steps), strict=True):
                 part.append(events)
         for row, part in enumerate(parts):
             events = np.sort(np.concatenate(part))
@@ -98,7 +103,7 @@ def run(scenes: Scenes, camera: Camera, chunk: int, most: int) -> Iterator[Chunk
 
 
 def last_unit(scenes: Scenes, stop: int) -> int:
-    """Up to which own time the events of the steps below `stop` come.
+    """The own time up to which events of the steps below `stop` can come.
 
     One unit more than there is, because rounding may bring an event that is just beyond the last step into it; but no
     farther than the path is recorded.
@@ -140,7 +145,7 @@ def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:
 
 
 def instants(parts: NDArray[np.int64], first: int) -> NDArray[np.float64]:
-    """(recordings, instants): those of units from `first` on, each cut into so many parts (recordings, units)."""
+    """(recordings, instants): those of units from `first` on, each cut into `parts` (recordings, units)."""
     counts = parts.sum(axis=1, keepdims=True)
     own = np.zeros((len(parts), int(counts.max()) + 1))
     own[:, 0] = first
@@ -149,12 +154,13 @@ def instants(parts: NDArray[np.int64], first: int) -> NDArray[np.float64]:
 
 
 def _with_ends_of_steps(own: NDArray[np.float64], rate: float, most: int) -> Iterator[NDArray[np.float64]]:
-    """The same instants and those at which steps end, each recording with as many as the one with most.
+    """These instants and those at which steps end, each recording with as many as the one with most.
 
     They are cut at ends of steps, so that no piece has many more than `most` such ends: where the motion is slow, a
     unit of own time has more steps than memory could hold. Each piece begins with the last instant of the one before.
     """
-    first, stop = float(own[0, 0]), float(own[0, -1])
+    first = float(own[0, 0])
+    stop = float(own[0, -1])
     step, last = math.floor(first / rate), math.ceil(stop / rate)
     begin = first
     while begin < stop:

@@ -13,7 +13,7 @@ therefore *is* the integer column ceil(x - 0.5), clipped to [0, width · upsampl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,18 @@ from gerd.geometry.shapes import RADIUS
 from gerd.geometry.trajectory import Send
 from gerd.scene.scenes import Scenes
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Array = NDArray[np.float64]
+Times = Array | NDArray[np.int64]  # steps, or times between them
+Entries = tuple[Any, ...]  # of T, as `parameters.affine` gives them: arrays of numpy or of PyTorch
 
 COPIES = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))  # of an actor on a torus, in frames
 ROUNDING = 1e-9  # by which a shape that just fits a torus may be larger
 TOP, BOTTOM, X_TOP, SLOPE = range(4)  # coefficients of a side: crosses rows with TOP <= y < BOTTOM
 CENTRE_Y, REACH, CENTRE_X, TILT, WIDTH = range(5)  # of an ellipse: crosses rows with (y - CENTRE_Y)² < REACH
-LARGEST = 1e100  # of the numbers in T: what is made of them, where a row crosses an outline, is finite
+LARGEST_ENTRY = 1e100  # of the numbers in T: what is made of them, where a row crosses an outline, is finite
 
 
 @dataclass(frozen=True)
@@ -74,10 +79,12 @@ def layout(scenes: Scenes) -> list[Piece]:
     ]
 
 
-def borders(scenes: Scenes, times: NDArray[Any]) -> Borders:
+def borders(scenes: Scenes, times: Times) -> Borders:
     """The outlines of `scenes` at the given steps, or at times (recordings, times) of each recording."""
     entries = placed(scenes, times)
-    parts, f, pieces = [], scenes.upsampling, layout(scenes)
+    f = scenes.upsampling
+    pieces = layout(scenes)
+    parts = []
     outlines = {(piece.actor, piece.is_ellipse): _outline(scenes, piece) for piece in pieces}
     for piece in pieces:
         a, b, x, c, d, y = (entry[:, piece.actor, :, None] for entry in entries)
@@ -90,7 +97,7 @@ def borders(scenes: Scenes, times: NDArray[Any]) -> Borders:
     return Borders(np.ascontiguousarray(coefficients), *numbered(scenes))  # of one layout: kernels are compiled for it
 
 
-def placed(scenes: Scenes, times: NDArray[Any], send: Send | None = None) -> tuple[Any, ...]:
+def placed(scenes: Scenes, times: Times, send: Send | None = None) -> Entries:
     """The entries of T, each (recordings, actors, times), or with 1 where they are alike; an error if one is too large.
 
     With `send` they are PyTorch tensors on the device to which it sends arrays.
@@ -102,7 +109,7 @@ def placed(scenes: Scenes, times: NDArray[Any], send: Send | None = None) -> tup
 
 
 def numbered(scenes: Scenes) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int32]]:
-    """Of each piece: which entry is its first, whether it is an ellipse, whether it is convex, and its actor."""
+    """Arrays with a number for each piece: its first entry, whether it is an ellipse, whether convex, and its actor."""
     pieces = layout(scenes)
     convex = [piece.is_ellipse or all(outline.is_convex for outline in scenes.shapes[piece.actor]) for piece in pieces]
     return (
@@ -128,7 +135,7 @@ def unit_ends(scenes: Scenes) -> Array:
     for piece in layout(scenes):
         outline = _outline(scenes, piece)
         of_piece = np.pad(outline[..., None], ((0, 0),) * outline.ndim + ((0, 3),)) if piece.is_ellipse else outline
-        parts.append(of_piece.reshape(-1, _entries(scenes, piece), 4).astype(np.float64))
+        parts.append(of_piece.reshape(-1, _entries(scenes, piece), 4))
     rows = max((len(part) for part in parts), default=1)
     return np.concatenate([np.zeros((rows, 0, 4)), *(np.broadcast_to(p, (rows, *p.shape[1:])) for p in parts)], axis=1)
 
@@ -152,16 +159,16 @@ def _most_sides(scenes: Scenes, actor: int) -> int:
     return max(len(outline.segments) for outline in scenes.shapes[actor] if not outline.is_circle)
 
 
-def _outline(scenes: Scenes, piece: Piece) -> NDArray[Any]:
-    """What a piece is in the unit frame: its sides (sides, 2, 2); of an ellipse, whether it is there (1,).
+def _outline(scenes: Scenes, piece: Piece) -> Array:
+    """What a piece is in the unit frame: its sides (sides, 2, 2); of an ellipse 1 if it is there, or else 0 (1,).
 
     Where that differs between recordings, the axes (recordings, 1) come first. A shape with fewer sides than another
     has some without length in addition, at one of its vertices.
     """
-    shapes, chosen = scenes.shapes[piece.actor], scenes.chosen[:, piece.actor]
-    of_shapes: NDArray[Any]  # the last is for an actor that is absent
+    shapes = scenes.shapes[piece.actor]
+    chosen = scenes.chosen[:, piece.actor]  # ABSENT takes the last of what is made for each shape
     if piece.is_ellipse:
-        of_shapes = np.array([*([outline.is_circle] for outline in shapes), [False]])
+        of_shapes = np.array([*([outline.is_circle] for outline in shapes), [False]], np.float64)
     else:
         of_shapes = np.zeros((len(shapes) + 1, _most_sides(scenes, piece.actor), 2, 2))
         for sides, outline in zip(of_shapes, shapes, strict=False):
@@ -172,14 +179,14 @@ def _outline(scenes: Scenes, piece: Piece) -> NDArray[Any]:
     return of_shapes[chosen[0]] if alike else of_shapes[chosen][:, None]
 
 
-def check(scenes: Scenes, entries: tuple[Any, ...], times: NDArray[Any]) -> None:
-    """An error if a scene cannot be drawn, from the entries of T as of `placed`."""
+def check(scenes: Scenes, entries: Entries, times: Times) -> None:
+    """An error if a scene cannot be drawn; `entries` are those of T, as `placed` gives them."""
     _check_numbers(entries, scenes, times)
     for actor in np.flatnonzero(scenes.wraps).tolist():
         _check_fits(scenes, actor, tuple(entries[i][:, actor] for i in (0, 1, 3, 4)), times)
 
 
-def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDArray[Any]) -> None:
+def _check_fits(scenes: Scenes, actor: int, linear: Entries, times: Times) -> None:
     """A shape on a torus is drawn once in each of nine frames: an error if it is larger than one."""
     maps = np.stack(np.broadcast_arrays(*map(_on_host, linear)), -1)  # some of them may be the same at all times
     maps = maps.reshape(*maps.shape[:2], 2, 2)  # (rows, steps, 2, 2)
@@ -202,24 +209,25 @@ def _check_fits(scenes: Scenes, actor: int, linear: tuple[Any, ...], times: NDAr
             )
 
 
-def _on_host(entry: Any) -> Array:
+def _on_host(entry: Array | Tensor) -> Array:
     return entry if isinstance(entry, np.ndarray) else entry.cpu().numpy()
 
 
-def _check_numbers(entries: tuple[Any, ...], scenes: Scenes, times: NDArray[Any]) -> None:
-    """An error if a number of T is none, or too large to compute with: a kernel would take it for a place in memory."""
+def _check_numbers(entries: Entries, scenes: Scenes, times: Times) -> None:
+    """An error if a number of T is not finite, or too large: a kernel would make an address in memory of it."""
     shape = (len(scenes), len(scenes.shapes), times.shape[-1])
-    if 0 in shape or float(sum(abs(entry).max() for entry in entries)) <= LARGEST:
+    if 0 in shape or float(sum(abs(entry).max() for entry in entries)) <= LARGEST_ENTRY:
         return
     T = np.stack([np.broadcast_to(_on_host(entry), shape) for entry in entries])
-    wrong = ~(np.abs(T) <= LARGEST)
+    wrong = ~(np.abs(T) <= LARGEST_ENTRY)
     if not wrong.any():
         return
     step, row, actor, entry = np.argwhere(np.moveaxis(wrong, (3, 1, 2, 0), (0, 1, 2, 3)))[0]  # the earliest
     time = np.broadcast_to(times, shape[::2])[row, step]
     raise GerdError(
         f"index {scenes.indices[row]}: actor {actor} cannot be drawn at time {time:g}: its T has the number "
-        f"{T[entry, row, actor, step]:g}; allowed: within ±{LARGEST:g}, and fewer turns than a number has digits for"
+        f"{T[entry, row, actor, step]:g}; allowed: within ±{LARGEST_ENTRY:g}, "
+        "and fewer turns than a number has digits for"
     )
 
 
@@ -238,15 +246,16 @@ def _sides(T: tuple[Array, ...], sides: Array) -> Array:
     return _stacked((top, bottom, x_top, slope, np.zeros_like(top)))
 
 
-def _ellipse(T: tuple[Array, ...], is_there: NDArray[Any]) -> Array:
-    """(recordings, steps, 1, 5): the circle under T, if it is there.
+def _ellipse(T: tuple[Array, ...], is_there: Array) -> Array:
+    """(recordings, steps, 1, 5): the circle under T, where `is_there` is not 0.
 
     With A = M·Mᵀ, its points satisfy qᵀ·A⁻¹·q = RADIUS².
     """
     a, b, x, c, d, y = T
     spread = c * c + d * d
     safe = np.where(spread > 0, spread, 1.0)
-    tilt, width = (a * c + b * d) / safe, np.abs(a * d - b * c) / safe
+    tilt = (a * c + b * d) / safe
+    width = np.abs(a * d - b * c) / safe
     return _stacked((y, np.where(is_there, RADIUS * RADIUS * spread, 0.0), x, tilt, width))
 
 

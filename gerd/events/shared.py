@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 class Chunk(NamedTuple):
     """The events of one recording in some steps; the chunks of a recording come in order of time."""
 
-    row: int  # the recording's place in the batch
+    row: int  # the recording's number in the batch
     steps: range
     keys: NDArray[np.int64]  # ascending; see `keys.py`
     background: NDArray[np.bool_]  # noise that no moving edge caused
 
     def kept(self, which: NDArray[np.bool_]) -> Chunk:
-        """Only some of the events."""
+        """The chunk with those events only for which `which` is true."""
         return self._replace(keys=self.keys[which], background=self.background[which])
 
     def with_noise(self, keys: NDArray[np.int64]) -> Chunk:
-        """These events, too, which no edge caused; where there is one with the same key already, it stays alone."""
+        """The chunk and events of these keys, which no edge caused; a key that it has already does not come twice."""
         both = np.concatenate([self.keys, keys[~np.isin(keys, self.keys)]])
         flags = np.concatenate([self.background, np.ones(len(both) - len(self.keys), np.bool_)])
         order = np.argsort(both, kind="stable")

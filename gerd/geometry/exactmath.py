@@ -8,12 +8,17 @@ cosine for an angle in units of `HALF_PI`, which is a right angle here although 
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Values = TypeVar("Values", Array, Tensor)  # numbers of numpy or of PyTorch: the same kind in and out
 
 HALF_PI = 1.5707963267948966
 _LN2_HIGH = 0.693147180369123816490  # the first 33 bits of ln 2, so that k · _LN2_HIGH is exact
@@ -28,11 +33,11 @@ def radians(degrees: ArrayLike) -> Array:
     return np.asarray(degrees, np.float64) / 90.0 * HALF_PI
 
 
-def sincos(angle: Any, xp: Any = np) -> tuple[Any, Any]:
+def sincos(angle: Values, xp: ModuleType = np) -> tuple[Values, Values]:
     """Sine and cosine of `angle` in radians; exactly 0 and ±1 at the multiples of `HALF_PI`.
 
-    No number where an angle is so large (beyond 1e15) that what is left of it after whole turns means nothing. `xp` is
-    the package that `angle` is an array of: numpy, or torch.
+    They are NaN where an angle is so large (beyond 1e15) that its rest after whole turns means nothing. `xp` is the
+    package that `angle` is an array of: numpy or torch.
     """
     quarter = xp.round(angle / HALF_PI)
     rest = angle - quarter * HALF_PI

@@ -8,24 +8,28 @@ takes a shape's unit frame to sensor pixels. Angles are in radians, derivatives 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.geometry import exactmath
 
+if TYPE_CHECKING:
+    from gerd.geometry.exactmath import Values
+
 Array = NDArray[np.float64]
 
 PARAMETERS = ("x", "y", "scale_x", "scale_y", "rotation", "shear")
 PARAMETER_COUNT = len(PARAMETERS)
 X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(PARAMETER_COUNT)
-PARTS = {"translation": [X, Y], "scale": [SCALE_X, SCALE_Y], "rotation": [ROTATION], "shear": [SHEAR]}
+PARAMETERS_OF = {"translation": [X, Y], "scale": [SCALE_X, SCALE_Y], "rotation": [ROTATION], "shear": [SHEAR]}
 ORDERS = 3  # the parameter itself, its velocity, its acceleration
 UNITS = dict(zip(PARAMETERS, ("px", "px", "px", "px", "°", ""), strict=True))  # as they are shown to people
 
 
-def affine(values: Sequence[Any], xp: Any = np) -> tuple[Any, ...]:
+def affine(values: Sequence[Values], xp: ModuleType | None = np) -> tuple[Values, ...]:
     """The six entries a, b, x, c, d, y of T = ((a, b, x), (c, d, y), (0, 0, 1)) from the six parameters.
 
     `xp` is the package that the values are arrays of, or None if the rotation is known to be 0.
@@ -61,7 +65,9 @@ def matrix(parameters: Array) -> Array:
 
 def derivatives(parameters: Array) -> tuple[Array, Array]:
     """T' and T'' (…, 3, 3) per step, by the product rule on Rotate · (Shear · Scale)."""
-    value, speed, push = parameters[..., 0, :], parameters[..., 1, :], parameters[..., 2, :]
+    value = parameters[..., 0, :]
+    speed = parameters[..., 1, :]
+    push = parameters[..., 2, :]
     sine, cosine = exactmath.sincos(value[..., ROTATION])
     turn = np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
     quarter = np.stack([np.stack([-sine, -cosine], -1), np.stack([cosine, -sine], -1)], -2)
@@ -69,8 +75,12 @@ def derivatives(parameters: Array) -> tuple[Array, Array]:
     turn_1 = spin * quarter
     turn_2 = spin_push * quarter - spin * spin * turn
 
-    k, k1, k2 = value[..., SHEAR], speed[..., SHEAR], push[..., SHEAR]
-    s, s1, s2 = value[..., SCALE_Y], speed[..., SCALE_Y], push[..., SCALE_Y]
+    k = value[..., SHEAR]
+    k1 = speed[..., SHEAR]
+    k2 = push[..., SHEAR]
+    s = value[..., SCALE_Y]
+    s1 = speed[..., SCALE_Y]
+    s2 = push[..., SCALE_Y]
     upper = _upper(value[..., SCALE_X], k * s, s)
     upper_1 = _upper(speed[..., SCALE_X], k1 * s + k * s1, s1)
     upper_2 = _upper(push[..., SCALE_X], k2 * s + 2.0 * k1 * s1 + k * s2, s2)

@@ -2,7 +2,8 @@
 
     G(t) p = A·p + b + v·t + a·t²/2
 
-Places p are in pixels and t in steps. Maps of this kind follow each other, also at different speeds: they are a group.
+Points p are in pixels and t in steps. Maps of this kind form a group: one after the other, even at different speeds,
+they are again a map of this kind.
 The parameters of G·T are found without dividing by a size, so that a shape may pass through size 0.
 """
 
@@ -46,15 +47,15 @@ class MovingMap:
         (a, b), (c, d) = self.linear
         return a * d - b * c
 
-    def applied(self, place: tuple[Any, Any]) -> tuple[Any, Any]:
-        """A·p, of a place or of arrays of x and y."""
+    def applied(self, point: tuple[Any, Any]) -> tuple[Any, Any]:
+        """A·p for one point, or for arrays of x and y."""
         (a, b), (c, d) = self.linear
-        return a * place[0] + b * place[1], c * place[0] + d * place[1]
+        return a * point[0] + b * point[1], c * point[0] + d * point[1]
 
-    def about(self, place: Pair) -> MovingMap:
-        """The same map with its origin at `place`."""
-        x, y = self.applied(place)
-        return replace(self, shift=((place[0] - x) + self.shift[0], (place[1] - y) + self.shift[1]))
+    def about(self, point: Pair) -> MovingMap:
+        """The map that does about `point` what this one does about the origin."""
+        x, y = self.applied(point)
+        return replace(self, shift=((point[0] - x) + self.shift[0], (point[1] - y) + self.shift[1]))
 
     def then(self, later: MovingMap, rate: float = 1.0) -> MovingMap:
         """This map, run `rate` times as fast, and `later` after it: later.G(t) · G(rate · t)."""
@@ -71,7 +72,7 @@ class MovingMap:
         return MovingMap(((a, b), (c, d)), *moved)
 
     def inverse(self, rate: float = 1.0) -> MovingMap:
-        """What takes back this map and a speed of `rate`: its `then(self, rate)` changes nothing."""
+        """The map that takes this one back at a speed of `rate`: `inverse(rate).then(self, rate)` changes nothing."""
         (a, b), (c, d) = self.linear
         size = self.determinant
         back = MovingMap(((d / size, -b / size), (-c / size, a / size)))
@@ -80,14 +81,16 @@ class MovingMap:
         return MovingMap(back.linear, *moved)
 
     def moved(self, times: ArrayLike) -> Array:
-        """(…, 2) for times (…): the part of G that does not depend on the place."""
+        """(…, 2) for times (…): the part of G that does not depend on the point."""
         t = np.asarray(times, np.float64)[..., None]
         return np.array(self.shift) + t * (np.array(self.velocity) + np.array(self.acceleration) * (t * 0.5))
 
     def G(self, times: ArrayLike) -> Array:
         """(times, 3, 3)."""
         result = np.zeros((len(np.asarray(times)), 3, 3))
-        result[:, :2, :2], result[:, :2, 2], result[:, 2, 2] = self.linear, self.moved(times), 1.0
+        result[:, :2, :2] = self.linear
+        result[:, :2, 2] = self.moved(times)
+        result[:, 2, 2] = 1.0
         return result
 
 
@@ -128,7 +131,8 @@ class Seen(Trajectory):
 
     def fastest(self, reach: Array, first: int, stop: int) -> Array:
         (a, b), (c, d) = self.through.linear
-        square, area = a * a + b * b + c * c + d * d, self.through.determinant
+        square = a * a + b * b + c * c + d * d
+        area = self.through.determinant
         stretch = math.sqrt((square + math.sqrt(max(square * square - 4 * area * area, 0.0))) / 2)  # of A, at most
         units = np.arange(first, stop + 1, dtype=np.float64)[:, None]
         drift = np.array(self.through.velocity) + np.array(self.through.acceleration) * units
@@ -137,8 +141,10 @@ class Seen(Trajectory):
 
     def parameters(self, times: ArrayLike) -> Array:
         result = super().parameters(times)
-        t, through = np.asarray(times, np.float64)[:, None], self.through
-        speed, push = np.array(through.velocity), np.array(through.acceleration)
+        through = self.through
+        t = np.asarray(times, np.float64)[:, None]
+        speed = np.array(through.velocity)
+        push = np.array(through.acceleration)
         drift = np.stack([through.moved(times), speed + push * t, push + 0.0 * t], axis=-2)
         if not through.is_shift:
             result[..., X], result[..., Y] = through.applied((result[..., X], result[..., Y]))
@@ -148,7 +154,9 @@ class Seen(Trajectory):
 
 
 def _but_position(through: MovingMap, own: Array) -> Array:
-    """(…, 3, 4): scale x, scale y, rotation and shear of A·Rotate·Shear·Scale, and their derivatives; `own` likewise.
+    """(…, 3, 4): scale x, scale y, rotation and shear of A·Rotate·Shear·Scale, and their derivatives.
+
+    `own` has those of Rotate·Shear·Scale in the same order.
 
     A = Rotate·P·M, with P symmetric and positive and M a mirror (y to -y) or nothing. M passes Rotate and Shear, whose
     signs it changes, and ends in the scale of y. P·Rotate is again a rotation and a triangle ((α, ε), (0, β)).
@@ -157,16 +165,21 @@ def _but_position(through: MovingMap, own: Array) -> Array:
     sign = 1.0 if through.determinant > 0 else -1.0
     b, d = b * sign, d * sign
     turn = exactmath.angle(a + d, c - b)
-    sine, cosine = (float(part) for part in exactmath.sincos(turn))
-    P = MovingMap(((cosine * a + sine * c, cosine * b + sine * d), (cosine * c - sine * a, cosine * d - sine * b)))
-    size_x, size_y, angle, shear = own[..., 0], own[..., 1] * sign, own[..., 2] * sign, own[..., 3] * sign
+    sin, cos = (float(part) for part in exactmath.sincos(turn))
+    P = MovingMap(((cos * a + sin * c, cos * b + sin * d), (cos * c - sin * a, cos * d - sin * b)))
+    size_x = own[..., 0]
+    size_y = own[..., 1] * sign
+    angle = own[..., 2] * sign
+    shear = own[..., 3] * sign
     sine, cosine = exactmath.sincos(angle[..., 0])
     x, y = P.applied((cosine, sine))
     x_, y_ = P.applied((-sine, cosine))  # the derivatives of x and y by the angle
     area = P.determinant
     α = np.sqrt(x * x + y * y)
-    ε, β = (x * x_ + y * y_) / α, area / α
-    lean, ratio = ε / α, β / α
+    ε = (x * x_ + y * y_) / α
+    β = area / α
+    lean = ε / α
+    ratio = β / α
     excess = β * β - α * α
     turned = turn + (angle[..., 0] + exactmath.angle(cosine * x + sine * y, cosine * y - sine * x))
     # each with its first and second derivative by the angle
@@ -180,13 +193,13 @@ def _but_position(through: MovingMap, own: Array) -> Array:
 
 
 def _in_time(angle: Array, value: Array, first: Array, second: Array) -> Array:
-    """(…, 3): a function of the angle and its derivatives by time, from those by the angle: the chain rule."""
+    """(…, 3): a function of the angle with its derivatives in time, by the chain rule from those by the angle."""
     speed, push = angle[..., 1], angle[..., 2]
     return np.stack([value, first * speed, second * (speed * speed) + first * push], axis=-1)
 
 
 def _times(f: Array, g: Array) -> Array:
-    """(…, 3): a product and its derivatives."""
+    """(…, 3): the product f · g with its first and second derivative."""
     return np.stack(
         [
             f[..., 0] * g[..., 0],

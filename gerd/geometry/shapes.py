@@ -16,14 +16,17 @@ from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gerd.files import read_regular
 from gerd.geometry import svg
 from gerd.reading import spend
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 Array = NDArray[np.float64]
 
@@ -37,10 +40,10 @@ CURVE_PIECES = 16  # straight pieces per Bézier curve of a path or glyph
 VERTEX_GRID = 2.0**20  # vertices from files are rounded to 1 / this, so that last bits of a library cannot show
 LEAST_TURN = 1e-6  # radians; flatter corners may turn concave when T rounds them
 LARGEST_MASK = 4096  # pixels a side
-LARGEST_FILE = 2**28  # bytes of a picture
+LARGEST_PICTURE = 2**28  # bytes of a picture file
 MOST_SCANS = 100  # of a JPEG picture, each of which can pass over all of it; programs write about ten
 PIXELS_OF_WORK = 8  # of a picture, for a unit of `spend`: a microsecond or so
-PIXELS_OF_SCAN = 128  # the same in each scan of a JPEG picture
+PIXELS_OF_SCAN = 128  # of each scan of a JPEG picture, for a unit of `spend`
 BYTES_OF_WORK = 256  # that are read
 LARGEST_SVG = 2**22  # bytes of an SVG file
 LARGEST_VERTEX = 1000.0
@@ -108,7 +111,7 @@ class Outline:
         return moved.min(axis=-2), moved.max(axis=-2)
 
 
-def outline(shape: str | Sequence[Any]) -> Outline:
+def outline(shape: str | Sequence[ArrayLike]) -> Outline:
     """The outline of a built-in shape's name or of a polygon's rings."""
     if not isinstance(shape, str):
         return Outline(tuple(np.asarray(ring, np.float64) for ring in shape))
@@ -123,7 +126,7 @@ def rings_of_svg(path: str) -> list[Array]:
 
 
 def rings_of_svg_file(path: Path) -> list[Array]:
-    """The same of all filled shapes of an SVG file."""
+    """The closed sub-paths of all filled shapes of an SVG file, curves cut into straight pieces."""
     try:
         data = read_regular(path, LARGEST_SVG)
     except FileNotFoundError:
@@ -136,7 +139,8 @@ def rings_of_svg_file(path: Path) -> list[Array]:
 
 def rings_of_text(text: str) -> list[Array]:
     """The outline of one or more characters in DejaVu Sans, which comes with matplotlib."""
-    advance, rings = 0.0, []
+    advance = 0.0
+    rings = []
     for character in text:
         glyph, width = _glyph(character)
         rings += [ring * (1, -1) + (advance, 0) for ring in glyph]  # a font's y points up
@@ -163,7 +167,9 @@ def _font() -> tuple[dict[int, str], Any]:
     """The names of the font's glyphs by character, and the glyphs."""
     from fontTools.ttLib import TTFont
 
-    matplotlib: Any = find_spec("matplotlib")  # found and not imported: that takes a second
+    matplotlib = find_spec("matplotlib")  # found and not imported: that takes a second
+    assert matplotlib is not None
+    assert matplotlib.origin is not None
     file = Path(matplotlib.origin).with_name("mpl-data") / "fonts" / "ttf" / "DejaVuSans.ttf"
     font = TTFont(io.BytesIO(file.read_bytes()))
     return font.getBestCmap(), font.getGlyphSet()
@@ -179,7 +185,7 @@ def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list
 
     refused = ""
     try:
-        data = read_regular(path, LARGEST_FILE)
+        data = read_regular(path, LARGEST_PICTURE)
         with warnings.catch_warnings(action="ignore"), _opened(data) as picture:
             refused = _too_much(picture, data)
             light = np.zeros((0, 0)) if refused else _inside(picture, alpha, invert)
@@ -206,14 +212,14 @@ def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list
     return _fit([np.asarray(line)[:-1] for line in lines])
 
 
-def _opened(data: bytes) -> Any:
+def _opened(data: bytes) -> Image.Image:
     """A picture of which nothing but the header has been looked at."""
     from PIL import Image
 
     return Image.open(io.BytesIO(data), formats=["PNG", "JPEG", "PPM"])
 
 
-def _too_much(picture: Any, data: bytes) -> str:
+def _too_much(picture: Image.Image, data: bytes) -> str:
     """Why a picture is not to be decoded; nothing if it may be."""
     width, height = picture.size
     if max(width, height) > LARGEST_MASK:
@@ -228,23 +234,26 @@ def _too_much(picture: Any, data: bytes) -> str:
     return ""
 
 
-def _inside(picture: Any, alpha: bool, invert: bool) -> Array:
+def _inside(picture: Image.Image, alpha: bool, invert: bool) -> Array:
     """(height, width): the brightness (or opacity) of each pixel of a Pillow picture, from 0 to 1; 0 if transparent."""
     from PIL import Image
 
     if picture.mode.startswith("I"):  # 16 bits
         values = np.asarray(picture, np.float64)
-        opaque, light = values != picture.info.get("transparency"), values / 65535.0
+        opaque = values != picture.info.get("transparency")
+        light = values / 65535.0
     else:
-        solid, flat = picture.convert("RGBA"), Image.new("RGBA", picture.size, "white" if invert else "black")
+        solid = picture.convert("RGBA")
+        flat = Image.new("RGBA", picture.size, "white" if invert else "black")
         flat.alpha_composite(solid)
-        opaque, light = np.asarray(solid.getchannel("A"), np.float64) / 255.0, np.asarray(flat.convert("L")) / 255.0
+        opaque = np.asarray(solid.getchannel("A"), np.float64) / 255.0
+        light = np.asarray(flat.convert("L")) / 255.0
     if alpha:
         return 1.0 - opaque if invert else opaque.astype(np.float64)
     return np.where(opaque > 0, 1.0 - light if invert else light, 0.0)
 
 
-def _rings_of_pen(commands: list[tuple[str, tuple[Any, ...]]]) -> list[Array]:
+def _rings_of_pen(commands: svg.Commands) -> list[Array]:
     """Rings from the drawing commands of a fontTools pen."""
     rings: list[list[Array]] = []
     vertices = 0
@@ -278,7 +287,8 @@ def _bezier(control: list[Array]) -> list[Array]:
     """Points along a Bézier curve after its first, by repeated halfway points (de Casteljau)."""
     result = []
     for k in range(1, CURVE_PIECES + 1):
-        points, share = control, k / CURVE_PIECES
+        points = control
+        share = k / CURVE_PIECES
         while len(points) > 1:
             points = [a + (b - a) * share for a, b in pairwise(points)]
         result.append(points[0])

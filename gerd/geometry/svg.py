@@ -11,14 +11,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from xml.parsers import expat
+
+if TYPE_CHECKING:
+    from fontTools.misc.transform import Transform
 
 LONGEST_PATH = 1_000_000  # characters of all `d` strings of a file
 NOT_DRAWN = ("defs", "clipPath", "mask", "pattern", "marker", "symbol")
 ALLOWED = "allowed: a path's d string, such as 'M 0 0 L 4 0 L 2 3 Z', or the name of an .svg file"
 
-Commands = list[tuple[str, tuple[Any, ...]]]
+Commands = list[tuple[str, tuple[tuple[float, float] | None, ...]]]  # names of a pen's methods, and points
 
 
 def commands_of_path(path: str) -> Commands:
@@ -52,14 +55,14 @@ def commands_of_file(data: bytes) -> Commands:
     return drawing.commands
 
 
-def _refuse(*_: Any) -> None:
+def _refuse(*_: object) -> None:
     raise ValueError("declares an entity; allowed: an SVG file without entities")
 
 
 class _Group(NamedTuple):
-    """What an element hands down to those in it."""
+    """What an element of the drawing passes on to the elements inside it."""
 
-    transform: Any  # fontTools' Transform, to the coordinates of the drawing
+    transform: Transform  # to the coordinates of the drawing
     is_drawn: bool
     fill: str
 
@@ -75,7 +78,8 @@ class _Drawing:
         self._length = 0
 
     def begin(self, tag: str, attributes: dict[str, str]) -> None:
-        name, above = tag.rpartition(" ")[2], self._groups[-1]
+        name = tag.rpartition(" ")[2]
+        above = self._groups[-1]
         declared = (part.partition(":") for part in attributes.get("style", "").split(";"))
         style = attributes | {property.strip(): value for property, _, value in declared}
         is_drawn = above.is_drawn and name not in NOT_DRAWN and style.get("display", "").strip() != "none"
@@ -94,7 +98,7 @@ class _Drawing:
         self._groups.pop()
 
 
-def _transformed(outer: Any, text: str) -> Any:
+def _transformed(outer: Transform, text: str) -> Transform:
     """The map of coordinates inside of an element whose `transform` attribute is `text`."""
     *maps, rest = text.split(")")
     for written in maps:
@@ -111,11 +115,11 @@ def _transformed(outer: Any, text: str) -> Any:
 _ALLOWED_MAPS = "allowed: matrix, translate, scale, rotate, skewX and skewY, with their numbers in brackets"
 
 
-def _turned(outer: Any, degrees: float, x: float = 0.0, y: float = 0.0) -> Any:
+def _turned(outer: Transform, degrees: float, x: float = 0.0, y: float = 0.0) -> Transform:
     return outer.translate(x, y).rotate(math.radians(degrees)).translate(-x, -y)
 
 
-_MAPS: dict[tuple[str, int], Callable[..., Any]] = {
+_MAPS: dict[tuple[str, int], Callable[..., Transform]] = {
     ("matrix", 6): lambda outer, *numbers: outer.transform(numbers),
     ("translate", 1): lambda outer, x: outer.translate(x),
     ("translate", 2): lambda outer, x, y: outer.translate(x, y),
@@ -145,7 +149,9 @@ def _rectangle(attributes: Mapping[str, str]) -> str:
     rx, ry = min(rx, width / 2), min(ry, height / 2)
     if not (rx > 0 and ry > 0):
         return f"M {x} {y} h {width} v {height} h {-width} z"
-    across, down, arc = width - 2 * rx, height - 2 * ry, f"a {rx} {ry} 0 0 1"
+    across = width - 2 * rx
+    down = height - 2 * ry
+    arc = f"a {rx} {ry} 0 0 1"
     return (
         f"M {x + rx} {y} h {across} {arc} {rx} {ry} v {down} {arc} {-rx} {ry} "
         f"h {-across} {arc} {-rx} {-ry} v {-down} {arc} {rx} {-ry} z"
@@ -154,7 +160,8 @@ def _rectangle(attributes: Mapping[str, str]) -> str:
 
 def _ellipse(attributes: Mapping[str, str], sizes: str = "rx ry") -> str:
     x, y, *radii = _numbers(attributes, f"cx cy {sizes}")
-    rx, ry = radii[0], radii[-1]
+    rx = radii[0]
+    ry = radii[-1]
     return f"M {x - rx} {y} a {rx} {ry} 0 0 1 {2 * rx} 0 a {rx} {ry} 0 0 1 {-2 * rx} 0 z"
 
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.geometry import exactmath
+from gerd.geometry.folding import flipped, fold, folded
 from gerd.geometry.parameters import (
     ORDERS,
     PARAMETER_COUNT,
@@ -35,11 +36,15 @@ from gerd.geometry.parameters import (
     from_entries,
 )
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Array = NDArray[np.float64]
-Send = Callable[..., list[Any]]  # arrays to PyTorch tensors on some device
+Send = Callable[..., "list[Tensor]"]  # arrays to PyTorch tensors on some device
+Picked = int | slice | NDArray[np.int64] | tuple[int | slice | NDArray[np.int64], ...]  # of the leading axes
 
 WINDOW = 2**19  # `held`, unless it is given
-LIMITED_WINDOW = 2**12  # the same of each motion with a speed limit, which is heeded interval by interval
+LIMITED_WINDOW = 2**12  # intervals that are held of each motion with a speed limit, which is applied one by one
 _ARRAYS = ("start", "velocity", "speed_limit", "low", "high", "wrap", "base")
 
 
@@ -56,7 +61,7 @@ class Knots:
     def end(self) -> int:
         return self.first + self.acceleration.shape[-1]
 
-    def __getitem__(self, item: Any) -> Knots:
+    def __getitem__(self, item: Picked) -> Knots:
         return Knots(self.first, self.acceleration[item], self.gained[item], self.moved[item])
 
 
@@ -76,10 +81,10 @@ class Trajectory:
     knots: Knots | None = None  # where the sums of the accelerations have got to
     held: int = WINDOW  # intervals of all motions together whose accelerations are held at a time
 
-    def __getitem__(self, item: Any) -> Trajectory:
+    def __getitem__(self, item: Picked) -> Trajectory:
         """The motions that `item` picks from the leading axes."""
         push, knots = self.push, self.knots
-        picked: Any = {name: getattr(self, name)[item] for name in _ARRAYS}
+        picked: dict[str, Any] = {name: getattr(self, name)[item] for name in _ARRAYS}
         return replace(
             self,
             **picked,
@@ -92,7 +97,9 @@ class Trajectory:
         """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
         if not motions:
             return cls.at_rest(np.zeros((rows, 0, PARAMETER_COUNT))).scaled(rate)
-        arrays: Any = {name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS}
+        arrays: dict[str, Any] = {
+            name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS
+        }
 
         def push(first: int, count: int) -> Array:
             none = np.zeros((rows, PARAMETER_COUNT, count))
@@ -106,26 +113,29 @@ class Trajectory:
         cls, start: Array, low: ArrayLike = -np.inf, high: ArrayLike = np.inf, wrap: ArrayLike = False
     ) -> Trajectory:
         """No motion: the parameters `start` (…, 6), folded at borders and limits."""
-        none, unlimited = np.zeros_like(start), np.full_like(start, np.inf)
+        none = np.zeros_like(start)
+        unlimited = np.full_like(start, np.inf)
         low, high, wrap = (np.broadcast_to(bound, start.shape) for bound in (low, high, wrap))
         return cls(start, none, None, unlimited, low, high, wrap, none)
 
     def scaled(self, factor: float) -> Trajectory:
-        """The same path run `factor` times as fast: T_s(t) = T(s · t)."""
+        """A trajectory that runs along this path `factor` times as fast: T_s(t) = T(s · t)."""
         return replace(self, rate=self.rate * factor)
 
     def in_own_time(self) -> Trajectory:
-        """The same path at its own speed."""
+        """A trajectory that runs along this path at its own speed."""
         return replace(self, rate=1.0)
 
     def unwrapped(self) -> Trajectory:
-        """The same motion on a plane in place of a torus: what goes round goes on."""
-        low, high = np.where(self.wrap, -np.inf, self.low), np.where(self.wrap, np.inf, self.high)
+        """The motion on a plane in place of a torus: where it came back on the other side, it goes straight on."""
+        low = np.where(self.wrap, -np.inf, self.low)
+        high = np.where(self.wrap, np.inf, self.high)
         return replace(self, low=low, high=high)
 
     def resumed(self, begin: float, end: float) -> Trajectory:
-        """The same motion with its sums at `begin` (in steps), so that times up to `end` need no restart at 0."""
-        low, high = math.floor(begin * self.rate), math.floor(end * self.rate) + 1
+        """This motion with its sums kept at `begin` (in steps), so that times up to `end` need no restart at 0."""
+        low = math.floor(begin * self.rate)
+        high = math.floor(end * self.rate) + 1
         return self._covering(low, min(high, low + self._window))
 
     def parameters(self, times: ArrayLike) -> Array:
@@ -139,15 +149,20 @@ class Trajectory:
     def _parameters(self, t: Array) -> Array:
         result = np.empty((*self.start.shape[:-1], len(t), ORDERS, PARAMETER_COUNT))
         for i in range(PARAMETER_COUNT):
-            low, high, wrap = self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None]
+            low = self.low[..., i, None]
+            high = self.high[..., i, None]
+            wrap = self.wrap[..., i, None]
             u, speed, push = self._free(i, t)
-            flip = _flipped(u, speed, push, low, high, wrap)
-            u, speed, push = _folded(u, low, high, wrap), np.where(flip, -speed, speed), np.where(flip, -push, push)
+            flip = flipped(u, speed, push, low, high, wrap)
+            u = folded(u, low, high, wrap)
+            speed = np.where(flip, -speed, speed)
+            push = np.where(flip, -push, push)
             base = self.base[..., i, None]
             if base.any():
                 u = np.where(base != 0, base * exactmath.exp(u), u)
                 grown = u * (speed * speed + push)
-                speed, push = np.where(base != 0, u * speed, speed), np.where(base != 0, grown, push)
+                speed = np.where(base != 0, u * speed, speed)
+                push = np.where(base != 0, grown, push)
             result[..., 0, i] = u
             result[..., 1, i] = speed * self.rate
             result[..., 2, i] = push * (self.rate * self.rate)
@@ -176,7 +191,7 @@ class Trajectory:
             if self.velocity[..., i].any():
                 u = u + speed[..., i, None] * clock
             if not stays_inside[i]:
-                u = _fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
+                u = fold(torch, u, low[..., i, None], high[..., i, None], wrap[..., i, None])
             values.append(u)
         turned = self.start[..., ROTATION].any() or self.velocity[..., ROTATION].any()
         return affine(values, torch if turned or any(motion._pushed(ROTATION) for _, motion in pieces) else None)
@@ -195,7 +210,7 @@ class Trajectory:
         resting = not (self.velocity[..., i].any() or any(motion._pushed(i) for _, motion in pieces))
         paths = [motion._free(i, t[..., part])[0] for part, motion in pieces if not resting]
         u = np.concatenate(paths, axis=-1) if len(paths) > 1 else (paths or [self.start[..., i, None]])[0]
-        u = _folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
+        u = folded(u, self.low[..., i, None], self.high[..., i, None], self.wrap[..., i, None])
         base = self.base[..., i, None]
         return np.where(base != 0, base * exactmath.exp(u), u) if base.any() else u
 
@@ -230,14 +245,17 @@ class Trajectory:
         return from_entries(self.entries(times), (*self.start.shape[:-1], len(np.asarray(times))))
 
     def _pieces(self, t: Array) -> Iterator[tuple[slice, Trajectory]]:
-        """The motion with accelerations for own times `t`, part by part where that spans more than a window."""
+        """Slices of own times `t`, each with this motion as it holds the accelerations for them."""
         if self.push is None or t.size == 0:
             yield slice(None), self
             return
-        whole, motion, begin = np.floor(t).astype(np.int64).reshape(-1, t.shape[-1]), self, 0
+        whole = np.floor(t).astype(np.int64).reshape(-1, t.shape[-1])
+        motion = self
+        begin = 0
         while begin < t.shape[-1]:
             rest = whole[:, begin:]
-            low, high = int(rest.min()), int(rest.max()) + 1
+            low = int(rest.min())
+            high = int(rest.max()) + 1
             if high - low > self._window:
                 low = int(rest[:, 0].min())
                 high = min(high, max(low + self._window, int(rest[:, 0].max()) + 1))
@@ -254,7 +272,7 @@ class Trajectory:
         return min(fitting, LIMITED_WINDOW) if np.isfinite(self.speed_limit).any() else fitting
 
     def _covering(self, low: int, high: int) -> Trajectory:
-        """The same motion with knots for own times from `low` up to `high`, carried on from those it has."""
+        """This motion with knots for own times from `low` up to `high`, carried on from those it has."""
         if self.push is None:
             return self
         knots = self.knots
@@ -314,7 +332,8 @@ class Trajectory:
         if knots is None or not self._pushed(i):
             return u, np.broadcast_to(velocity, u.shape), np.zeros_like(u)
         k = np.floor(t).astype(np.int64)
-        since, at = t - k, k - knots.first
+        since = t - k
+        at = k - knots.first
         push, speed, way = (_taken(part[..., i, :], at) for part in (knots.acceleration, knots.gained, knots.moved))
         return u + (way + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
 
@@ -325,7 +344,7 @@ def _larger(ends: Array) -> Array:
 
 
 def _taken(values: Array, at: NDArray[np.int64]) -> Array:
-    """values[…, at] for places `at` that are common to all motions, or have axes of their own."""
+    """values[…, at] for numbers `at` that are common to all motions, or have axes of their own."""
     if at.ndim == 1:
         return values[..., at]
     return np.take_along_axis(values, np.broadcast_to(at, (*values.shape[:-1], at.shape[-1])), -1)
@@ -341,50 +360,3 @@ def slowed(speed: Array, limit: Array) -> Array:
         result[..., i] = np.where(fast, speed[..., i] / np.where(fast, size, 1.0), speed[..., i])
         result[..., i] *= np.where(fast, limit[..., X], 1.0)
     return result
-
-
-def _cells(xp: Any, u: Any, low: Any, high: Any) -> tuple[Any, ...]:
-    """How many sizes `u` is away from its anchor; the anchor; the size; whether there is each of the bounds."""
-    has_low, has_high = low > -np.inf, high < np.inf
-    bounded = has_low & has_high
-    size = xp.where(bounded, high, 1.0) - xp.where(bounded, low, 0.0)
-    anchor = xp.where(has_low, low, xp.where(has_high, high, 0.0))
-    return (u - anchor) / size, anchor, size, has_low, has_high
-
-
-def _folded(u: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> Array:
-    """`u` (…, times) folded into [low, high], either of which may be infinite."""
-    outside = ~((u >= low) & (u < high)).all(axis=-1)
-    if not outside.any():
-        return u
-    result = u.copy()
-    result[outside] = _fold(np, u[outside], low[outside], high[outside], wrap[outside])
-    return result
-
-
-def _fold(xp: Any, u: Any, low: Any, high: Any, wrap: Any) -> Any:
-    cells, anchor, size, has_low, has_high = _cells(xp, u, low, high)
-    cell, bounded = xp.floor(cells), has_low & has_high
-    rest = u - cell * size
-    odd = xp.remainder(cell, 2.0) == 1.0
-    mirrored = xp.clip(xp.where(odd, (anchor + xp.where(bounded, high, 0.0)) - rest, rest), low, high)  # of rounding
-    cyclic = xp.where((cells == cell) | (rest < low) | (rest >= high), anchor, rest)  # in [low, high)
-    beyond = xp.where(has_low, u < low, u > high)  # one limit only: reflect there once
-    once = xp.where(beyond, anchor - (u - anchor), u)
-    folded = xp.where(bounded, xp.where(wrap, cyclic, mirrored), once)
-    return xp.where((u >= low) & (u < high), u, folded)  # cells are rounded: what is inside stays as it is
-
-
-def _flipped(
-    u: Array, speed: Array, push: Array, low: Array, high: Array, wrap: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Whether the folded path runs against the free one, on the later side of an instant of reflection."""
-    inside = (u > low) & (u < high)
-    if inside.all():
-        return np.zeros(u.shape, np.bool_)
-    cells, _, _, has_low, has_high = _cells(np, u, low, high)
-    cell = np.floor(cells)
-    leaving = (speed < 0) | ((speed == 0) & (push < 0))
-    cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
-    beyond = np.where(has_low, cell < 0, has_high & (cell >= 0))
-    return ~inside & np.where(has_low & has_high, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)

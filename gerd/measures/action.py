@@ -43,8 +43,9 @@ def action(acts: str | Action) -> tuple[Action, int]:
 def act_on_coordinates(g: Transformation, out: Tensor, size: tuple[int, int]) -> Tensor:
     """Places (batch, steps, …, 2), or (batch, 2) at the last step."""
     _check_end(out, (2,), "coordinates: (batch, steps, …, 2)")
-    out, G = _retimed(g, out, 2), _matrices(g, out, size, 2)
-    return (G[..., :2, :2] @ out[..., None])[..., 0] + G[..., :2, 2]
+    G = _matrices(g, out, size, 2)
+    at = _retimed(g, out, 2)
+    return (G[..., :2, :2] @ at[..., None])[..., 0] + G[..., :2, 2]
 
 
 def act_on_matrices(g: Transformation, out: Tensor, size: tuple[int, int]) -> Tensor:

@@ -37,7 +37,7 @@ class Measured:
     relative: Summary | None  # absolute / between; none where the model says the same of every recording
     absolute: Summary  # root mean square of f(g·x) - ρ(g) f(x), in the unit of the output; of coordinates a distance
     between: float  # root mean square distance between ρ(g) f(x) of two recordings, in the same unit
-    different: int  # of how many recordings the model says something else than of most
+    different: int  # recordings of which the model says something else than of most
     chance: float | None  # how likely answers that know nothing of the truth vary with it as much; none: no truth known
     values: Array  # (pairs, 2): relative (not a number where there is none) and absolute
     apart: Array  # (pairs,): how far ρ(g) f(x) is from its mean over the recordings, in the unit of the output
@@ -111,7 +111,8 @@ def relative_error(absolute: Array, apart: Array) -> Summary | None:
         return None
 
     def statistic(rows: NDArray[np.int64]) -> Array:
-        middle, between = np.median(absolute[rows], axis=-1), between_recordings(apart[rows])
+        middle = np.median(absolute[rows], axis=-1)
+        between = between_recordings(apart[rows])
         unit = np.where(between > 0, between, 1.0)
         return np.where((between > 0) | (middle == 0), middle / unit, np.inf)
 
@@ -120,7 +121,7 @@ def relative_error(absolute: Array, apart: Array) -> Summary | None:
 
 
 def count_different(answers: Tensor, rounding: float) -> int:
-    """Of how many recordings a model says something else than the median answer, number by number, beyond rounding.
+    """How many recordings have an answer other than the median one, number by number and beyond rounding.
 
     rounding: half of the step from 1 to the next number of the model's own format, 0 for whole numbers.
     """

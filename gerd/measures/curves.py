@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -135,7 +135,7 @@ class Covariance:
     amounts: tuple[float, ...]
     matched: tuple[int, ...]  # for each amount, the channel that should be best
     errors: tuple[Array, ...]  # for each amount (channels, recordings): the error of a channel alone
-    shares: tuple[Array, ...]  # likewise: its share in what the model says
+    shares: tuple[Array, ...]  # for each amount (channels, recordings): its share in what the model says
 
     @property
     def counts(self) -> list[int]:
@@ -155,7 +155,7 @@ class Covariance:
     def intervals(self) -> tuple[Array, Array]:
         """(channels, amounts, 2) each: the intervals of `medians` and of `weights`."""
 
-        def of(tables: tuple[Array, ...], statistic: Any) -> Array:
+        def of(tables: tuple[Array, ...], statistic: Callable[..., Array]) -> Array:
             def ends(table: Array) -> list[tuple[float, float]]:
                 drawn = resampled(lambda rows: statistic(table[:, rows], axis=-1), table.shape[1])
                 return [interval(channel) for channel in drawn]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Protocol, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -93,6 +93,13 @@ class Options(TypedDict, total=False):
     batch: int  # recordings that the model gets at once: 16
 
 
+class BoundedOptions(Options, total=False):
+    """`Options` and the bounds of `assert_equivariant`."""
+
+    tolerance: float  # of the relative error
+    absolute: float  # of the error in the unit of the output
+
+
 def equivariance_error(
     model: Model,
     config: AnyConfig,
@@ -114,12 +121,16 @@ def equivariance_error(
     A module is measured in its evaluation mode. All answers are in memory until the last one is there.
     """
     act, least = action(acts)
-    gaps, all_expected, all_said, truths = [], [], [], []
+    gaps = []
+    all_expected = []
+    all_said = []
+    truths = []
     batches, first_step, device = _stimuli(config, **options)
     rounding = 0.0
     for scenes in batches:
         answer = _output(model, backends.frames(scenes, device))
-        out, out_g = _exact(answer), _exact(_output(model, backends.frames(transformation(scenes), device)))
+        out = _exact(answer)
+        out_g = _exact(_output(model, backends.frames(transformation(scenes), device)))
         late = slice(first_step if out.ndim > least and out.shape[1] == scenes.steps else 0, None)
         settled = out.clone()
         settled[:, : late.start] = math.nan
@@ -134,7 +145,8 @@ def equivariance_error(
         rounding = torch.finfo(answer.dtype).eps / 2 if answer.is_floating_point() else 0.0
     said = torch.cat(all_said)
     chance = _dependence(said, said.ndim > least, np.concatenate(truths)) if acts in WHERE else None
-    different, axes = count_different(said, rounding), numbers_of_one(acts)
+    different = count_different(said, rounding)
+    axes = numbers_of_one(acts)
     return measured(transformation, torch.cat(gaps), torch.cat(all_expected), different, chance, axes)
 
 
@@ -186,7 +198,9 @@ def assert_equivariant(
     raise AssertionError(f"{words} {symmetry}: {found}")
 
 
-def assert_invariant(model: Model, config: AnyConfig, transformation: Transformation, **options: Any) -> Measured:
+def assert_invariant(
+    model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[BoundedOptions]
+) -> Measured:
     """Fails unless the output stays within its bound of what it was; options as in `assert_equivariant`."""
     return assert_equivariant(model, config, transformation, acts=_unchanged, **options)
 
@@ -266,8 +280,9 @@ def truth_error(model: Model, config: AnyConfig, transformation: Transformation,
 def truth_and_chance_errors(
     model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
 ) -> tuple[Array, Array]:
-    """(count,) each: as `truth_error`, and the errors of the best answer that is the same for every recording."""
-    parts, truths = [], []
+    """(count,) each: the errors of `truth_error`, and those of the best answer that is the same for every recording."""
+    parts = []
+    truths = []
     batches, first_step, device = _stimuli(config, **options)
     for scenes in batches:
         seen = transformation(scenes)
@@ -347,14 +362,16 @@ def channel_errors(
 
     `read` is a function of frames, such as `network.read` of the networks in `gerd.models`.
     """
-    errors, shares = [], []
+    errors = []
+    shares = []
     batches, first_step, device = _stimuli(config, **options)
     for scenes in batches:
         seen = transformation(scenes)
         with torch.no_grad(), _evaluating(getattr(read, "__self__", None)):
             reading = read(backends.frames(seen, device).float())
         truth = torch.from_numpy(seen.trajectory.parameters(np.arange(seen.steps))[:, 0, :, 0, :2])
-        places, weights = reading.places.cpu().double(), reading.weights.cpu().double()
+        places = reading.places.cpu().double()
+        weights = reading.weights.cpu().double()
         if places.shape != (len(truth), weights.shape[1], *truth.shape[1:]) or weights.shape != places.shape[:3]:
             shapes = f"places of shape {tuple(places.shape)} and weights of shape {tuple(weights.shape)}"
             raise GerdError(f"the model gave {shapes}; allowed: (batch, channels, steps, 2), and without the 2")

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,7 +64,8 @@ def bootstrap(statistic: Callable[[NDArray[np.int64]], Array], count: int, seed:
 
 def resampled(statistic: Callable[[NDArray[np.int64]], Array], count: int, seed: int = 0) -> Array:
     """(…, RESAMPLES): a statistic of resamples; two samples of the same size are resampled in the same way."""
-    draws, at_once = np.random.default_rng(seed), max(1, MOST // count)
+    draws = np.random.default_rng(seed)
+    at_once = max(1, MOST // count)
     numbers = [min(at_once, RESAMPLES - begin) for begin in range(0, RESAMPLES, at_once)]
     return np.concatenate([statistic(draws.integers(0, count, (number, count))) for number in numbers], axis=-1)
 
@@ -121,7 +121,7 @@ def effect_size(a: ArrayLike, b: ArrayLike) -> Effect:
     return Effect(len(first), difference, ends[0], d, ends[1], d_z, ends[2], wilcoxon(first - second))
 
 
-def _ratio(top: Any, bottom: Any) -> Array:
+def _ratio(top: Array, bottom: Array) -> Array:
     """top / bottom; 0 where both are 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((top == 0) & (bottom == 0), 0.0, np.asarray(top) / bottom)
@@ -136,8 +136,8 @@ def wilcoxon(differences: ArrayLike) -> float:
     numbers = numbers[numbers != 0]
     if len(numbers) == 0:
         return 1.0
-    _, place, sizes = np.unique(np.abs(numbers), return_inverse=True, return_counts=True)
-    doubled = (2 * np.cumsum(sizes) - sizes + 1)[place]  # twice the ranks, which ties make halves
+    _, group, sizes = np.unique(np.abs(numbers), return_inverse=True, return_counts=True)
+    doubled = (2 * np.cumsum(sizes) - sizes + 1)[group]  # twice the ranks, which ties make halves
     above = int(doubled[numbers > 0].sum())
     if len(numbers) <= EXACT:
         return _signed_rank_p(doubled, above)

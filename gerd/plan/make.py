@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from functools import lru_cache, partial
-from typing import Any
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,19 @@ from gerd.config.config import Config
 from gerd.config.expression import evaluate
 from gerd.config.functions import usable, values_at
 from gerd.config.sweep import KEPT_MEMBERS, config_of, relatives
+from gerd.config.transform import Transform
 from gerd.errors import ConfigError
 from gerd.geometry import exactmath, shapes
-from gerd.geometry.parameters import PARTS
+from gerd.geometry.parameters import PARAMETERS_OF
 from gerd.plan.plan import AMOUNTS, INTENSITY_ONE, ActorPlan, Anywhere, Look, Operation, Pixel, Plan
 from gerd.plan.values import Boundary, Choice, Growth, Normal, Pair, PairChoice, Series, Size, Uniform, Value
 
 Array = NDArray[np.float64]
+
+# How a config writes a number, and a push that changes with time.
+Written = float | config_values.Uniform | config_values.Normal | config_values.Choice
+WrittenPair = Written | config_values.PairChoice | tuple[Written, Written]
+Pushed = Written | config_values.Profile | config_values.Expression | config_values.Function
 
 NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
 NATURAL_SHEAR = (-0.5, 0.5)
@@ -75,7 +81,7 @@ def _error(config: Config, path: str, message: str) -> ConfigError:
 
 
 def _check_warmup(config: Config, plan: Plan) -> None:
-    """The motion before t = 0 is held whole, unlike that of the recording."""
+    """An error if the warm-up is too long: its motion is held whole, unlike that of the recording."""
     if not any(actor.is_pushed for actor in plan.actors):
         return
     steps = math.ceil((plan.warmup + 1) * config.fastest) * len(plan.cast)
@@ -86,7 +92,7 @@ def _check_warmup(config: Config, plan: Plan) -> None:
 
 def _actor(config: Config, number: int, family: list[Config]) -> ActorPlan:
     actor = config.actors[number]
-    move, scale, rotation, shear = actor.translation, actor.scale, actor.rotation, actor.shear
+    move = actor.translation
     members = [member for member in family if number < len(member.actors)] or [config]
     if move.start == "centre":
         position: Pair | Anywhere = (config.sensor.width / 2, config.sensor.height / 2)
@@ -109,9 +115,9 @@ def _actor(config: Config, number: int, family: list[Config]) -> ActorPlan:
         shear=look.shear,
         velocity=(
             _pair(move.velocity),
-            _speed(scale.velocity),
-            _speed(rotation.velocity),
-            _speed(shear.velocity),
+            _speed(actor.scale.velocity),
+            _speed(actor.rotation.velocity),
+            _speed(actor.shear.velocity),
         ),
         acceleration=_acceleration(config, number),
         low=low,
@@ -121,7 +127,9 @@ def _actor(config: Config, number: int, family: list[Config]) -> ActorPlan:
 
 
 def _look(config: Config, number: int) -> Look:
-    actor, width, height = config.actors[number], config.sensor.width, config.sensor.height
+    actor = config.actors[number]
+    width = config.sensor.width
+    height = config.sensor.height
     side = min(width, height)
     natural_size = Uniform(NATURAL_SIZE[0] * side, NATURAL_SIZE[1] * side)
     return Look(
@@ -135,13 +143,17 @@ def _look(config: Config, number: int) -> Look:
     )
 
 
-def _start(value: Any, natural: Uniform) -> Any:
-    """A start, where a word stands for the natural range."""
+@overload
+def _start(value: Written | str, natural: Uniform) -> Value: ...
+@overload
+def _start(value: WrittenPair | str, natural: Uniform) -> Size: ...
+def _start(value: WrittenPair | str, natural: Uniform) -> Size:
+    """The number or numbers at t = 0; a word stands for the natural range."""
     return natural if isinstance(value, str) else _size(value)
 
 
-def _value(value: Any) -> Value:
-    """A value as the config writes it, as a plain one."""
+def _value(value: Written) -> Value:
+    """A number as the config writes it, as a plain value."""
     match value:
         case config_values.Uniform():
             return Uniform(*value.uniform)
@@ -152,20 +164,29 @@ def _value(value: Any) -> Value:
     return float(value)
 
 
-def _pair(value: Any) -> Pair:
-    """The same of a value for two axes: each draws for itself, unless it is one of some pairs."""
+def _pair(value: WrittenPair) -> Pair:
+    """A plain value for each of two axes, which draw separately, unless whole pairs are listed."""
     if isinstance(value, config_values.PairChoice):
         return PairChoice(value.choice)
     x, y = value if isinstance(value, tuple) else (value, value)
     return _value(x), _value(y)
 
 
-def _size(value: Any) -> Size:
-    """The same of a value for two sides, which have the same draw unless they are a pair."""
+@overload
+def _size(value: Written) -> Value: ...
+@overload
+def _size(value: WrittenPair) -> Size: ...
+def _size(value: WrittenPair) -> Size:
+    """A plain value for both sides, which then have the same draw, or a pair."""
     return _pair(value) if isinstance(value, tuple | config_values.PairChoice) else _value(value)
 
 
-def _speed(value: Any) -> Any:
+@overload
+def _speed(value: Written | config_values.Boundary) -> Value | Boundary: ...
+@overload
+def _speed(value: WrittenPair | config_values.Boundary | config_values.Factor) -> Size | Boundary | Growth: ...
+def _speed(value: WrittenPair | config_values.Boundary | config_values.Factor) -> Size | Boundary | Growth:
+    """A velocity other than that of the position, as a plain value."""
     match value:
         case config_values.Boundary():
             return Boundary(_value(value.boundary))
@@ -176,20 +197,16 @@ def _speed(value: Any) -> Any:
 
 def _bounds(config: Config, actor: Actor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Where each parameter is folded back: the frame's borders, the limits on scale and shear."""
-    margin, sides = actor.translation.margin, (config.sensor.width, config.sensor.height)
-    (least_size, largest_size), (least_shear, largest_shear) = (
-        _range(each.limits) for each in (actor.scale, actor.shear)
-    )
+    margin = actor.translation.margin
+    sides = (config.sensor.width, config.sensor.height)
+    least_size, largest_size = _range(actor.scale.limits)
+    least_shear, largest_shear = _range(actor.shear.limits)
     free = actor.translation.border == "free"
     near = (-math.inf, -math.inf) if free else (margin, margin)
     far = (math.inf, math.inf) if free else (sides[0] - margin, sides[1] - margin)
-    return (*near, least_size, least_size, -math.inf, least_shear), (
-        *far,
-        largest_size,
-        largest_size,
-        math.inf,
-        largest_shear,
-    )
+    low = (*near, least_size, least_size, -math.inf, least_shear)
+    high = (*far, largest_size, largest_size, math.inf, largest_shear)
+    return low, high
 
 
 def _range(limits: tuple[float | None, float | None]) -> tuple[float, float]:
@@ -199,26 +216,28 @@ def _range(limits: tuple[float | None, float | None]) -> tuple[float, float]:
 
 def _speed_limit(actor: Actor) -> tuple[float, ...]:
     """The largest speed of each parameter."""
-    limits = {part: getattr(actor, part).speed_limit for part in PARTS}
-    fastest = {part: math.inf if limit is None else limit for part, limit in limits.items()}
+    limits = {name: getattr(actor, name).speed_limit for name in PARAMETERS_OF}
+    fastest = {name: math.inf if limit is None else limit for name, limit in limits.items()}
     fastest["rotation"] = float(exactmath.radians(fastest["rotation"]))
-    return tuple(fastest[part] for part, parameters in PARTS.items() for _ in parameters)
+    return tuple(fastest[name] for name, parameters in PARAMETERS_OF.items() for _ in parameters)
 
 
 def _acceleration(config: Config, number: int) -> tuple[Value | Series | None, ...]:
+    """The acceleration of each parameter; None: that of the size along y is that of the size along x."""
     result: list[Value | Series | None] = []
-    for part, parameters in PARTS.items():
-        value = getattr(config.actors[number], part).acceleration
-        path = f"actors.{number}.{part}.acceleration"
+    for name, parameters in PARAMETERS_OF.items():
+        value = getattr(config.actors[number], name).acceleration
+        path = f"actors.{number}.{name}.acceleration"
         for axis in range(len(parameters)):
-            if part == "scale" and axis and not isinstance(value, tuple):
+            if name == "scale" and axis and not isinstance(value, tuple):
                 result.append(None)
                 continue
             result.append(_push(config, value[axis] if isinstance(value, tuple) else value, path, axis))
     return tuple(result)
 
 
-def _push(config: Config, value: Any, path: str, axis: int) -> Value | Series:
+def _push(config: Config, value: Pushed, path: str, axis: int) -> Value | Series:
+    """An acceleration along one axis: drawn in each step, or a function of time."""
     match value:
         case config_values.Profile():
             return partial(_of_profile, config, value, path)
@@ -248,7 +267,7 @@ def _of_expression(config: Config, expression: config_values.Expression, path: s
 
 
 def _of_function(config: Config, path: str, axis: int, t: Array) -> Array:
-    """What a function gives along an axis; it is run only here, where a motion is asked for."""
+    """What a Python function gives along an axis; it is run only here, where a motion is asked for."""
     sampled = config.sampled
     written = at(sampled, path)
     may_be_pairs = path.endswith(".translation.acceleration") and not isinstance(written, tuple)
@@ -257,12 +276,13 @@ def _of_function(config: Config, path: str, axis: int, t: Array) -> Array:
     return numbers[:, axis] if numbers.ndim == 2 else numbers
 
 
-def _operation(part: Any) -> Operation:
-    kind, values = next(iter(part.model_dump().items()))
-    about: Any = getattr(part, "about", "centre")
+def _operation(entry: Transform) -> Operation:
+    """One entry of `transform`, as plain values."""
+    kind, values = next(iter(entry.model_dump().items()))
+    about: tuple[float, float] | Literal["centre"] = getattr(entry, "about", "centre")
     return Operation(
         kind,
         tuple(values) if isinstance(values, tuple | list) else (values,),
         None if about == "centre" else about,
-        getattr(part, "epoch", 0.0),
+        getattr(entry, "epoch", 0.0),
     )

@@ -23,7 +23,7 @@ INTENSITY_ONE = 1024  # an intensity of 1, in the integers that are added up
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What of an actor its natural range of positions depends on, in one member of a family."""
+    """What the natural range of an actor's positions depends on, in one member of a family."""
 
     width: int
     height: int
@@ -36,7 +36,7 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Anywhere:
-    """A start at any place at which the actor lies inside the frame, in all members of its family."""
+    """A start at any point at which the actor lies inside the frame, in all members of its family."""
 
     looks: tuple[Look, ...]
 
@@ -87,7 +87,7 @@ class Operation:
 
 
 def _amount(path: str) -> float:
-    """Of a parameter that is the number at a path of the config, 0 if it is absent; a transformation can set it."""
+    """A field with the number at a path of the config, 0 if it is absent there; a transformation can set it."""
     return field(metadata={"path": path})
 
 

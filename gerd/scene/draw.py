@@ -15,7 +15,7 @@ from gerd.geometry.seen import MovingMap
 from gerd.geometry.trajectory import Trajectory
 from gerd.plan.plan import INTENSITY_ONE, ActorPlan, Plan
 from gerd.scene.motion import motion
-from gerd.scene.sampling import INTENSITY, LOOKS, Source
+from gerd.scene.sampling import INTENSITY, LOOKS, ActorDraws
 from gerd.scene.scenes import ABSENT, Scenes
 from gerd.scene.transformation import planned
 
@@ -30,8 +30,8 @@ Rows = NDArray[np.int64]
 def draw(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
     """The scenes of some indices, in one batch."""
     resting = appearance(plan, indices)
-    sources = [Source(plan.seed, resting.indices, actor.number, copy) for actor, copy in plan.cast]
-    motions = [motion(plan, actor, source) for (actor, _), source in zip(plan.cast, sources, strict=True)]
+    draws_of_cast = [ActorDraws(plan.seed, resting.indices, actor.number, copy) for actor, copy in plan.cast]
+    motions = [motion(plan, actor, draws) for (actor, _), draws in zip(plan.cast, draws_of_cast, strict=True)]
     scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), plan.rate))
     if plan.operations:
         g = planned(plan)
@@ -51,34 +51,37 @@ def _check_map(plan: Plan, space: MovingMap) -> None:
 
 
 def appearance(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
-    """The same scenes without their motion: all actors rest at the origin. Runs no code that the config names."""
+    """The scenes of some indices without their motion: all actors rest at the origin. Runs no code of the user's."""
     for index in [*indices[:1], *indices[-1:]] if isinstance(indices, range) else indices:  # of a range, its ends
         check_whole("index", index, 0, MOST_INDICES - 1)
     rows = np.asarray(indices, np.int64)
     first = _first_appearance(plan)
-    intensity, chosen = np.repeat(first.intensity, len(rows), axis=0), np.repeat(first.chosen, len(rows), axis=0)
-    for place, (actor, copy) in enumerate(plan.cast):
+    intensity = np.repeat(first.intensity, len(rows), axis=0)
+    chosen = np.repeat(first.chosen, len(rows), axis=0)
+    for i, (actor, copy) in enumerate(plan.cast):
         if not actor.always_looks_the_same:
-            intensity[:, place], chosen[:, place] = _looks(plan, actor, copy, rows)
+            intensity[:, i], chosen[:, i] = _looks(plan, actor, copy, rows)
     trajectory = Trajectory.at_rest(np.zeros((*chosen.shape, PARAMETER_COUNT)))
     return replace(first, indices=rows, chosen=chosen, intensity=intensity, trajectory=trajectory)
 
 
 def _looks(plan: Plan, actor: ActorPlan, copy: int, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
     """Intensity, in units of 1 / INTENSITY_ONE, and shape of an actor in each recording."""
-    source = Source(plan.seed, rows, actor.number, copy)
-    intensity = np.clip(source.sample(actor.intensity, LOOKS, INTENSITY), DIMMEST, BRIGHTEST)
-    chosen = np.where(source.is_there(actor.repeat), source.shape(len(actor.shapes)), ABSENT)
+    draws = ActorDraws(plan.seed, rows, actor.number, copy)
+    intensity = np.clip(draws.sample(actor.intensity, LOOKS, INTENSITY), DIMMEST, BRIGHTEST)
+    chosen = np.where(draws.is_there(actor.repeat), draws.shape(len(actor.shapes)), ABSENT)
     return np.rint(intensity * INTENSITY_ONE), chosen
 
 
 @lru_cache(maxsize=KEPT_PLANS)
 def _first_appearance(plan: Plan) -> Scenes:
     """The appearance of index 0."""
-    rows, cast = np.zeros(1, np.int64), plan.cast
-    intensity, chosen = np.zeros((1, len(cast)), np.int32), np.zeros((1, len(cast)), np.int64)
-    for place, (actor, copy) in enumerate(cast):
-        intensity[:, place], chosen[:, place] = _looks(plan, actor, copy, rows)
+    rows = np.zeros(1, np.int64)
+    cast = plan.cast
+    intensity = np.zeros((1, len(cast)), np.int32)
+    chosen = np.zeros((1, len(cast)), np.int64)
+    for i, (actor, copy) in enumerate(cast):
+        intensity[:, i], chosen[:, i] = _looks(plan, actor, copy, rows)
     return Scenes(
         seed=plan.seed,
         indices=rows,

@@ -13,7 +13,7 @@ from gerd.geometry import exactmath
 from gerd.geometry.parameters import (
     ORDERS,
     PARAMETER_COUNT,
-    PARTS,
+    PARAMETERS_OF,
     ROTATION,
     SCALE_X,
     SCALE_Y,
@@ -26,21 +26,21 @@ from gerd.geometry.shapes import RADIUS, Outline
 from gerd.geometry.trajectory import Trajectory, slowed
 from gerd.plan.plan import ActorPlan, Anywhere, Look, Plan
 from gerd.plan.values import Boundary, Growth, Size, Uniform
-from gerd.scene.sampling import START, VELOCITY, Source
+from gerd.scene.sampling import START, VELOCITY, ActorDraws
 
 Array = NDArray[np.float64]
 
-LARGEST = 1e9  # of sizes that grow by a factor
+LARGEST_SIZE = 1e9  # of sizes that grow by a factor
 FACTORS = (1e-6, 1e6)  # smallest and largest growth per step; a Gaussian factor may fall outside
 CIRCLE_SIDES = 256  # of the polygon that stands for a circle whose boundary moves
 SLOWEST = 1e-9  # slower motion along the normal, relative to the speed of the points, is rounding
 
 
-def motion(plan: Plan, actor: ActorPlan, source: Source) -> Trajectory:
+def motion(plan: Plan, actor: ActorPlan, draws: ActorDraws) -> Trajectory:
     """The motion of an actor, leading axis the recordings."""
-    start = np.zeros((len(source.rows), PARAMETER_COUNT))
-    start[:, SCALE_X:] = _start_but_position(actor, source)
-    start[:, X:SCALE_X] = _position(actor, source)
+    start = np.zeros((len(draws.rows), PARAMETER_COUNT))
+    start[:, SCALE_X:] = _start_but_position(actor, draws)
+    start[:, X:SCALE_X] = _position(actor, draws)
     low, high = np.tile(actor.low, (len(start), 1)), np.tile(actor.high, (len(start), 1))
     wrap = np.zeros(start.shape, np.bool_)
     wrap[:, X:SCALE_X] = actor.border == "wrap"
@@ -49,91 +49,96 @@ def motion(plan: Plan, actor: ActorPlan, source: Source) -> Trajectory:
     if outside.any():
         inside = Trajectory.at_rest(start, low, high, wrap).parameters([0.0])[:, 0, 0]
         start = np.where(outside, inside, start)
-    velocity = _velocity(plan, actor, source, start)
+    velocity = _velocity(plan, actor, draws, start)
     if isinstance(actor.velocity[1], Growth):
-        sizes = PARTS["scale"]
+        sizes = PARAMETERS_OF["scale"]
         base[:, sizes] = start[:, sizes]
         low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
-        high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST) / base[:, sizes])
+        high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST_SIZE) / base[:, sizes])
         start[:, sizes] = 0.0
     limit = np.tile(actor.speed_limit, (len(start), 1))
     velocity = slowed(velocity, limit) + 0.0  # 0 has no sign
 
     def push(first: int, count: int) -> Array:
-        return _acceleration(actor, source, np.arange(first, first + count))
+        return _acceleration(actor, draws, np.arange(first, first + count))
 
     return Trajectory(start, velocity, push if actor.is_pushed else None, limit, low, high, wrap, base)
 
 
-def _start_but_position(look: ActorPlan | Look, source: Source) -> Array:
+def _start_but_position(look: ActorPlan | Look, draws: ActorDraws) -> Array:
     """(rows, 4): scale x, scale y, rotation and shear at t = 0."""
-    size = source.size(look.size, START)
-    turn = source.sample(look.rotation, START, ROTATION)
-    shear = source.sample(look.shear, START, SHEAR)
+    size = draws.size(look.size, START)
+    turn = draws.sample(look.rotation, START, ROTATION)
+    shear = draws.sample(look.shear, START, SHEAR)
     return np.column_stack([size, exactmath.radians(turn), shear])
 
 
-def _position(actor: ActorPlan, source: Source) -> Array:
+def _position(actor: ActorPlan, draws: ActorDraws) -> Array:
     """(rows, 2): the centre at t = 0."""
     if not isinstance(actor.position, Anywhere):
-        return source.pair(actor.position, START, X)
-    low, high = np.zeros((len(source.rows), 2)), np.full((len(source.rows), 2), np.inf)
+        return draws.pair(actor.position, START, X)
+    low = np.zeros((len(draws.rows), 2))
+    high = np.full((len(draws.rows), 2), np.inf)
     for look in actor.position.looks:
-        parameters = np.zeros((len(source.rows), ORDERS, PARAMETER_COUNT))
-        parameters[:, 0, SCALE_X:] = _start_but_position(look, source)
+        parameters = np.zeros((len(draws.rows), ORDERS, PARAMETER_COUNT))
+        parameters[:, 0, SCALE_X:] = _start_but_position(look, draws)
         linear = matrix(parameters)[:, :2, :2]
         extents = np.stack([np.stack(outline.extent(linear), axis=1) for outline in look.shapes])
-        smallest, largest = np.moveaxis(_drawn(source, extents), 1, 0)
+        smallest, largest = np.moveaxis(_drawn(draws, extents), 1, 0)
         side = np.array([look.width, look.height], np.float64)
         low = np.maximum(low, np.maximum(-smallest, look.margin))
         high = np.minimum(high, side - np.maximum(largest, look.margin))
     middle = (low + high) / 2  # of a shape that does not fit into the frame
     low, high = np.minimum(low, middle), np.maximum(high, middle)
     everywhere = Uniform(0.0, 1.0)
-    share = source.pair((everywhere, everywhere), START, X)
+    share = draws.pair((everywhere, everywhere), START, X)
     return np.where(low < high, low + (high - low) * share, middle)
 
 
-def _drawn(source: Source, of_shapes: Array) -> Array:
+def _drawn(draws: ActorDraws, of_shapes: Array) -> Array:
     """(rows, …) from (shapes, rows, …): what belongs to the shape that is drawn for each recording."""
-    return of_shapes[source.shape(len(of_shapes)), np.arange(len(source.rows))]
+    return of_shapes[draws.shape(len(of_shapes)), np.arange(len(draws.rows))]
 
 
-def _velocity(plan: Plan, actor: ActorPlan, source: Source, start: Array) -> Array:
+def _velocity(plan: Plan, actor: ActorPlan, draws: ActorDraws, start: Array) -> Array:
     position, size, rotation, shear = actor.velocity
     velocity = np.zeros_like(start)
-    velocity[:, X:SCALE_X] = source.pair(position, VELOCITY, X)
-    velocity[:, SCALE_X:ROTATION] = _size_velocity(plan, actor, source, start, size)
+    velocity[:, X:SCALE_X] = draws.pair(position, VELOCITY, X)
+    velocity[:, SCALE_X:ROTATION] = _size_velocity(plan, actor, draws, start, size)
     if isinstance(rotation, Boundary):
-        velocity[:, ROTATION] = _with_boundary(plan, actor, source, start, "rotation", rotation)
+        velocity[:, ROTATION] = _with_boundary(plan, actor, draws, start, "rotation", rotation)
     else:
-        velocity[:, ROTATION] = exactmath.radians(source.sample(rotation, VELOCITY, ROTATION))
+        velocity[:, ROTATION] = exactmath.radians(draws.sample(rotation, VELOCITY, ROTATION))
     if isinstance(shear, Boundary):
-        velocity[:, SHEAR] = _with_boundary(plan, actor, source, start, "shear", shear)
+        velocity[:, SHEAR] = _with_boundary(plan, actor, draws, start, "shear", shear)
     else:
-        velocity[:, SHEAR] = source.sample(shear, VELOCITY, SHEAR)
+        velocity[:, SHEAR] = draws.sample(shear, VELOCITY, SHEAR)
     return velocity
 
 
-def _size_velocity(plan: Plan, actor: ActorPlan, source: Source, start: Array, size: Size | Boundary | Growth) -> Array:
+def _size_velocity(
+    plan: Plan, actor: ActorPlan, draws: ActorDraws, start: Array, size: Size | Boundary | Growth
+) -> Array:
     """(rows, 2), or (rows, 1) if both sides have the same; of the size's logarithm if it grows by a factor."""
     if isinstance(size, Boundary):
-        return _with_boundary(plan, actor, source, start, "scale", size)[:, None]
+        return _with_boundary(plan, actor, draws, start, "scale", size)[:, None]
     if isinstance(size, Growth):
-        factor = np.clip(source.sample(size.factor, VELOCITY, SCALE_X), *FACTORS)
+        factor = np.clip(draws.sample(size.factor, VELOCITY, SCALE_X), *FACTORS)
         return exactmath.log(factor)[:, None]
-    return source.size(size, VELOCITY)
+    return draws.size(size, VELOCITY)
 
 
-def _with_boundary(plan: Plan, actor: ActorPlan, source: Source, start: Array, part: str, velocity: Boundary) -> Array:
-    """(rows,): the velocity of a part's parameters that moves the outline as far as it says."""
-    moving = PARTS[part]
-    wanted = source.sample(velocity.pixels, VELOCITY, moving[0])
+def _with_boundary(
+    plan: Plan, actor: ActorPlan, draws: ActorDraws, start: Array, name: str, velocity: Boundary
+) -> Array:
+    """(rows,): the velocity of the parameters of `name` that moves the outline as far as the config says."""
+    moving = PARAMETERS_OF[name]
+    wanted = draws.sample(velocity.pixels, VELOCITY, moving[0])
     moved = np.stack([_boundary_speed(outline, start, moving) for outline in actor.shapes])
     if not moved.all():
-        path = f"actors.{actor.number}.{part}.velocity.boundary"
-        raise plan.error(path, f"{part} does not move the outline of this shape; allowed: a number")
-    return wanted / _drawn(source, moved)
+        path = f"actors.{actor.number}.{name}.velocity.boundary"
+        raise plan.error(path, f"{name} does not move the outline of this shape; allowed: a number")
+    return wanted / _drawn(draws, moved)
 
 
 def _boundary_speed(outline: Outline, start: Array, moving: list[int]) -> Array:
@@ -141,7 +146,8 @@ def _boundary_speed(outline: Outline, start: Array, moving: list[int]) -> Array:
     parameters = np.zeros((len(start), ORDERS, PARAMETER_COUNT))
     parameters[:, 0] = start
     parameters[:, 1, moving] = 1.0
-    at, speed = matrix(parameters)[:, None, :2, :2], derivatives(parameters)[0][:, None, :2, :2]
+    at = matrix(parameters)[:, None, :2, :2]
+    speed = derivatives(parameters)[0][:, None, :2, :2]
     ends, tangent = _sides(outline)
     along_x, along_y = _mapped(at, tangent)
     length = np.sqrt(along_x * along_x + along_y * along_y)
@@ -164,7 +170,7 @@ def _sides(outline: Outline) -> tuple[tuple[Array, Array], Array]:
     if not outline.is_circle:
         sides = outline.segments
         return (sides[:, 0], sides[:, 1]), sides[:, 1] - sides[:, 0]
-    sine, cosine = exactmath.sincos(np.arange(CIRCLE_SIDES) * (4 * exactmath.HALF_PI / CIRCLE_SIDES))
+    sine, cosine = exactmath.sincos(np.arange(CIRCLE_SIDES, dtype=np.float64) * (4 * exactmath.HALF_PI / CIRCLE_SIDES))
     points = RADIUS * np.stack([cosine, sine], axis=1)
     return (points, points), np.stack([-sine, cosine], axis=1)
 
@@ -175,15 +181,15 @@ def _mapped(linear: Array, vectors: Array) -> tuple[Array, Array]:
     return linear[..., 0, 0] * x + linear[..., 0, 1] * y, linear[..., 1, 0] * x + linear[..., 1, 1] * y
 
 
-def _acceleration(actor: ActorPlan, source: Source, steps: NDArray[np.int64]) -> Array:
+def _acceleration(actor: ActorPlan, draws: ActorDraws, steps: NDArray[np.int64]) -> Array:
     """(rows, 6, steps): what holds on [k, k + 1) for each k of `steps`."""
-    result = np.zeros((len(source.rows), PARAMETER_COUNT, len(steps)))
+    result = np.zeros((len(draws.rows), PARAMETER_COUNT, len(steps)))
     if len(steps) == 0:
         return result
     for parameter, push in enumerate(actor.acceleration):
         if push is None:
             result[:, SCALE_Y] = result[:, SCALE_X]
         elif push != 0.0:
-            numbers = push(steps.astype(np.float64)) if callable(push) else source.each_step(push, parameter, steps)
+            numbers = push(steps.astype(np.float64)) if callable(push) else draws.each_step(push, parameter, steps)
             result[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
     return result + 0.0  # 0 has no sign, which would show only where another recording of the batch is accelerated

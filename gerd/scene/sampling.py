@@ -27,8 +27,8 @@ INTENSITY, SHAPE, REPEAT = range(3)  # the parameters of LOOKS
 
 
 @dataclass(frozen=True)
-class Source:
-    """The randomness of one actor in a batch of recordings."""
+class ActorDraws:
+    """All that chance decides of one actor, for a batch of recordings."""
 
     seed: int
     rows: NDArray[np.int64]  # recording indices
@@ -37,7 +37,7 @@ class Source:
 
     @property
     def _number(self) -> int:
-        """Of the actor, whatever other entries there are, and however often they are repeated."""
+        """The actor's own number, whatever other entries there are, and however often they are repeated."""
         return self.actor + MOST_ACTORS * self.copy
 
     def shape(self, count: int) -> NDArray[np.int64]:

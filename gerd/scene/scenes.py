@@ -41,7 +41,7 @@ class Scenes:
         return len(self.indices)
 
     def __getitem__(self, rows: slice) -> Scenes:
-        """A smaller batch."""
+        """The scenes of some rows, as a smaller batch."""
         return replace(
             self,
             indices=self.indices[rows],
@@ -64,15 +64,15 @@ class Scenes:
         return np.moveaxis(result, 1, 2)
 
     def at_rest(self) -> Scenes:
-        """The same scenes without their motion: all actors rest at the origin."""
+        """These scenes without their motion: all actors rest at the origin."""
         return replace(self, trajectory=Trajectory.at_rest(np.zeros((*self.chosen.shape, PARAMETER_COUNT))))
 
     def resumed(self, steps: NDArray[np.int64]) -> Scenes:
-        """The same scenes, their motion carried on to `steps`: each chunk of a long recording goes on from the last."""
+        """These scenes, whose motion is carried on to `steps`: each chunk of a long recording goes on from the last."""
         return replace(self, trajectory=self.trajectory.resumed(int(steps[0]), int(steps[-1])))
 
     def in_own_time(self) -> Scenes:
-        """The same scenes, whose motion is asked for its own time instead of steps."""
+        """These scenes with times in units of the motion's own time instead of steps."""
         return replace(self, trajectory=self.trajectory.in_own_time())
 
     @property

@@ -68,15 +68,20 @@ class Transformation:
         )
 
     def inverse(self) -> Transformation:
-        """What takes this transformation back."""
+        """The transformation that takes this one back."""
         if self.amounts:
             raise GerdError(f"{self}: a noise cannot be taken back")
-        space, rate, name = self.space.inverse(self.time_scale), 1 / self.time_scale, f"inverse of {self}"
-        return replace(self, space=space, kind=f"inverse {self.kind}", time_scale=rate, name=name)
+        return replace(
+            self,
+            kind=f"inverse {self.kind}",
+            space=self.space.inverse(self.time_scale),
+            time_scale=1 / self.time_scale,
+            name=f"inverse of {self}",
+        )
 
-    def about(self, place: Pair, width: int, height: int) -> Transformation:
-        """The same with `place`, in pixels, as the point that it turns, scales, shears or mirrors about."""
-        x, y = place
+    def about(self, point: Pair, width: int, height: int) -> Transformation:
+        """The transformation that turns, scales, shears or mirrors about `point`, in pixels."""
+        x, y = point
         return replace(self, space=self.space.about((x - width / 2, y - height / 2)))
 
     def __call__(self, scenes: Scenes) -> Scenes:
@@ -159,14 +164,16 @@ def acceleration(x: float, y: float = 0.0, epoch: float = 0.0) -> Transformation
 
 
 def _moving(velocity: Pair, acceleration: Pair, epoch: float) -> MovingMap:
-    """What has moved nothing yet at step `epoch`."""
-    (vx, vy), (ax, ay), half = velocity, acceleration, epoch * epoch / 2
+    """A map with this velocity and acceleration that has moved nothing yet at step `epoch`."""
+    vx, vy = velocity
+    ax, ay = acceleration
+    half = epoch * epoch / 2
     shift = (0.0 - vx * epoch + ax * half, 0.0 - vy * epoch + ay * half)
     return MovingMap(shift=shift, velocity=(vx - ax * epoch, vy - ay * epoch), acceleration=acceleration)
 
 
 def time_scale(factor: float) -> Transformation:
-    """The same motion, `factor` times as fast."""
+    """Everything moves along the same path `factor` times as fast."""
     if not factor > 0:
         raise GerdError(f"time_scale {factor}: allowed: a positive factor")
     return Transformation("time_scale", factor, 1.0, time_scale=factor)
@@ -212,7 +219,7 @@ def planned(plan: Plan) -> Transformation:
     return composed(*(_read(operation, plan) for operation in plan.operations))
 
 
-_WRITTEN: dict[str, Any] = {  # by the names in a config
+_WRITTEN: dict[str, Callable[..., Transformation]] = {  # by the names in a config
     "translate": translation,
     "rotate": rotation,
     "scale": scale,
@@ -221,11 +228,11 @@ _WRITTEN: dict[str, Any] = {  # by the names in a config
     "affine": affine,
     "time_scale": time_scale,
 }
-_SINCE_EPOCH: dict[str, Any] = {"boost": velocity, "accelerate": acceleration}
+_SINCE_EPOCH: dict[str, Callable[..., Transformation]] = {"boost": velocity, "accelerate": acceleration}
 
 
 def _read(operation: Operation, plan: Plan) -> Transformation:
-    """One entry of the list."""
+    """What one entry of the list does."""
     if operation.kind in _SINCE_EPOCH:
         return _SINCE_EPOCH[operation.kind](*operation.values, epoch=operation.epoch)
     g = _WRITTEN[operation.kind](*operation.values)
@@ -233,7 +240,7 @@ def _read(operation: Operation, plan: Plan) -> Transformation:
 
 
 def _length(x: float, y: float) -> float:
-    """Of a vector; along x it has a sign."""
+    """The length of a vector; it has a sign if the vector lies along x."""
     return x if y == 0 else float(np.hypot(x, y))
 
 

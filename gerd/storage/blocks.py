@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 # Bits of a key that are stored: bytes of `low`, half bytes of `extra`.
 BITS = {8: (1, 0), 12: (1, 1), 16: (2, 0), 20: (2, 1), 24: (2, 2), 32: (4, 0), 63: (8, 0)}
 COUNT_BYTES = (1, 2, 4)
-WHOLE = {size: np.dtype(name) for size, name in ((1, "u1"), (2, "<u2"), (4, "<u4"), (8, "<i8"))}  # none has a sign
+UNSIGNED = {size: np.dtype(name) for size, name in ((1, "u1"), (2, "<u2"), (4, "<u4"), (8, "<i8"))}  # none has a sign
 CROWD = 16  # events in a range, at least, on average
 TARGET = 2**18  # bytes of keys (as 16 bits) and ground truth (as float64) in a block, at most, unless one step has more
 LONGEST = 4096  # steps of a block
@@ -46,20 +45,22 @@ FLOAT = np.dtype("<f8")
 LARGEST_TRUTH = 1e300  # so that no prediction overflows
 
 Bytes = NDArray[np.uint8]
+Integers = NDArray[np.integer]  # of a size that the numbers decide
 Numbers = NDArray[np.float64]
 Truth = NDArray[np.float64]  # (steps, actors, 3, 6)
 
 
 def block_steps(steps: int, events: int, actors: int, target: int = TARGET) -> int:
     """How many steps go into a block of at most `target` bytes: a power of two."""
-    size, weight = 1, 2 * events + 8 * actors * ORDERS * PARAMETER_COUNT * steps
+    size = 1
+    weight = 2 * events + 8 * actors * ORDERS * PARAMETER_COUNT * steps
     while size < min(steps, LONGEST) and 2 * size * weight <= target * steps:
         size *= 2
     return size
 
 
 def events_size(events: int, bits: int, count_bytes: int, span: int) -> int:
-    """The bytes of a block of events whose steps have `span` keys."""
+    """How many bytes a block of events takes whose steps have `span` keys."""
     low, halves = BITS[bits]
     extra = (halves * events + 1) // 2
     return _ranges(span, bits) * count_bytes + low * events + extra + (events + 7) // 8 if events else 0
@@ -69,8 +70,8 @@ def _ranges(span: int, bits: int) -> int:
     return -(-span // 2**bits)
 
 
-def in_order(keys: NDArray[np.int64], base: int, span: int, once: bool) -> bool:
-    """Whether keys are among the `span` ones from `base` on, and ascend; with `once`, whether none comes twice."""
+def in_order(keys: Integers, base: int, span: int, once: bool) -> bool:
+    """Whether keys ascend, from `base` on and below `base` + `span`; with `once`, whether none comes twice."""
     if not len(keys):
         return True
     ascend = keys[1:] > keys[:-1] if once else keys[1:] >= keys[:-1]
@@ -86,19 +87,25 @@ def pack_events(keys: NDArray[np.int64], background: NDArray[np.bool_], base: in
     counts = np.append(bounds, len(keys))
     counts[1:] -= bounds
     count_bytes = next(size for size in COUNT_BYTES if counts.max() < 256**size)
-    (low, halves), middle = BITS[bits], (len(keys) + 1) // 2
-    lower = (keys - base if base else keys).astype(WHOLE[min(2 * low, 8)])  # bits of a key that are stored, and more
+    low, halves = BITS[bits]
+    middle = (len(keys) + 1) // 2
+    lower = (keys - base if base else keys).astype(UNSIGNED[min(2 * low, 8)])  # bits of a key that are stored, and more
     extra = (lower >> (8 * low)).astype(np.uint8) if halves else np.empty(0, np.uint8)
     if halves == 1:
         extra, upper = extra[:middle] & np.uint8(15), extra[middle:]
         extra[: len(upper)] |= upper << 4
-    parts = (counts.astype(WHOLE[count_bytes]), lower.astype(WHOLE[low], copy=False), extra, np.packbits(background))
+    parts = (
+        counts.astype(UNSIGNED[count_bytes]),
+        lower.astype(UNSIGNED[low], copy=False),
+        extra,
+        np.packbits(background),
+    )
     return b"".join(part.data for part in parts), bits, count_bytes
 
 
 def unpack_events(
     data: bytes, events: int, bits: int, count_bytes: int, base: int, span: int, start: int, stop: int
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+) -> tuple[Integers, NDArray[np.bool_]]:
     """Keys and flags of a block from its bytes: those of the ranges that reach into the keys from `start` to `stop`.
 
     Keys have 32 bits where that is enough. ValueError if there are too few or many bytes, or if the counts are not
@@ -108,21 +115,24 @@ def unpack_events(
         raise ValueError("has changed")
     if not events:
         return np.empty(0, np.int64), np.empty(0, np.bool_)
-    ranges, (low, halves) = _ranges(span, bits), BITS[bits]
-    counts = np.frombuffer(data, WHOLE[count_bytes], ranges).astype(np.int64)
+    ranges = _ranges(span, bits)
+    low, halves = BITS[bits]
+    counts = np.frombuffer(data, UNSIGNED[count_bytes], ranges).astype(np.int64)
     if counts.sum() != events:
         raise ValueError("has changed")
-    first, end = max(start - base, 0) >> bits, min(-(-(stop - base) >> bits), ranges)
-    i, at = int(counts[:first].sum()) if first else 0, ranges * count_bytes
+    first = max(start - base, 0) >> bits
+    end = min(-(-(stop - base) >> bits), ranges)
+    i = int(counts[:first].sum()) if first else 0
+    at = ranges * count_bytes
     j = events - (int(counts[end:].sum()) if end < ranges else 0)
-    kept: NDArray[Any] = np.frombuffer(data, WHOLE[low], j - i, at + low * i)
+    kept: Integers = np.frombuffer(data, UNSIGNED[low], j - i, at + low * i)
     at += low * events
     if halves == 1:
         kept = _with_halves(kept, np.frombuffer(data, np.uint8, (events + 1) // 2, at), i, 8 * low)
     elif halves == 2:
         kept = (np.frombuffer(data, np.uint8, j - i, at + i).astype(np.int32) << 16) | kept
     kind = np.dtype(np.int32 if base + (ranges << bits) <= 2**31 else np.int64)
-    firsts: NDArray[Any] = np.arange(first, end, dtype=kind)
+    firsts: Integers = np.arange(first, end, dtype=kind)
     keys = np.repeat((firsts << bits) + base, counts[first:end])
     keys += kept
     at += (halves * events + 1) // 2 + i // 8
@@ -130,10 +140,13 @@ def unpack_events(
     return keys, flags[i % 8 : i % 8 + j - i].view(np.bool_)
 
 
-def _with_halves(kept: NDArray[Any], extra: Bytes, i: int, shift: int) -> NDArray[Any]:
-    """The lower bits of some events, from number `i` on, and above them, at `shift`, those in half bytes."""
-    kind, middle, j = np.dtype(np.uint16 if shift == 8 else np.int32), len(extra), i + len(kept)
-    wide, result = extra.astype(kind), np.empty(len(kept), kind)
+def _with_halves(kept: Integers, extra: Bytes, i: int, shift: int) -> Integers:
+    """The lower bits of keys from event `i` on: those in `kept`, and above them, at `shift`, half a byte of `extra`."""
+    kind = np.dtype(np.uint16 if shift == 8 else np.int32)
+    wide = extra.astype(kind)
+    result = np.empty(len(kept), kind)
+    middle = len(extra)
+    j = i + len(kept)
     split = max(min(j, middle) - i, 0)
     np.left_shift(wide[i:middle][:split], shift, out=result[:split])
     np.left_shift(wide[max(i - middle, 0) : max(j - middle, 0)], shift - 4, out=result[split:])
@@ -154,10 +167,11 @@ def pack_truths(truths: Sequence[Truth]) -> list[bytes]:
     """The bytes of a block of each of several recordings, whose ground truths (steps, actors, 3, 6) have one shape."""
     steps, count = len(truths[0]), truths[0][0].size  # columns of a recording
     columns = np.array([truth.transpose(1, 2, 3, 0) for truth in truths], order="C").reshape(-1, steps)
-    bits, order_of = columns.view(np.int64), np.arange(len(columns)) // PARAMETER_COUNT % ORDERS
+    bits = columns.view(np.int64)
+    order_of = np.arange(len(columns)) // PARAMETER_COUNT % ORDERS
     given = (bits != bits[:, :1]).any(axis=1)
     chosen: list[NDArray[np.intp]] = []
-    content: list[NDArray[Any]] = []
+    content: list[NDArray[np.int8] | Numbers] = []
     for order in (1, 0):
         tried = np.flatnonzero(given & (order_of == order))
         lack = bits[tried, 1:] - _predicted(columns, tried, order)
@@ -168,8 +182,9 @@ def pack_truths(truths: Sequence[Truth]) -> list[bytes]:
     chosen.insert(0, np.flatnonzero(given))
     content.insert(0, columns[given, 1:].astype(FLOAT))
     ends = np.array([np.searchsorted(part, np.arange(len(truths) + 1) * count) for part in chosen])
-    first, sizes = columns[:, 0].astype(FLOAT).reshape(len(truths), count), np.diff(ends).T.astype(WHOLE[4], order="C")
-    which = [(part % max(count, 1)).astype(WHOLE[4]) for part in chosen]
+    first = columns[:, 0].astype(FLOAT).reshape(len(truths), count)
+    sizes = np.diff(ends).T.astype(UNSIGNED[4], order="C")
+    which = [(part % max(count, 1)).astype(UNSIGNED[4]) for part in chosen]
     result = []
     for number, bounds in enumerate(pairwise(ends.T.tolist())):
         own = [slice(*both) for both in zip(*bounds, strict=True)]
@@ -182,8 +197,11 @@ class PackedTruth:
     """The ground truth of some steps of a recording: bytes that are unpacked when it is asked for."""
 
     def __init__(self, blocks: Sequence[bytes], size: int, covered: int, actors: int, steps: slice):
-        """Blocks of `size` steps, the last perhaps of fewer, `covered` in all; `steps` are counted from their first."""
-        self._blocks, self._size, self._actors, self._steps = blocks, size, actors, steps
+        """Blocks of `size` steps (the last may have fewer), `covered` in all; `steps` counts from the first."""
+        self._blocks = blocks
+        self._size = size
+        self._actors = actors
+        self._steps = steps
         self._columns = (actors * ORDERS * PARAMETER_COUNT, covered)
         for number, data in enumerate(blocks):
             _check_truth(data, self._columns[0], min(size, covered - number * size))
@@ -199,30 +217,28 @@ class PackedTruth:
         return columns.T[self._steps].reshape(len(self), self._actors, ORDERS, PARAMETER_COUNT)
 
 
-# Steps; keys and background flags of their events; the ground truth of those of them that were asked for.
-Part = tuple[range, NDArray[Any], NDArray[np.bool_], Truth | PackedTruth]
-
-
 def _check_truth(data: bytes, count: int, steps: int) -> None:
     """`ValueError` unless these are the bytes of a block of so many columns and steps, which can be unpacked."""
     at = 8 * count + 12
-    sizes = np.frombuffer(data, WHOLE[4], 3, at - 12).tolist()
+    sizes = np.frombuffer(data, UNSIGNED[4], 3, at - 12).tolist()
     columns = sum(sizes)
     if len(data) != at + 4 * columns + (8 * sizes[0] + sizes[1] + sizes[2]) * (steps - 1):
         raise ValueError("has changed")
-    which = np.frombuffer(data, WHOLE[4], columns, at).tolist()
+    which = np.frombuffer(data, UNSIGNED[4], columns, at).tolist()
     for behind, size in enumerate(sizes):  # what is predicted has columns of its derivatives behind it
-        own, which = which[:size], which[size:]
+        own = which[:size]
+        which = which[size:]
         if own and max(own) + behind * PARAMETER_COUNT >= count:
             raise ValueError("has changed")
 
 
 def _unpack_truth(data: bytes, columns: Numbers) -> None:
     """Fill in the columns (C, steps) of a block."""
-    count, rest = len(columns), columns.shape[1] - 1
+    count = len(columns)
+    rest = columns.shape[1] - 1
     at = 8 * count + 12
-    given, velocities, parameters = np.frombuffer(data, WHOLE[4], 3, at - 12).tolist()
-    which = np.frombuffer(data, WHOLE[4], given + velocities + parameters, at).astype(np.intp)
+    given, velocities, parameters = np.frombuffer(data, UNSIGNED[4], 3, at - 12).tolist()
+    which = np.frombuffer(data, UNSIGNED[4], given + velocities + parameters, at).astype(np.intp)
     at += 4 * len(which)
     columns[:] = np.frombuffer(data, FLOAT, count)[:, None]
     columns[which[:given], 1:] = np.frombuffer(data, FLOAT, given * rest, at).reshape(given, rest)
@@ -236,7 +252,7 @@ def _unpack_truth(data: bytes, columns: Numbers) -> None:
 
 
 def _predicted(columns: Numbers, chosen: NDArray[np.intp], order: int) -> NDArray[np.int64]:
-    """Some columns of this order, but for the first step, from their first number and derivatives; as integers."""
+    """What is predicted for some columns of this order at all steps but the first, as integers."""
     growth = columns.take(chosen + PARAMETER_COUNT, axis=0)
     if order == 0:
         half = columns.take(chosen + 2 * PARAMETER_COUNT, axis=0)

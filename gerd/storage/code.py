@@ -21,7 +21,8 @@ DECISIVE = (
 @lru_cache(1)
 def code_digest() -> str:
     """The sha256 over the names and contents of the decisive sources, whatever their line endings."""
-    root, result = Path(__file__).parents[1], hashlib.sha256()
+    root = Path(__file__).parents[1]
+    result = hashlib.sha256()
     paths = [root / name for name in DECISIVE]
     files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))]
     for file in sorted(files, key=lambda file: file.relative_to(root).as_posix()):
@@ -32,8 +33,9 @@ def code_digest() -> str:
 
 
 def other_code(digest: str) -> str:
-    """What to say where a dataset would be continued that was begun by the code of this digest."""
-    theirs, ours = digest[:12] or "unknown", code_digest()[:12]
+    """The words for a dataset that cannot go on here, because the code of this digest has begun it."""
+    theirs = digest[:12] or "unknown"
+    ours = code_digest()[:12]
     return (
         f"was begun by other code, whose recordings may differ in bits (code_digest {theirs} there and {ours} here): "
         "finish it with the code that began it, or make all of it anew in another folder"

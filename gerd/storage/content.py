@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ from gerd.storage.blocks import (
     BITS,
     COUNT_BYTES,
     LONGEST,
+    Integers,
     PackedTruth,
-    Part,
     Truth,
     in_order,
     is_storable,
@@ -32,6 +32,8 @@ from gerd.storage.blocks import (
 )
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, Tensor, check_kinds, hash_of
+
+Kind = TypeVar("Kind", bound=np.generic)
 
 KINDS = {  # name: (safetensors' name of its type, axes)
     "index": ("I64", 1),
@@ -46,7 +48,7 @@ KINDS = {  # name: (safetensors' name of its type, axes)
 }
 
 
-class Entry(NamedTuple):
+class BlockEntry(NamedTuple):
     """A row of the tensor `blocks`."""
 
     truth_bytes: int
@@ -58,8 +60,17 @@ class Entry(NamedTuple):
     count_bytes: int  # of the number of events in a range of keys
 
 
+class Window(NamedTuple):
+    """Some steps of a recording, as they are read."""
+
+    covered: range  # the steps of all blocks that were read
+    keys: Integers  # of events in these steps: all of those in the steps that were asked for, and maybe more
+    background: NDArray[np.bool_]  # whether each of them is background noise
+    truth: PackedTruth  # of the steps that were asked for
+
+
 class Block(NamedTuple):
-    entry: Entry
+    entry: BlockEntry
     truth: bytes
     events: bytes
 
@@ -69,14 +80,17 @@ def packed_blocks(recordings: Sequence[Recording], sizes: Sequence[int]) -> Iter
     truths = _packed_truths(recordings, sizes)
     for recording, size, of_recording in zip(recordings, sizes, truths, strict=True):
         for truth, (events, *how) in zip(of_recording, _packed_events(recording, size), strict=True):
-            entry = Entry(len(truth), hash_of(truth), len(events), hash_of(events), *how)
+            entry = BlockEntry(len(truth), hash_of(truth), len(events), hash_of(events), *how)
             yield Block(entry, truth, events)
 
 
 def _packed_events(recording: Recording, size: int) -> Iterator[tuple[bytes, int, int, int]]:
-    """Of each block the bytes of its events, how many there are, `bits` and `count_bytes`."""
-    codec, steps, keys = recording.codec, recording.steps, recording.keys
-    per_step, firsts = codec.per_step, range(0, steps, size)
+    """For each block the bytes of its events, how many there are, `bits` and `count_bytes`."""
+    codec = recording.codec
+    steps = recording.steps
+    keys = recording.keys
+    per_step = codec.per_step
+    firsts = range(0, steps, size)
     if not in_order(keys, 0, steps * per_step, recording.config.timing == "step"):
         raise _unfit(recording, "its events are not in order")
     bounds = [0, *codec.bounds(keys, firsts[1:]).tolist(), len(keys)] if len(firsts) > 1 else [0, len(keys)]
@@ -124,8 +138,9 @@ class Content:
             raise ValueError("its blocks do not fit its recordings")
         if not (np.isin(blocks[:, 5], list(BITS)).all() and np.isin(blocks[:, 6], COUNT_BYTES).all()):
             raise ValueError("its blocks are of no kind that is known")
-        self._shapes, self._sizes = self.shape.tolist(), sizes.tolist()
-        self._blocks = [Entry(*row) for row in blocks.tolist()]
+        self._shapes = self.shape.tolist()
+        self._sizes = sizes.tolist()
+        self._blocks = [BlockEntry(*row) for row in blocks.tolist()]
         self._firsts = [0, *accumulate(counts.tolist())]
         self._truth_ends = [0, *accumulate(block.truth_bytes for block in self._blocks)]
         self._event_ends = [0, *accumulate(block.event_bytes for block in self._blocks)]
@@ -134,17 +149,19 @@ class Content:
         ends = [0, *accumulate(block.events for block in self._blocks)]
         self.lengths = np.diff([ends[first] for first in self._firsts])
 
-    def part(self, row: int, start: int, stop: int) -> Part:
-        """The events of the blocks that hold the steps from `start` up to `stop`, and the ground truth of these steps.
-
-        Events outside of the steps may be left out.
-        """
+    def window(self, row: int, start: int, stop: int) -> Window:
+        """The steps from `start` up to `stop` of a recording, from the blocks that hold them."""
         steps, height, width, _, ticks = self._shapes[row]
-        size, per_step = self._sizes[row], Keys(height, width, ticks).per_step
-        low, high = self._firsts[row] + start // size, self._firsts[row] + -(-stop // size)
-        first, keys, flags = start // size * size, [], []
+        per_step = Keys(height, width, ticks).per_step
+        size = self._sizes[row]
+        first = start // size * size
+        low = self._firsts[row] + start // size
+        high = self._firsts[row] + -(-stop // size)
+        keys = []
+        flags = []
         for number, data in enumerate(_pieces(self._events, self._event_ends[low : high + 1])):
-            step, block = first + number * size, self._blocks[low + number]
+            step = first + number * size
+            block = self._blocks[low + number]
             if hash_of(data) != block.event_checksum:
                 raise ValueError("has changed")
             span = min(size, steps - step) * per_step
@@ -154,16 +171,17 @@ class Content:
             flags.append(of_flags)
         covered = range(first, min(first + len(keys) * size, steps))
         truth = self._packed_truth(row, low, high, slice(start - first, stop - first))
-        return covered, _joined(keys, np.int64), _joined(flags, np.bool_), truth
+        return Window(covered, _joined(keys, np.int64), _joined(flags, np.bool_), truth)
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): all of the ground truth."""
         return self._packed_truth(row, self._firsts[row], self._firsts[row + 1], slice(0, self._shapes[row][0]))()
 
     def _packed_truth(self, row: int, low: int, high: int, chosen: slice) -> PackedTruth:
-        """The ground truth of the blocks from `low` up to `high`: of those of their steps that are chosen."""
+        """The ground truth of the chosen steps of the blocks from `low` up to `high`."""
         steps, _, _, actors, _ = self._shapes[row]
-        size, blocks = self._sizes[row], _pieces(self._truth, self._truth_ends[low : high + 1])
+        size = self._sizes[row]
+        blocks = _pieces(self._truth, self._truth_ends[low : high + 1])
         for data, block in zip(blocks, self._blocks[low:high], strict=True):
             if hash_of(data) != block.truth_checksum:
                 raise ValueError("has changed")
@@ -173,9 +191,11 @@ class Content:
 
 def _pieces(tensor: Tensor, ends: list[int]) -> list[bytes]:
     """The bytes of a tensor between one end and the next, read at once."""
-    data, first = tensor.bytes(ends[0], ends[-1]), ends[0]
+    data = tensor.bytes(ends[0], ends[-1])
+    first = ends[0]
     return [data[begin - first : end - first] for begin, end in pairwise(ends)]
 
 
-def _joined(parts: list[NDArray[Any]], kind: type) -> NDArray[Any]:
+def _joined(parts: list[NDArray[Kind]], kind: type[np.generic]) -> NDArray[Kind]:
+    """All parts as one array; one of `kind` if there are none."""
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])

@@ -23,7 +23,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -60,8 +59,8 @@ from gerd.storage.work import Job, Progress, kept_shard
 
 BYTES_OF_TRUTH = ORDERS * PARAMETER_COUNT * 8  # of an actor at one step
 MOST_BYTES = 2**35  # of a shard's ground truth
-TRIED_MEMBERS = 100  # drawn once before anything is written
-WHOLE = (1, 1)  # the part that is all of it
+TRIED_MEMBERS = 100  # drawn before anything is written: planning them does not find all that can be wrong
+ALL = (1, 1)  # the part of a dataset that is all of it
 IDENTITY = ("config_digest", "count", "format_version", "gerd_version", "code_digest")  # of a dataset
 _PART = re.compile(r"\.part-\d+-of-\d+\.json")
 _GROWN = re.compile(r"shard-\d{6,}\.grown\.safetensors")
@@ -76,7 +75,7 @@ def generate(
     device: str | None = None,
     engine: str = "local",
     address: str | None = None,
-    part: tuple[int, int] = WHOLE,
+    part: tuple[int, int] = ALL,
     progress: Progress = lambda made: None,
 ) -> Recordings:
     """Write the indices 0 … count - 1 (with all members of a sweep) as a dataset into `out`, a folder or a URL.
@@ -92,7 +91,8 @@ def generate(
     _check(config, count, workers, engine, address, part)
     if engine == "local":
         check_device(device or "cpu")
-    place, alone = place_at(out), part == WHOLE
+    place = place_at(out)
+    alone = part == ALL
     with connected(address) if engine == "ray" else nullcontext(), place.claimed(alone) as certain:
         stored = _begin(config, place, count, certain, alone)  # nothing is touched in a place that is refused
         if alone:
@@ -212,7 +212,8 @@ def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Confi
     return differences
 
 
-def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
+def _changes(stored: object, wanted: object, path: str) -> Iterator[str]:
+    """What sets two resolved configs apart at a path and below it, in words."""
     if path == "functions":
         yield from differences_of_functions(stored, wanted)
     elif isinstance(stored, dict) and isinstance(wanted, dict):
@@ -226,7 +227,7 @@ def _changes(stored: Any, wanted: Any, path: str) -> Iterator[str]:
 
 
 def _sound(job: Job, stored: Manifest, numbers: Sequence[int]) -> dict[str, Entry]:
-    """The entries, by name, of those shards `numbers` that are listed, as they were written and as long as wanted."""
+    """The entries, by file, of those of the shards `numbers` that are listed, unchanged and as long as wanted."""
     result = {}
     lengths = {job.file(number): len(job.manifest.rows(number)) for number in numbers}
     for entry in stored.shards:
@@ -238,7 +239,7 @@ def _sound(job: Job, stored: Manifest, numbers: Sequence[int]) -> dict[str, Entr
 
 
 def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress: Progress) -> Iterator[Entry]:
-    """By processes of this machine; a place in the memory of this process cannot be shared with others."""
+    """Finish shards by processes of this machine: by this one alone if the dataset is in its memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if str(job.place).startswith("memory:"):
         workers = 1
@@ -250,10 +251,11 @@ def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress
 def _complete(job: Job, stored: Manifest, entries: dict[str, Entry], part: tuple[int, int]) -> None:
     """Write the manifest that lists all shards, unless some are still to be made by others; never one with holes."""
     place = job.place
-    if part != WHOLE and not stored.complete:
+    if part != ALL and not stored.complete:
         made = Part(config_digest=job.config.digest, code_digest=stored.code_digest, shards=tuple(entries.values()))
         place.write(f".part-{part[0]}-of-{part[1]}.json", made.to_bytes())
-    names, numbers = place.names(), range(job.manifest.shard_count)
+    names = place.names()
+    numbers = range(job.manifest.shard_count)
     if gone := entries.keys() - names:
         message = "was written by a worker, but is not there; the folder must be one that all machines share"
         raise StorageError(f"{place.at(min(gone))}: {message}")
@@ -262,7 +264,7 @@ def _complete(job: Job, stored: Manifest, entries: dict[str, Entry], part: tuple
     now = read_manifest(place)
     if any(getattr(now, key) != getattr(stored, key) for key in IDENTITY):
         raise StorageError(f"{place}: another run has begun a different dataset here at the same time")
-    if part != WHOLE:
+    if part != ALL:
         entries = {entry.file: entry for entry in now.shards} if now.complete else _joined(job, entries)
     if not all(job.file(number) in entries for number in numbers):
         return  # what stands under the name of a shard is not the shard: its own part will make it
@@ -272,7 +274,7 @@ def _complete(job: Job, stored: Manifest, entries: dict[str, Entry], part: tuple
         place.write(MANIFEST, now.to_bytes())
     _settled(place, now)
     for name in names:
-        if _PART.fullmatch(name) or (part == WHOLE and _GROWN.fullmatch(name)):
+        if _PART.fullmatch(name) or (part == ALL and _GROWN.fullmatch(name)):
             place.remove(name)
 
 
@@ -289,7 +291,8 @@ def _settled(place: Place, manifest: Manifest) -> Manifest:
     number = next((n for n, entry in enumerate(manifest.shards) if entry.file == grown_name(n)), None)
     if number is None:
         return manifest
-    entry, data = manifest.shards[number], b""
+    entry = manifest.shards[number]
+    data = b""
     with suppress(StorageError):
         file = place.open(entry.file)
         data = file.read(0, file.size)
@@ -306,7 +309,8 @@ def _settled(place: Place, manifest: Manifest) -> Manifest:
 
 def _joined(job: Job, entries: dict[str, Entry]) -> dict[str, Entry]:
     """All known entries: ours, those in part files, and those of shards whose part file is already gone."""
-    result, of_part = dict(entries), dict[str, str]()
+    result = dict(entries)
+    of_part: dict[str, str] = {}  # by the file of a shard: that of the part that lists it
     wanted = {shard_name(number) for number in range(job.manifest.shard_count)}
     for name in filter(_PART.fullmatch, job.place.names()):
         with suppress(StorageError, ValidationError):

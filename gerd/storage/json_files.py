@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from gerd.errors import StorageError, shorten
-from gerd.storage.places import LARGEST, MissingError, Place
+from gerd.storage.places import LARGEST_FILE, MissingError, Place
 
 LARGEST_JSON = 2**26  # bytes of a file; a config of as many vertices as one may have takes less
 BYTES_OF_SHARD = 2**13  # more for each shard that is there: 74 bytes for each of its 64 recordings, and its name
@@ -36,13 +36,13 @@ def read_json(place: Place, name: str) -> bytes:
         shards = 0
         with suppress(StorageError):
             shards = len(place.names())
-        content = place.read(name, most=min(LARGEST, LARGEST_JSON + BYTES_OF_SHARD * shards))
+        content = place.read(name, most=min(LARGEST_FILE, LARGEST_JSON + BYTES_OF_SHARD * shards))
     check_values(content, place.at(name))
     return content
 
 
 def check_values(content: bytes, name: str) -> None:
-    """An error if the bytes of a file stand for more values than files of ours do."""
+    """An error if a file has more values than any file that is written here."""
     values = content.count(b",") + content.count(b"[")
     objects = content.count(b"{")
     for number, most, size in ((values, MOST_VALUES, BYTES_OF_VALUE), (objects, MOST_OBJECTS, BYTES_OF_OBJECT)):
@@ -53,9 +53,9 @@ def check_values(content: bytes, name: str) -> None:
 
 
 def parsed_json(content: bytes) -> Any:
-    """JSON as plain data; ValueError if it is none, if a key stands twice, or if a text in it is none."""
+    """JSON as plain data; ValueError if it is not JSON, if a key stands twice, or if a text cannot be written again."""
 
-    def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(items: list[tuple[str, object]]) -> dict[str, object]:
         result = dict(items)
         if len(result) < len(items):
             seen = set[str]()
@@ -71,6 +71,6 @@ def parsed_json(content: bytes) -> Any:
     return result
 
 
-def json_bytes(data: Any) -> bytes:
+def json_bytes(data: object) -> bytes:
     """The bytes of a JSON file of a dataset."""
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()

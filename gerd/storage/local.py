@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gerd.config.sweep import member
 from gerd.config.trust import import_from
@@ -27,6 +27,10 @@ from gerd.scene.draw import draw
 from gerd.storage.manifest import Entry
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.surroundings import environment, ignore_settings, safe_path
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.sharedctypes import Synchronized
 
 
 def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress: Progress) -> Iterator[Entry]:
@@ -77,7 +81,8 @@ def _kill(pool: ProcessPoolExecutor) -> None:
 @contextmanager
 def starting_workers() -> Iterator[None]:
     """While workers start: they run neither the user's script nor what lies in the folder, and Ctrl-C waits."""
-    main, pressed = sys.modules["__main__"], []
+    main = sys.modules["__main__"]
+    pressed = []
     ours = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, lambda *_: pressed.append(True)) if ours else None
     masks = hasattr(signal, "pthread_sigmask")  # not on Windows
@@ -96,10 +101,11 @@ def starting_workers() -> Iterator[None]:
         handler(signal.SIGINT, None)
 
 
-_counter: Any = None  # recordings made by all workers together; set in a worker when it starts
+_counter: Synchronized[int]  # recordings made by all workers together; set in a worker when it starts
 
 
-def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
+def _start_worker(counter: Synchronized[int], alive: Connection, trusted: str | None) -> None:
+    """Prepare a process that has just started: its imports, the common counter, and its end with the one above."""
     global _counter
     ignore_settings()
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
@@ -107,7 +113,7 @@ def _start_worker(counter: Any, alive: Any, trusted: str | None) -> None:
     _counter = counter
 
 
-def _end_with(alive: Any) -> None:
+def _end_with(alive: Connection) -> None:
     """End this worker when the process that started it has let go of the other end of the pipe, or is gone."""
     with suppress(EOFError, OSError):
         alive.recv_bytes()

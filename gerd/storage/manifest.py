@@ -151,7 +151,7 @@ def read_manifest(place: Place) -> Manifest:
         raise StorageError(f"{place.at(MANIFEST)}: {_problem(error)}") from None
 
 
-def _wrong_entry(data: Any) -> str | None:
+def _wrong_entry(data: object) -> str | None:
     """The first thing in the list of shards that is not of its type: pydantic would list every one of millions."""
     shards = data.get("shards") if isinstance(data, dict) and data.get("format") == "gerd" else None
     for number, entry in enumerate(shards if isinstance(shards, list) else ()):
@@ -181,7 +181,7 @@ def shard_name(number: int) -> str:
 
 
 def grown_name(number: int) -> str:
-    """The name of a shard that has more recordings, until the one that has fewer is needed no more."""
+    """The name of a shard that takes the place of a shorter one, until the shorter one is no longer needed."""
     return f"shard-{number:06d}.grown.safetensors"
 
 

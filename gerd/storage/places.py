@@ -16,14 +16,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gerd.errors import StorageError
 from gerd.files import lock, open_regular, read_regular
 from gerd.storage.whole import is_temporary, make_folder, remove, tidy, write_whole
 
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "memory": "fsspec"}  # scheme: package that reads it
-LARGEST = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
+LARGEST_FILE = 2**30  # bytes of a file that is read whole; a manifest of ten million recordings has less
 LARGEST_SHARD = 2**37  # bytes; `generate` makes none that is nearly as large
 PIECE = 2**20  # bytes fetched at once from an object store
 PIECES = 4  # of a file that are kept
@@ -54,7 +57,7 @@ class Place(Protocol):
     def names(self) -> set[str]:
         """The names of all files that are whole; none if there is no such place."""
 
-    def read(self, name: str, *, most: int = LARGEST) -> bytes:
+    def read(self, name: str, *, most: int = LARGEST_FILE) -> bytes:
         """All of a file, which has at most `most` bytes."""
 
     def open(self, name: str) -> File: ...
@@ -116,7 +119,7 @@ class Folder:
             return {name for name in os.listdir(self.path) if not is_temporary(name)}
         return set()
 
-    def read(self, name: str, *, most: int = LARGEST) -> bytes:
+    def read(self, name: str, *, most: int = LARGEST_FILE) -> bytes:
         if self.path.is_file():
             raise StorageError(f"{self.path}: is a file; a GERD dataset is a folder")
         with _reading(self.at(name)):
@@ -189,7 +192,7 @@ class Bucket:
     """A place in an object store, where a file that is put is whole or not there. Credentials are fsspec's matter."""
 
     url: str
-    largest: int = LARGEST  # bytes of a file that is read whole
+    largest: int = LARGEST_FILE  # bytes of a file that is read whole
     piece: int = PIECE  # bytes of a file that are fetched at once
 
     def __str__(self) -> str:
@@ -199,7 +202,7 @@ class Bucket:
         return f"{self.url}/{name}"
 
     @contextmanager
-    def _system(self, name: str, cannot: str) -> Iterator[tuple[Any, str]]:
+    def _system(self, name: str, cannot: str) -> Iterator[tuple[AbstractFileSystem, str]]:
         """The file system, which fsspec makes anew in a forked process, and the full path of a file in it."""
         scheme = self.url.partition(":")[0]
         try:
@@ -227,7 +230,7 @@ class Bucket:
             return {path.rstrip("/").rpartition("/")[2] for path in system.ls(root, detail=False) if path != root}
         return set()
 
-    def read(self, name: str, start: int | None = None, stop: int | None = None, *, most: int = LARGEST) -> bytes:
+    def read(self, name: str, start: int | None = None, stop: int | None = None, *, most: int = LARGEST_FILE) -> bytes:
         with self._system(name, "read") as (system, path):
             most = min(most, self.largest)
             if stop is None and (size := int(system.info(path)["size"])) > most:
@@ -248,7 +251,7 @@ class Bucket:
             system.rm_file(path)
 
     def tidy(self) -> None:
-        """A put that did not come to its end leaves no file."""
+        """There is nothing to remove: a put that did not come to its end leaves no file."""
 
     @contextmanager
     def claimed(self, alone: bool) -> Iterator[bool]:  # noqa: ARG002 - there are no locks
@@ -259,7 +262,8 @@ class _RemoteFile:
     """Reads pieces of a fixed size and keeps the last few, so that neighbours do not cost a request each."""
 
     def __init__(self, bucket: Bucket, name: str, size: int):
-        self.name, self.size = bucket.at(name), size
+        self.name = bucket.at(name)
+        self.size = size
         self._length = length = bucket.piece
         self._piece = lru_cache(PIECES)(lambda k: bucket.read(name, k * length, min((k + 1) * length, size)))
 

@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from gerd.config.trust import import_from
 from gerd.errors import GerdError
@@ -28,6 +29,11 @@ from gerd.storage.manifest import MANIFEST, Entry
 from gerd.storage.places import Folder
 from gerd.storage.work import Job, Progress, finish_shard
 from gerd.version import __version__
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+    Task = ObjectRef[tuple[float, list[Entry]]]  # stands for what `_finish_range` returns
 
 TASK_SECONDS = 2.0  # how long a worker should be busy with one range
 RETRIES = 5  # of a range whose worker or machine has died
@@ -55,10 +61,11 @@ def finish_on_ray(
     elif str(job.place).startswith("memory:"):
         raise GerdError(f"{job.place}: lives in the memory of one process, which a cluster cannot write to")
     resource, device = choose_device(ray.cluster_resources(), device)
-    packed = ray.put(pickle.dumps(replace(job, device=device)))
+    pickled = ray.put(pickle.dumps(replace(job, device=device)))
     each = {"num_cpus": int(resource == "CPU"), "num_gpus": int(resource == "GPU")}
     task = ray.remote(_finish_range).options(max_retries=RETRIES, **each)
-    waiting, flying = deque(numbers), dict[Any, list[int]]()
+    waiting = deque(numbers)
+    flying: dict[Task, list[int]] = {}
     size = 1
     # When this ends early, ranges are under way: they end with the connection, or make whole shards. (To cancel them
     # would crash Ray 2.60 now and then.)
@@ -66,7 +73,7 @@ def finish_on_ray(
         slots = int(ray.cluster_resources().get(resource, 0))
         while waiting and len(flying) < (workers or 2 * max(1, slots)):
             handed_out = [waiting.popleft() for _ in range(min(size, len(waiting)))]
-            flying[task.remote(packed, job.config.origin.trust, handed_out)] = handed_out
+            flying[task.remote(pickled, job.config.origin.trust, handed_out)] = handed_out
         done = _first_done(ray, list(flying), job)
         if not done and not ray.cluster_resources().get(resource, 0):
             raise GerdError(f"{job.place}: the cluster has no {resource} left; {CONTINUES}")
@@ -118,7 +125,7 @@ def connected(address: str | None) -> Iterator[None]:
 
 
 def choose_device(resources: Mapping[str, float], device: str | None) -> tuple[str, str]:
-    """What of a cluster's resources each worker takes one of, and the device on which it computes."""
+    """The resource of the cluster that each worker takes one of, and the device on which it computes."""
     wanted = {None: "GPU" if resources.get("GPU", 0) >= 1 else "CPU", "cpu": "CPU", "cuda": "GPU"}
     if device not in wanted:
         raise GerdError(f"device {device!r}: allowed with the engine ray: cpu, cuda; each worker has one GPU")
@@ -128,7 +135,7 @@ def choose_device(resources: Mapping[str, float], device: str | None) -> tuple[s
     return resource, "cuda" if resource == "GPU" else "cpu"
 
 
-def _first_done(ray: Any, flying: list[Any], job: Job) -> list[Any]:
+def _first_done(ray: ModuleType, flying: list[Task], job: Job) -> list[Task]:
     """The first task that is done, or none after PATIENCE; an error if the head of the cluster is gone.
 
     Ray itself would wait for the head for a minute, and then end the process with words of its own.
@@ -146,7 +153,7 @@ def _first_done(ray: Any, flying: list[Any], job: Job) -> list[Any]:
     return done
 
 
-def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[float, list[Entry]]:
+def _result(ray: ModuleType, finished: Task, job: Job, numbers: list[int]) -> tuple[float, list[Entry]]:
     """What a task has returned; a user's mistake is raised here as it was there."""
     try:
         return ray.get(finished)
@@ -155,18 +162,20 @@ def _result(ray: Any, finished: Any, job: Job, numbers: list[int]) -> tuple[floa
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:
-        first, last = job.manifest.rows(numbers[0])[0], job.manifest.rows(numbers[-1])[-1]
+        first = job.manifest.rows(numbers[0])[0]
+        last = job.manifest.rows(numbers[-1])[-1]
         reason = str(error).strip().partition("\n")[0]
         tried = f"tried {RETRIES + 1} times"
         raise GerdError(f"{job.place}: rows {first} to {last}, {tried}: {reason}; {CONTINUES}") from None
 
 
-def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tuple[float, list[Entry]]:
+def _finish_range(pickled: bytes, trusted: str | None, numbers: list[int]) -> tuple[float, list[Entry]]:
     """In a worker: finish some shards; how many seconds that took, and their entries."""
     begun = time.perf_counter()
     import_from(trusted)
-    job = _unpacked(packed)
-    worker, version = f"{socket.gethostname()}: this worker of the cluster", job.manifest.gerd_version
+    job = _unpickled(pickled)
+    worker = f"{socket.gethostname()}: this worker of the cluster"
+    version = job.manifest.gerd_version
     if version != __version__:
         raise GerdError(f"{worker} has gerd {__version__}, and the command {version}; install one of them on both")
     if isinstance(job.place, Folder) and not Path(job.place.at(MANIFEST)).exists():
@@ -176,5 +185,5 @@ def _finish_range(packed: bytes, trusted: str | None, numbers: list[int]) -> tup
 
 
 @lru_cache(maxsize=2)
-def _unpacked(packed: bytes) -> Job:
-    return pickle.loads(packed)
+def _unpickled(pickled: bytes) -> Job:
+    return pickle.loads(pickled)

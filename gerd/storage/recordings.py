@@ -31,7 +31,8 @@ NOT_CHANGED = "is a dataset, whose fields cannot be changed; --set goes with a c
 
 def check_complete(data: Recordings) -> None:
     """An error unless the dataset is complete, with a shard for all recordings that its manifest counts."""
-    manifest, file = data.manifest, data.place.at(MANIFEST)
+    manifest = data.manifest
+    file = data.place.at(MANIFEST)
     if not manifest.complete:
         raise StorageError(f"{data.path}: {UNFINISHED}")
     if len(manifest.shards) != manifest.shard_count:
@@ -114,7 +115,7 @@ class Recordings(Sequence[Recording]):
         return self[self.row(index, member)]
 
     def row(self, index: int, member: Which | None = None) -> int:
-        """Where the recording stands that an index and a member name."""
+        """The row of the recording that an index and a member name."""
         manifest = self.manifest
         if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= int(index) < manifest.count:
             raise GerdError(f"{self.path}: index {shorten(index)}: allowed: 0 to {manifest.count - 1}")

@@ -39,7 +39,7 @@ from gerd.storage.manifest import Manifest
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, read_header, tensors_bytes
 
-LARGEST = 2**31  # steps, height, width and actors
+LARGEST_EXTENT = 2**31  # steps, height, width and actors
 UNREADABLE = (ValueError, IndexError, MemoryError)  # what reading damaged blocks gives
 FOREIGN = "is not a recording of the dataset's config"
 
@@ -92,9 +92,13 @@ class Shard:
         self.path = file.name
         try:
             tensors, about = read_header(file)
-            self.format_version, self.code_digest = about["format_version"], about["code_digest"]
-            self.config_digest, self.gerd_version = about["config_digest"], about["gerd_version"]
-            self.seed, self.step_us, self.labels = about["seed"], about["step_us"], about["labels"]
+            self.format_version = about["format_version"]
+            self.code_digest = about["code_digest"]
+            self.config_digest = about["config_digest"]
+            self.gerd_version = about["gerd_version"]
+            self.seed = about["seed"]
+            self.step_us = about["step_us"]
+            self.labels = about["labels"]
             if self.format_version != FORMAT_VERSION:
                 raise ValueError(f"it has format version {shorten(self.format_version)}, not {FORMAT_VERSION}")
             self.content = Content(file, tensors)
@@ -112,9 +116,9 @@ class Shard:
             raise StorageError(f"{self.path}: is damaged: its header does not fit into the memory") from None
 
     def _fits(self, digests: tuple[int, ...]) -> bool:
-        """Whether all speak of the same number of recordings, of a size that can be."""
+        """Whether all tensors have the same number of recordings, of sizes that are possible."""
         n = len(self.index)
-        if not (self.shape.shape == (n, 5) and ((self.shape >= 0) & (self.shape <= LARGEST)).all()):
+        if not (self.shape.shape == (n, 5) and ((self.shape >= 0) & (self.shape <= LARGEST_EXTENT)).all()):
             return False
         return (
             len(self.member) == len(self.lengths) == n
@@ -152,10 +156,12 @@ class Shard:
         steps, height, width, _, ticks = self._shapes[row]
         if not 0 <= start <= stop <= steps:
             raise StorageError(f"{self.path}: row {row} has the steps 0 to {steps - 1}, not {start} to {stop - 1}")
-        own, codec = self._config(row, config), Keys(height, width, ticks)
+        own = self._config(row, config)
+        codec = Keys(height, width, ticks)
         try:
-            covered, keys, background, truth = self.content.part(row, start, stop)
-            base, span = codec.moved(0, covered.start), codec.moved(0, len(covered))
+            covered, keys, background, truth = self.content.window(row, start, stop)
+            base = codec.moved(0, covered.start)
+            span = codec.moved(0, len(covered))
             if not in_order(keys, base, span, own.timing == "step"):
                 raise ValueError("has changed")
         except UNREADABLE as error:
@@ -163,8 +169,9 @@ class Shard:
         if covered != range(start, stop):
             low, high = codec.bounds(keys, [start, stop])
             keys, background = keys[low:high], background[low:high]
-        keys, index = codec.moved(keys, -start).astype(np.int64, copy=False), int(self.index[row])
-        return Recording.of(own, index, truth, keys, background, first=start, made_by=self.gerd_version)
+        from_start = codec.moved(keys, -start).astype(np.int64, copy=False)
+        index = int(self.index[row])
+        return Recording.of(own, index, truth, from_start, background, first=start, made_by=self.gerd_version)
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): the ground truth of a recording, without its events."""

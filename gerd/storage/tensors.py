@@ -26,8 +26,8 @@ _NUMPY = {"I64": "<i8", "U64": "<u8", "U8": "|u1"}
 _NAMES = {kind: name for name, kind in _NUMPY.items()}
 
 
-def hash_of(data: Any) -> int:
-    """What a checksum is: XXH3 with 64 bits, of the bytes of a buffer."""
+def hash_of(data: bytes | memoryview) -> int:
+    """A checksum: XXH3 with 64 bits."""
     return xxhash.xxh3_64_intdigest(data)
 
 
@@ -54,23 +54,24 @@ class Tensor:
         return self.rows(0, self.shape[0])
 
 
-def tensors_bytes(tensors: Mapping[str, NDArray[Any] | list[bytes]], about: Mapping[str, Any]) -> bytes:
+def tensors_bytes(tensors: Mapping[str, NDArray[Any] | list[bytes]], about: Mapping[str, object]) -> bytes:
     """A safetensors file of these arrays, and of `about` as JSON; the checksum, which is one of them, is filled in.
 
     Bytes may be given in pieces.
     """
-    header: dict[str, Any] = {"__metadata__": {"gerd": json.dumps(about)}}
+    header: dict[str, object] = {"__metadata__": {"gerd": json.dumps(about)}}
     end = 0
     for name, array in tensors.items():
         size = sum(map(len, array)) if isinstance(array, list) else array.nbytes
-        begin, end = end, end + size
         kind, shape = ("U8", (size,)) if isinstance(array, list) else (_NAMES[array.dtype.str], array.shape)
+        begin = end
+        end += size
         header[name] = {"dtype": kind, "shape": shape, "data_offsets": (begin, end)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
         raise ValueError(f"its swept values take {len(text)} bytes; allowed: {LONGEST_HEADER}")
-    parts: list[Any] = [len(text).to_bytes(8, "little"), text]
+    parts: list[bytes | memoryview] = [len(text).to_bytes(8, "little"), text]
     for name, array in tensors.items():
         if name == CHECKSUM:
             parts.append(hash_of(b"".join(parts)).to_bytes(8, "little"))
@@ -92,9 +93,12 @@ def read_header(file: File) -> tuple[dict[str, Tensor], dict[str, Any]]:
     about = json.loads(header.pop("__metadata__")["gerd"])
     if not isinstance(about, dict):
         raise ValueError("its metadata is not a mapping")
-    spans, tensors = [], {}
+    spans = []
+    tensors = {}
     for name, entry in header.items():
-        shape, (low, high), kind = entry["shape"], entry["data_offsets"], _NUMPY.get(entry["dtype"])
+        shape = entry["shape"]
+        low, high = entry["data_offsets"]
+        kind = _NUMPY.get(entry["dtype"])
         if kind is None:
             raise ValueError(f"the tensor {shorten(name)} is of a type that no shard has")
         if not all(type(number) is int and number >= 0 for number in (*shape, low)):

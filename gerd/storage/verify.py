@@ -56,7 +56,8 @@ def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -
         config: Config | None = data.config.trusted(str(Path.cwd()) if trust else None)
         faults = _manifest_faults(data, data.config)
     except StorageError as error:
-        config, faults = None, [_fault(data.place.at(RESOLVED), error)]
+        config = None
+        faults = [_fault(data.place.at(RESOLVED), error)]
     shards = {name for name in data.place.names() if name.startswith("shard-")}
     yield 0, faults + _file_faults(data, shards)
     entries = {entry.file: entry for entry in data.manifest.shards}
@@ -75,7 +76,8 @@ def _fault(file: str, error: StorageError) -> Fault:
 
 def _manifest_faults(data: Recordings, config: Config) -> list[Fault]:
     """Where the manifest contradicts the config."""
-    stored, wanted = data.manifest, new_manifest(config, data.manifest.count)
+    stored = data.manifest
+    wanted = new_manifest(config, data.manifest.count)
     return [
         Fault(data.place.at(MANIFEST), f"{key} is {getattr(stored, key)}, but {getattr(wanted, key)} by the config")
         for key in ("seed", "members", "sweep")
@@ -93,7 +95,8 @@ def _file_faults(data: Recordings, shards: set[str]) -> list[Fault]:
                 faults.append(Fault(file, DIFFERS))
         except StorageError as error:
             faults.append(_fault(file, error))
-    listed, problem = [entry.file for entry in data.manifest.shards], None
+    listed = [entry.file for entry in data.manifest.shards]
+    problem = None
     if not data.manifest.complete:
         problem = UNFINISHED
     elif len(listed) != data.shard_count or listed != [data.manifest.file(number) for number in range(len(listed))]:

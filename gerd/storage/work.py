@@ -69,7 +69,8 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
     """Simulate and write one shard."""
     if code_digest() != job.manifest.code_digest:
         raise StorageError(f"{job.place}: {other_code(job.manifest.code_digest)}")
-    rows, members = job.manifest.rows(number), job.manifest.members
+    rows = job.manifest.rows(number)
+    members = job.manifest.members
     made: dict[int, Recording] = {}
     pixels = job.batch_pixels or (BATCH_PIXELS if job.device == "cpu" else GPU_BATCH_PIXELS)
     at_once = max(1, pixels // (job.config.sensor.width * job.config.sensor.height))

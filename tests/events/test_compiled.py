@@ -15,7 +15,7 @@ from support.processes import run_at_a_terminal
 
 import gerd
 from gerd.events import compiled
-from gerd.events.compiled import Kernel, packed
+from gerd.events.compiled import Kernel, argument
 from gerd.events.cpu import known
 from gerd.events.cpu import run as cpu
 from gerd.events.definition import walk as definition
@@ -116,8 +116,8 @@ def test_a_kernel_takes_numbers_arrays_and_tuples_and_what_was_packed_before(ker
     array = np.zeros((1, 2), np.float32)
     assert kernel(array, (4.5, False, 3)) == (2, 3)
     assert array.tolist() == [[0, -1]]
-    for given in (packed((4.5, True, 3)), (packed(4.5), np.bool_(True), np.int64(3))):
-        assert kernel(packed(array), given) == (2, 3)
+    for given in (argument((4.5, True, 3)), (argument(4.5), np.bool_(True), np.int64(3))):
+        assert kernel(argument(array), given) == (2, 3)
     assert array.tolist() == [[0, 4.5]]
     assert kernel(array, GIVEN) == (2, -(2**63))
     assert len(kernel.loaded) == kernel.compilations == 2

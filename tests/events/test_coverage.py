@@ -64,7 +64,7 @@ def test_angles_of_all_quarters(turn: float) -> None:
 
 
 def test_constants_are_those_of_numpy() -> None:
-    repeated = {"HALF_PI": exactmath, "RADIUS": shapes, "LARGEST": rasterise}
+    repeated = {"HALF_PI": exactmath, "RADIUS": shapes, "LARGEST_ENTRY": rasterise}
     for name, module in repeated.items():
         assert getattr(placing_kernels, name) == getattr(module, name)
     for name in parameters.PARAMETERS:

@@ -20,7 +20,7 @@ from support.scenes import SHAPES, actor, config
 
 import gerd
 from gerd.config.config import Config
-from gerd.events.compiled import Kernel, packed
+from gerd.events.compiled import Kernel, argument
 from gerd.events.cpu import known
 from gerd.events.cpu import run as cpu
 from gerd.events.cpu.run import Limits
@@ -72,7 +72,7 @@ def in_python() -> Iterator[None]:
         return tuple(map(walled, value)) if isinstance(value, tuple) else value
 
     def call(kernel: Kernel, *values: Any) -> Any:
-        return kernel.function(*walled(packed(values).plain)) or ()
+        return kernel.function(*walled(argument(values).plain)) or ()
 
     with patch.object(Kernel, "__call__", call), np.errstate(over="ignore"):  # words are multiplied modulo 2^64
         yield

@@ -82,7 +82,7 @@ def test_the_largest_numbers_that_are_allowed_are_drawn() -> None:
     """Beyond every edge of the frame, but finite: the picture is empty or full, as it should be."""
     scenes = draw(plan_of(config(actor("square"), actor("circle"))), [0])
     start = scenes.trajectory.start.copy()
-    start[..., SCALE_X : SCALE_X + 2] = rasterise.LARGEST / 2
+    start[..., SCALE_X : SCALE_X + 2] = rasterise.LARGEST_ENTRY / 2
     huge = replace(scenes, trajectory=Trajectory.at_rest(start))
     assert np.isfinite(rasterise.borders(huge, np.arange(2)).coefficients).all()
     assert [len(part.keys) for part in run(huge)] == [0]

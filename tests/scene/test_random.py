@@ -26,7 +26,7 @@ from gerd.geometry import exactmath
 from gerd.geometry.parameters import ROTATION, SCALE_X, SHEAR, X
 from gerd.plan.values import Choice, Normal, PairChoice, Uniform
 from gerd.scene import philox
-from gerd.scene.sampling import START, VELOCITY, Source
+from gerd.scene.sampling import START, VELOCITY, ActorDraws
 from gerd.scene.scenes import Scenes
 
 ONES = 2**32 - 1
@@ -158,7 +158,7 @@ def test_ends_of_the_range() -> None:
 # Draws
 
 ROWS = np.arange(100_000)
-SOURCE = Source(seed=5, rows=ROWS, actor=1)
+SOURCE = ActorDraws(seed=5, rows=ROWS, actor=1)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ SOURCE = Source(seed=5, rows=ROWS, actor=1)
 @pytest.mark.parametrize("slot", [(START, X), (START, SHEAR), (VELOCITY, ROTATION)])
 def test_continuous_draws_follow_their_law(value: Any, law: Any, slot: tuple[int, int]) -> None:
     assert stats.kstest(SOURCE.sample(value, *slot), law.cdf).pvalue > FALSE_ALARM
-    each_step = Source(5, ROWS[:10_000], 1).each_step(value, slot[1], np.arange(-5, 5))
+    each_step = ActorDraws(5, ROWS[:10_000], 1).each_step(value, slot[1], np.arange(-5, 5))
     assert each_step.shape == (10_000, 10)
     assert stats.kstest(each_step.ravel(), law.cdf).pvalue > FALSE_ALARM
 
@@ -200,11 +200,11 @@ def test_draws_of_different_quantities_are_independent() -> None:
     """Every pair of quantities, actors, steps, seeds and recordings: correlations within the Gaussian bound."""
     value, rows = Uniform(0.0, 1.0), ROWS[:5000]
     columns = []
-    for source in (Source(5, rows, place) for place in range(4)):
-        columns += [source.sample(value, what, parameter) for what in range(3) for parameter in range(6)]
-        columns += [column for i in range(6) for column in source.each_step(value, i, np.array([-1, 0, 1])).T]
-    columns += [Source(6, rows, 0).sample(value, START, X), Source(5, rows + 5000, 0).sample(value, START, X)]
-    columns += [Source(5 + 2**32, rows, 0).sample(value, START, X)]
+    for draws in (ActorDraws(5, rows, place) for place in range(4)):
+        columns += [draws.sample(value, what, parameter) for what in range(3) for parameter in range(6)]
+        columns += [column for i in range(6) for column in draws.each_step(value, i, np.array([-1, 0, 1])).T]
+    columns += [ActorDraws(6, rows, 0).sample(value, START, X), ActorDraws(5, rows + 5000, 0).sample(value, START, X)]
+    columns += [ActorDraws(5 + 2**32, rows, 0).sample(value, START, X)]
     off_diagonal = np.corrcoef(columns)[np.triu_indices(len(columns), 1)]
     assert len(columns) == 4 * 36 + 3
     assert np.abs(off_diagonal).max() < stats.norm.isf(FALSE_ALARM / 2 / len(off_diagonal)) / math.sqrt(len(rows))

@@ -13,8 +13,8 @@ Pieces = namedtuple("Pieces", "first is_ellipse convex slot intensity")  # of `B
 # are, and how many of them are darker than the background.
 Model = namedtuple("Model", "threshold to_zero initial largest stationary actors dark")
 Noise = namedtuple("Noise", "shape has_shape drop_below background has_background")  # tables and a bound: `noise.py`
-Source = namedtuple("Source", "seed index")  # of random words
-Scene = namedtuple("Scene", "sensor pieces model noise source")  # what stays as it is over a recording
+Chance = namedtuple("Chance", "seed index")  # of random words
+Scene = namedtuple("Scene", "sensor pieces model noise chance")  # what stays as it is over a recording
 Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left right")  # see `find_crossings`
 # What a recording carries from step to step: integrators (height, width), counts before shape noise, and lists of
 # pixels: those that still hold more than a threshold, those that shape noise takes out of the last frame, with their
@@ -33,5 +33,5 @@ Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cove
 # something is picked; of the blocks where it is, words (4, blocks), number, and word for the count; keys of the picked
 # pixels. The lists of groups and blocks have room for one more, which is put down in vain.
 Draws = namedtuple("Draws", "counting largest group choosing block word picked")
-Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.packed`
+Room = namedtuple("Room", "keys background")  # for events; in exact timing keys hold the flag, as in `exact.flagged`
 Area = namedtuple("Area", "top bottom left right")  # pixel rows, and words of `touched` in them, each as first and end

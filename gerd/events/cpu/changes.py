@@ -58,7 +58,7 @@ def compare(scene, old, new, changes, scratch):
 
 @inlined
 def compare_piece(piece, low, high, pieces, old, new, changes, scratch):
-    """The same for one piece, in the pixel rows low … high - 1."""
+    """Add what one piece changes from the old frame to the new one, in the pixel rows low … high - 1."""
     base, stop = pieces.slot[piece], pieces.slot[piece + 1]
     befores, afters, intensity = old.cols[base:stop], new.cols[base:stop], pieces.intensity[piece]
     absent_outside(befores, old.low[piece], old.high[piece], low, high)

@@ -14,6 +14,7 @@ import numpy as np
 
 from gerd.events.compiled import compiled, inlined
 from gerd.events.cpu.arguments import (
+    Chance,
     Changes,
     Crossings,
     Draws,
@@ -25,7 +26,6 @@ from gerd.events.cpu.arguments import (
     Scene,
     Scratch,
     Sensor,
-    Source,
     Sums,
 )
 from gerd.events.cpu.rules import ONE, column, crossing_of_side, crossings_of_ellipse
@@ -47,10 +47,10 @@ for _bit in range(64):
 @inlined
 def named(scene, old, new, pixels, changes, draws, scratch, room):
     """What a recording goes through the kernels with: plain tuples, as `compiled.py` hands them over, with names."""
-    sensor, pieces, model, noise, source = scene
+    sensor, pieces, model, noise, chance = scene
     nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
     return (
-        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Source(*source)),
+        Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Chance(*chance)),
         Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
         Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
         Room(*room),
@@ -124,7 +124,7 @@ def rows_of(piece, old, new):
 
 @inlined
 def columns_of(piece, old, new):
-    """Likewise the columns."""
+    """The columns, in sub-pixels, that a piece meets in one of two frames: the first, and the end."""
     return min(old.left[piece], new.left[piece]), max(old.right[piece], new.right[piece])
 
 

@@ -12,7 +12,7 @@ from collections import namedtuple
 import numpy as np
 
 from gerd.events.compiled import compiled, inlined
-from gerd.events.cpu.arguments import Area, Draws, Noise, Room, Sensor, Source
+from gerd.events.cpu.arguments import Area, Chance, Draws, Noise, Room, Sensor
 from gerd.events.cpu.crossings import BIAS, WORD_BITS, ZERO, bit_number, find_crossings, named
 from gerd.events.cpu.rules import BACKGROUND, EVENT, ONE, SHIFT, TIME, dropped, key, passage_us, passages, words
 from gerd.events.cpu.scattered import groups_of, scattered
@@ -24,7 +24,7 @@ Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks
 @inlined
 def fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made):
     """Put what one integrator fires between two instants into the room; how many events are there."""
-    model, source, pixel, bound = scene.model, scene.source, y * scene.sensor.width + x, scene.noise.drop_below
+    model, chance, pixel, bound = scene.model, scene.chance, y * scene.sensor.width + x, scene.noise.drop_below
     change = np.int64(changes.change[y, x])
     state = np.int64(pixels.v[y, x]) - BIAS
     along, p = (-state, 0) if change < 0 else (state, 1)
@@ -33,7 +33,7 @@ def fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, ro
         tick = passage_us(begin, length, missing, abs(change), clock.us_per_unit) + (clock.step_us - 1)
         if tick < clock.step_us or tick >= clock.end:
             continue
-        if bound > 0 and dropped(words(source.seed, pixel, pixels.fired[y, x] + nth, source.index, EVENT)[0], bound):
+        if bound > 0 and dropped(words(chance.seed, pixel, pixels.fired[y, x] + nth, chance.index, EVENT)[0], bound):
             continue
         room.keys[made] = key(tick, pixel, p, scene.sensor) * 2
         made += 1
@@ -56,7 +56,7 @@ def fire_between(begin, length, clock, area, scene, pixels, changes, room, made)
                 bit = rest & (~rest + ONE)
                 x = word * WORD_BITS + bit_number(bit)
                 if pixels.v[y, x] == 0:
-                    begin_block(y, x, model, scene.source, pixels)
+                    begin_block(y, x, model, scene.chance, pixels)
                 state, change = np.int64(pixels.v[y, x]) - BIAS, np.int64(changes.change[y, x])
                 number, left = passages(state, change, model.threshold)
                 if number > 0:
@@ -100,14 +100,14 @@ def run_instants(
 
 
 @compiled
-def simulate_noise(step, stop, step_us, sensor, noise, source, draws, room):
+def simulate_noise(step, stop, step_us, sensor, noise, chance, draws, room):
     """Background noise of exact timing from `step` up to `stop`, while there is room: the next step, the events."""
-    sensor, noise, source, draws, room = Sensor(*sensor), Noise(*noise), Source(*source), Draws(*draws), Room(*room)
+    sensor, noise, chance, draws, room = Sensor(*sensor), Noise(*noise), Chance(*chance), Draws(*draws), Room(*room)
     area, made = sensor.height * sensor.width, 0
     while step < stop and made + area <= len(room.keys):
-        for i in range(scattered(source, step, BACKGROUND, noise.background, sensor, ZERO, groups_of(sensor), draws)):
+        for i in range(scattered(chance, step, BACKGROUND, noise.background, sensor, ZERO, groups_of(sensor), draws)):
             pixel, p = draws.picked[i] // 2 - step * area, draws.picked[i] % 2
-            word = words(source.seed, pixel, step, source.index, TIME)[0]
+            word = words(chance.seed, pixel, step, chance.index, TIME)[0]
             tick = step * step_us + np.int64((word * np.uint64(step_us)) >> SHIFT)
             room.keys[made] = key(tick, pixel, p, sensor) * 2 + 1
             made += 1

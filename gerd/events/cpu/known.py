@@ -29,10 +29,14 @@ _STILL = (0.0, 0.0)
 def _plan(exact: bool) -> Plan:
     full = 3 * 3 * INTENSITY_ONE
     threshold = round(0.3 * full)
-    initial: Any = "stationary" if exact else "uniform"
     quiet: dict[str, Any] = dict.fromkeys(AMOUNTS, 0.0)
     noise = {**quiet, "background": 0.02, "shape_noise": 0.05, "event_noise": 0.1}
-    pixel = Pixel(threshold=threshold, reset_to_zero=False, initial=initial, **noise)
+    pixel = Pixel(
+        threshold=threshold,
+        reset_to_zero=False,
+        initial="stationary" if exact else "uniform",
+        **noise,
+    )
     circle = _actor(0, "circle", 1.0, (66.0, 9.0), (1.3, 0.4), 15.0, growth=0.0, border="wrap")
     star = _actor(1, [_STAR], -0.7, (31.0, 11.0), (0.6, 0.2), (22.0, 17.0), growth=0.3, turn=4.0)
     square = _actor(2, "square", 1.0, (25.0, 8.0), (0.9, 0.9), 20.0, turn=11.0)
@@ -57,7 +61,7 @@ def _plan(exact: bool) -> Plan:
 
 def _actor(
     number: int,
-    shape: Any,
+    shape: str | list[list[list[float]]],
     intensity: float,
     position: tuple[float, float],
     velocity: tuple[float, float],
@@ -102,7 +106,7 @@ def check(run: Callable[[Scenes], Iterable[Chunk]], what: str, timing: str = "st
 
 
 def scenes(timing: str) -> Scenes:
-    """Of the known recordings."""
+    """The scenes of the known recordings."""
     return draw(_plan(timing == "exact"), [0, 2**32 - 1])
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import mmap
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events.compiled import packed
+from gerd.events.compiled import argument
 from gerd.events.cpu.arguments import (
     Changes,
     Crossings,
@@ -59,7 +58,8 @@ def model_of(scenes: Scenes, row: int) -> Model:
 
 def noise_of(scenes: Scenes) -> Noise:
     """The numbers behind the noises of a batch."""
-    pixel, area = scenes.pixel, scenes.height * scenes.width
+    pixel = scenes.pixel
+    area = scenes.height * scenes.width
     return Noise(
         shape=noise.block_tables(pixel.shape_noise, area),
         has_shape=pixel.shape_noise > 0,
@@ -83,20 +83,21 @@ def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> Crossings:
     )
 
 
-def pixels_room(scenes: Scenes) -> Any:
-    """Room for what a recording carries from step to step, each part of it packed; `activation` is for shape noise."""
+def pixels_room(scenes: Scenes) -> Pixels:
+    """Room for what a recording carries from step to step, as arguments; `activation` is for shape noise."""
     height, width = scenes.height, scenes.width
-    area, blocks = height * width, height * -(-width // TOGETHER)
+    area = height * width
+    blocks = height * -(-width // TOGETHER)
     counted = scenes.exact and scenes.pixel.event_noise > 0
     return Pixels(
-        v=packed(blank(height, width)),
+        v=argument(blank(height, width)),
         activation=blank(1, 1),
-        numbers=packed(np.zeros(3, np.int64)),
-        pending=packed(np.empty(area, np.int64)),
-        hidden=packed(np.empty(area, np.int64)),
-        hidden_counts=packed(np.empty(area, np.int64)),
-        begun=packed(np.empty(blocks, np.int64)),
-        fired=packed(blank(height, width) if counted else blank(1, 1)),
+        numbers=argument(np.zeros(3, np.int64)),
+        pending=argument(np.empty(area, np.int64)),
+        hidden=argument(np.empty(area, np.int64)),
+        hidden_counts=argument(np.empty(area, np.int64)),
+        begun=argument(np.empty(blocks, np.int64)),
+        fired=argument(blank(height, width) if counted else blank(1, 1)),
     )
 
 
@@ -129,7 +130,8 @@ def draws_room(scenes: Scenes) -> Draws:
 
 def scratch_room(scenes: Scenes, slots: NDArray[np.int64]) -> Scratch:
     """Room for comparing two frames."""
-    f, rows = scenes.upsampling, scenes.height + LANES
+    f = scenes.upsampling
+    rows = scenes.height + LANES
     parts = (2 << MOST_SPLIT, f, rows)
     return Scratch(
         nearer=np.empty(len(slots) - 1, np.int64),

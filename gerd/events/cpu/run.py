@@ -12,15 +12,14 @@ from functools import cache
 from importlib import import_module
 from threading import RLock
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events import exact, rasterise
-from gerd.events.compiled import Kernel, packed
+from gerd.events.compiled import Kernel, argument
 from gerd.events.cpu import known
-from gerd.events.cpu.arguments import Scene, Sensor, Source
+from gerd.events.cpu.arguments import Chance, Scene, Sensor
 from gerd.events.cpu.room import (
     blank,
     changes_room,
@@ -37,12 +36,14 @@ from gerd.events.cpu.room import (
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
+Array = NDArray[np.float64]
+
 _LOADING = RLock()
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is held at a time, which decides over memory and speed, and never over events."""
+    """How much is held at a time: memory and speed depend on it, events never do."""
 
     steps: int = 1024  # whose outlines are worked out together
     values: int = 2**22  # numbers in the outlines of a chunk, or of the recordings that are worked out together
@@ -64,10 +65,10 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
     fitting = max(1, limits.values // numbers)
     chunk = chunk or min(limits.steps, fitting)
     if scenes.exact:
-        camera = _Camera(limits)
+        pixels = _Pixels(limits)
         for row in range(len(scenes)):
-            camera.begin(scenes, row)
-            for part in exact.run(scenes[row : row + 1], camera, chunk, fitting):
+            pixels.begin(scenes, row)
+            for part in exact.run(scenes[row : row + 1], pixels, chunk, fitting):
                 yield part._replace(row=row)
         return
     first = -scenes.warmup - 1
@@ -98,37 +99,39 @@ class _State:
         self._scenes, self._actor = scenes, borders.actor
         slots = slots_of(borders.first, borders.convex)
         self._intensity = np.empty(len(borders.actor), scenes.intensity.dtype)
-        self._sensor = packed(Sensor(scenes.width, scenes.height, scenes.upsampling))
-        self._pieces = packed(pieces_of(borders, slots, self._intensity))
-        self._noise = packed(noise_of(scenes))
+        self._sensor = argument(Sensor(scenes.width, scenes.height, scenes.upsampling))
+        self._pieces = argument(pieces_of(borders, slots, self._intensity))
+        self._noise = argument(noise_of(scenes))
         self._crossings = [crossings_room(slots, scenes.upsampling, scenes.height) for _ in range(2)]
-        self._frames = [packed(crossings) for crossings in self._crossings]
+        self._frames = [argument(crossings) for crossings in self._crossings]
         self._pixels = pixels_room(scenes)
-        self._carried = packed(self._pixels)
+        self._carried = argument(self._pixels)
         self._room = events_room(scenes, limits.events)
         self._rooms = [
-            packed(changes_room(scenes)),
-            packed(draws_room(scenes)),
-            packed(scratch_room(scenes, slots)),
-            packed(self._room),
+            argument(changes_room(scenes)),
+            argument(draws_room(scenes)),
+            argument(scratch_room(scenes, slots)),
+            argument(self._room),
         ]
 
     def begin(self, row: int) -> None:
         """Go on with another recording: forget the shapes of the one before; the kernel forgets its integrators."""
         scenes = self._scenes
         self._intensity[:] = scenes.intensity[row][self._actor]
-        self._source = packed(Source(np.uint64(scenes.seed), scenes.indices[row]))
-        self._scene = packed(Scene(self._sensor, self._pieces, model_of(scenes, row), self._noise, self._source))
+        self._chance = argument(Chance(np.uint64(scenes.seed), scenes.indices[row]))
+        self._scene = argument(Scene(self._sensor, self._pieces, model_of(scenes, row), self._noise, self._chance))
         if scenes.pixel.shape_noise > 0:
-            self._carried = packed(self._pixels._replace(activation=blank(scenes.height, scenes.width)))
+            self._carried = argument(self._pixels._replace(activation=blank(scenes.height, scenes.width)))
         for crossings in self._crossings:
             for rows in (crossings.low, crossings.high, crossings.whole_low, crossings.whole_high):
                 rows[:] = 0
 
-    def run(self, coefficients: Any, steps: NDArray[np.int64], fresh: bool) -> tuple[Any, Any]:
+    def run(
+        self, coefficients: Array, steps: NDArray[np.int64], fresh: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Keys and background flags of the events at some steps."""
-        keys: list[Any] = []
-        background: list[Any] = []
+        keys: list[NDArray[np.int64]] = []
+        background: list[NDArray[np.bool_]] = []
         begin = 0
         while begin < len(steps):  # once, unless there are more events than the room holds
             done, made = kernels("cpu.steps").simulate_steps(
@@ -142,13 +145,16 @@ class _State:
                 self._frames.reverse()
         return (keys[0], background[0]) if len(keys) == 1 else (np.concatenate(keys), np.concatenate(background))
 
-    def run_instants(self, coefficients: Any, instants: exact.Instants, fresh: bool) -> NDArray[np.int64]:
-        """What fires between the instants of one recording, as `exact.packed`."""
+    def run_instants(self, coefficients: Array, instants: exact.Instants, fresh: bool) -> NDArray[np.int64]:
+        """What fires between the instants of one recording, as `exact.flagged`."""
         own, steps = instants.own[0], instants.steps[0]
         clock = (self._scenes.step_us, instants.us_per_unit, self._scenes.steps * self._scenes.step_us)
-        parts, begin, done = [], 0, 0
+        parts = []
+        begin = 0
+        done = 0
         while done < len(own):  # again where there are more events than the room holds
-            begin, resumed = max(done - 1, 0), done > 0
+            begin = max(done - 1, 0)
+            resumed = done > 0
             done, swaps, made = kernels("cpu.instants").simulate_instants(
                 coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
                 *self._frames, self._carried, *self._rooms,
@@ -160,17 +166,19 @@ class _State:
         return np.concatenate(parts)
 
     def run_noise(self, steps: range) -> NDArray[np.int64]:
-        """The background noise of some steps in exact timing, likewise."""
-        parts, step, (_, draws, _, room) = [], steps.start, self._rooms
-        given = (self._scenes.step_us, self._sensor, self._noise, self._source, draws, room)
+        """The background noise of some steps in exact timing, as `exact.flagged`."""
+        parts = []
+        step = steps.start
+        _, draws, _, room = self._rooms
+        given = (self._scenes.step_us, self._sensor, self._noise, self._chance, draws, room)
         while step < steps.stop:
             step, made = kernels("cpu.instants").simulate_noise(step, steps.stop, *given)
             parts.append(self._room.keys[:made].copy())
         return np.concatenate(parts)
 
 
-class _Camera:
-    """Exact timing of one recording after the other, each as a batch of one."""
+class _Pixels:
+    """The pixels in exact timing, of one recording after the other, each as a batch of one."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -178,7 +186,9 @@ class _Camera:
 
     def begin(self, scenes: Scenes, row: int) -> None:
         """Go on with another recording."""
-        self._batch, self._row, self._fresh = scenes, row, True
+        self._batch = scenes
+        self._row = row
+        self._fresh = True
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
         borders = rasterise.borders(scenes, instants.own)
@@ -193,14 +203,14 @@ class _Camera:
         return [self._state.run_noise(steps)]
 
 
-def kernels(module: str) -> Any:
+def kernels(module: str) -> SimpleNamespace:
     """The kernels of a module that can be called from here, as machine code: loaded or compiled at their first call."""
     with _LOADING:  # by one thread
         return _kernels(module)
 
 
 @cache
-def _kernels(module: str) -> Any:
+def _kernels(module: str) -> SimpleNamespace:
     entries = import_module(f"gerd.events.{module}").ENTRIES
     return SimpleNamespace(**{entry.__name__: Kernel(entry) for entry in entries})
 
@@ -218,5 +228,5 @@ def _check(timing: str) -> None:
 
 
 def numbers_of(scenes: Scenes) -> int:
-    """In the outlines of one recording at one step, and a few more, so that it is never 0."""
+    """How many numbers the outlines of one recording have at one step, and a few more, so that it is never 0."""
     return 5 * (rasterise.entry_count(scenes) + 1)

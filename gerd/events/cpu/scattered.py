@@ -12,7 +12,7 @@ from gerd.events.pixel.noise import BLOCK, GROUP, ROUND
 
 
 @compiled
-def scattered(source, step, purpose, table, sensor, first, last, draws):
+def scattered(chance, step, purpose, table, sensor, first, last, draws):
     """What a scattered noise picks from some blocks, as `noise.py` says: how many keys it puts into `draws.picked`.
 
     Blocks go in groups of four; the groups first … last - 1 are taken. The blocks in which something is picked are
@@ -21,14 +21,14 @@ def scattered(source, step, purpose, table, sensor, first, last, draws):
     most, number, pixels = len(draws.largest), 0, sensor.height * sensor.width
     for begin in range(first, last, most):
         groups = min(most, last - begin)
-        draw_counts(source, begin, step, purpose, groups, draws)
+        draw_counts(chance, begin, step, purpose, groups, draws)
         hits = list_blocks(begin, groups, table, pixels, draws)
-        draw_choices(source, step, purpose, hits, draws)
+        draw_choices(chance, step, purpose, hits, draws)
         for i in range(hits):
             block = np.int64(draws.block[i])
             size = min(pixels - block * BLOCK, BLOCK)
             count = how_many(draws.word[i], table[0 if size == BLOCK else 1])
-            chosen, polarities = choose(source, block, step, purpose, size, count, draws.choosing[:, i])
+            chosen, polarities = choose(chance, block, step, purpose, size, count, draws.choosing[:, i])
             while chosen:
                 bit = chosen & (~chosen + ONE)
                 chosen ^= bit
@@ -45,11 +45,11 @@ def groups_of(sensor):
 
 
 @compiled
-def draw_counts(source, begin, step, purpose, number, draws):
+def draw_counts(chance, begin, step, purpose, number, draws):
     """Philox for consecutive groups, and the largest of the words, in a loop that compiles to vector instructions."""
     drawn, largest = draws.counting, draws.largest
     for i in unsigned_range(ZERO, number):
-        a, b, c, d = words(source.seed, np.uint64(begin) + i, step, source.index, purpose)
+        a, b, c, d = words(chance.seed, np.uint64(begin) + i, step, chance.index, purpose)
         drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i], largest[i] = a, b, c, d, max(max(a, b), max(c, d))
 
 
@@ -75,16 +75,16 @@ def list_blocks(begin, groups, table, pixels, draws):
 
 
 @compiled
-def draw_choices(source, step, purpose, number, draws):
+def draw_choices(chance, step, purpose, number, draws):
     """Philox for the listed blocks, likewise."""
     drawn = draws.choosing
     for i in unsigned_range(ZERO, number):
-        a, b, c, d = words(source.seed, draws.block[i], step, source.index, purpose + ROUND)
+        a, b, c, d = words(chance.seed, draws.block[i], step, chance.index, purpose + ROUND)
         drawn[0, i], drawn[1, i], drawn[2, i], drawn[3, i] = a, b, c, d
 
 
 @inlined
-def choose(source, block, step, purpose, size, count, four):
+def choose(chance, block, step, purpose, size, count, four):
     """Floyd's sample of `count` out of `size` pixels, as masks: all of them, and those that are ON.
 
     `four` has the words of round 1, and is used up.
@@ -93,7 +93,7 @@ def choose(source, block, step, purpose, size, count, four):
     for i in range(count):
         if i % 4 == 0 and i > 0:
             later = purpose + ROUND * (1 + i // 4)
-            four[0], four[1], four[2], four[3] = words(source.seed, block, step, source.index, later)
+            four[0], four[1], four[2], four[3] = words(chance.seed, block, step, chance.index, later)
         number = pick(four[i % 4], size - count + i, chosen)
         chosen |= ONE << number
         polarities |= (four[i % 4] & ONE) << number

@@ -95,7 +95,7 @@ def hide(step, scene, frame, pixels, changes, draws):
             continue
         first, last = max(done, (y * sensor.width + left) // wide), (y * sensor.width + right - 1) // wide + 1
         done = last  # a group may have pixels of several rows, and is asked once
-        for i in range(scattered(scene.source, step, SHAPE, scene.noise.shape, sensor, first, last, draws)):
+        for i in range(scattered(scene.chance, step, SHAPE, scene.noise.shape, sensor, first, last, draws)):
             pixel = (draws.picked[i] - key(step, 0, 0, sensor)) // 2
             row, x = pixel // sensor.width, pixel % sensor.width
             if activation[row, x] != 0:
@@ -144,12 +144,12 @@ def touch_pending(area, pixels, changes):
 
 
 @compiled
-def begin_block(y, x, model, source, pixels):
+def begin_block(y, x, model, chance, pixels):
     """The initial state of the integrator at a pixel, and of some neighbours in its row."""
     width, block = pixels.v.shape[1], x // TOGETHER * TOGETHER
     pixel, v = y * width + block, pixels.v[y, block:]
     for i in unsigned_range(ZERO, min(TOGETHER, width - block)):
-        word, other, _, _ = words(source.seed, np.uint64(pixel) + i, 0, source.index, INITIAL)
+        word, other, _, _ = words(chance.seed, np.uint64(pixel) + i, 0, chance.index, INITIAL)
         drawn = initial_state(word, model.largest) if model.largest > 0 else model.initial
         if model.stationary:
             left_by_dark = np.int64((other * np.uint64(model.actors)) >> SHIFT) < model.dark
@@ -162,7 +162,7 @@ def begin_block(y, x, model, source, pixels):
 @compiled
 def begin_covered(area, scene, pixels, changes):
     """The stationary state of the integrators that a shape covers in the first picture, which is in `changes`."""
-    model, source = scene.model, scene.source
+    model, chance = scene.model, scene.chance
     for y in range(area.top, area.bottom):
         for word in range(area.left, area.right):
             rest = changes.touched[y, word]
@@ -172,8 +172,8 @@ def begin_covered(area, scene, pixels, changes):
                 x = word * WORD_BITS + bit_number(bit)
                 if changes.change[y, x] != 0:
                     if pixels.v[y, x] == 0:
-                        begin_block(y, x, model, source, pixels)
-                    drawn = words(source.seed, y * scene.sensor.width + x, 0, source.index, INITIAL)[0]
+                        begin_block(y, x, model, chance, pixels)
+                    drawn = words(chance.seed, y * scene.sensor.width + x, 0, chance.index, INITIAL)[0]
                     state = stationary_state(drawn, model.threshold, changes.change[y, x] > 0)
                     pixels.v[y, x] = np.int32(state + BIAS)
 
@@ -230,7 +230,7 @@ def integrate(number, scene, pixels, changes):
         y, x = listed[n] >> SHIFT, listed[n] & LOW
         pixel = np.int64(y) * scene.sensor.width + np.int64(x)
         if v[y, x] == 0:
-            begin_block(np.int64(y), np.int64(x), model, scene.source, pixels)
+            begin_block(np.int64(y), np.int64(x), model, scene.chance, pixels)
         state = np.int64(v[y, x]) - BIAS
         _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), model.threshold, model.to_zero)
         change[y, x], v[y, x] = 0, left + BIAS
@@ -245,9 +245,9 @@ def integrate(number, scene, pixels, changes):
 @compiled
 def keep(step, number, scene, fired):
     """Event noise: keep what it does not drop of the events of a step; how many are left."""
-    source, left = scene.source, ZERO
+    chance, left = scene.chance, ZERO
     for n in unsigned_range(ZERO, number):
-        word = words(source.seed, fired[n] // 2, step, source.index, EVENT)[0]
+        word = words(chance.seed, fired[n] // 2, step, chance.index, EVENT)[0]
         fired[left] = fired[n]
         left += np.int64(not dropped(word, scene.noise.drop_below))
     return left
@@ -309,7 +309,7 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
         number = 0
         if scene.noise.has_background and step >= 0:
             table, groups = scene.noise.background, groups_of(sensor)
-            number = scattered(scene.source, step, BACKGROUND, table, sensor, ZERO, groups, draws)
+            number = scattered(scene.chance, step, BACKGROUND, table, sensor, ZERO, groups, draws)
         made = fire(step, area, scene, pixels, changes, draws.picked, number, room, made)
     return len(steps), made
 

@@ -42,7 +42,8 @@ LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: eac
 # Arguments that go together. Tensors are passed as pointers; `Outlines` are `Borders` and what is made of them here.
 Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
 Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
-Part = namedtuple("Part", "start recorded fresh")  # step of frame 0, steps that are recorded, whether it is the first
+# The steps of a launch: that of frame 0, how many are recorded, and whether none came before.
+Window = namedtuple("Window", "start recorded fresh")
 # largest: of an initial state that is uniform, or 0; actors, dark: how many actors each recording has, and how many of
 # them are darker than the background
 Model = namedtuple("Model", "threshold initial largest drop_below actors dark")
@@ -53,7 +54,7 @@ Moments = namedtuple("Moments", "own steps us_per_unit step_us end recorded fres
 # What exact timing carries from call to call, read and written apart so that a call can be repeated: integrators, and
 # the events that each pixel has fired.
 Carried = namedtuple("Carried", "state next_state fired next_fired")
-Source = namedtuple("Source", "seed indices tables")  # of random words and scattered noise
+Chance = namedtuple("Chance", "seed indices tables")  # of random words and scattered noise
 
 
 @triton.jit
@@ -320,7 +321,7 @@ def put_in_words(fired, on, row, across, rows_left):
 
 @triton.jit
 def between(
-    out, room, filled, carried, marks, outlines, sizes, moments, model, source,
+    out, room, filled, carried, marks, outlines, sizes, moments, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
     CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr,
 ):  # fmt: skip
@@ -334,7 +335,7 @@ def between(
     first = next_marked(marks, tl.program_id(0) * 0 + 1, sizes.words_per_tile)  # a tensor: what loops carry is one
     if (first >= sizes.frames) & (CARRY == 0):
         return
-    seed, index, us_per_unit = tl.load(source.seed), tl.load(source.indices + recording), tl.load(moments.us_per_unit)
+    seed, index, us_per_unit = tl.load(chance.seed), tl.load(chance.indices + recording), tl.load(moments.us_per_unit)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
     area = sizes.height * sizes.width
     at = recording * area + pixel
@@ -359,7 +360,7 @@ def between(
         visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
         if HAS_SHAPE:
             step = tl.load(moments.steps + frame)
-            visible = without_missing(visible, seed, step, index, source.tables, y, x0, sizes)
+            visible = without_missing(visible, seed, step, index, chance.tables, y, x0, sizes)
         if begun == 0:
             if STATIONARY & (moments.fresh != 0):
                 v = after_shapes(visible, seed, pixel, index, model, recording)
@@ -399,7 +400,7 @@ def between(
 
 @triton.jit
 def signal(
-    out, state, marks, outlines, sizes, part, model, source,
+    out, state, marks, outlines, sizes, window, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr,
     HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, BITS: tl.constexpr,
 ):  # fmt: skip
@@ -410,15 +411,15 @@ def signal(
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
     first = next_marked(marks, tl.program_id(0) * 0 + 1, sizes.words_per_tile)  # a tensor: what loops carry is one
-    if (first >= sizes.frames) & (part.fresh != 0) & (CARRY == 0):
+    if (first >= sizes.frames) & (window.fresh != 0) & (CARRY == 0):
         return
-    seed, index = tl.load(source.seed), tl.load(source.indices + recording)
+    seed, index = tl.load(chance.seed), tl.load(chance.indices + recording)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
 
     carried = state + recording * sizes.height * sizes.width + pixel
     v = tl.zeros((EACH, LANES), tl.int32) + model.initial
     pending = 0  # whether some integrator still holds more than a threshold
-    if part.fresh:
+    if window.fresh:
         if model.largest > 0:
             v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
         if STATIONARY & CARRY:  # a tile that nothing moves in does not look at the picture later
@@ -431,15 +432,15 @@ def signal(
 
     i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
     if pending != 0:
-        i = part.fresh * 0
+        i = window.fresh * 0
     while i < sizes.frames:
-        step = part.start + i
+        step = window.start + i
         frame = recording * sizes.frames + i
         visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
         if HAS_SHAPE:
-            visible = without_missing(visible, seed, step, index, source.tables, y, x0, sizes)
+            visible = without_missing(visible, seed, step, index, chance.tables, y, x0, sizes)
         if begun == 0:
-            if STATIONARY & (part.fresh != 0):
+            if STATIONARY & (window.fresh != 0):
                 v = after_shapes(visible, seed, pixel, index, model, recording)
         else:
             _, off, on, v = integrate_and_fire(v, visible - shown, model.threshold, TO_ZERO)
@@ -450,7 +451,7 @@ def signal(
                 if HAS_EVENT:
                     word = words(seed, pixel, step, index, EVENT)[0]
                     fired = fired & (dropped(word, model.drop_below) == 0)
-                recorded = recording * part.recorded + (i - (sizes.frames - part.recorded))
+                recorded = recording * window.recorded + (i - (sizes.frames - window.recorded))
                 if BITS:
                     across = (sizes.width + TILE - 1) // TILE
                     row = out + (recorded * sizes.height + y0) * across + x0 // TILE

@@ -39,7 +39,7 @@ def placed_sides(a, b, x, c, d, y, ends, some):
 
 @triton.jit
 def placed_ellipse(a, b, x, c, d, y, ends, some):
-    """Likewise of a circle of radius ½ under T, if it is there."""
+    """Coefficients of a circle of radius ½ under T, if it is there, and the box about it: x, then y."""
     there = tl.load(ends, mask=some, other=0.0) != 0
     spread = c * c + d * d
     safe = tl.where(spread > 0, spread, 1.0)

@@ -36,7 +36,7 @@ def has_noise(word, block, blocks, tables):
 
 
 @triton.jit
-def count(listed, room, filled, source, steps, start, blocks, AT_ONCE: tl.constexpr):
+def count(listed, room, filled, chance, steps, start, blocks, AT_ONCE: tl.constexpr):
     """List the blocks in which background noise fires: recording · steps + step, number of the block, its word.
 
     One lane for each group of four blocks, at one step of one recording.
@@ -44,16 +44,16 @@ def count(listed, room, filled, source, steps, start, blocks, AT_ONCE: tl.conste
     frame = tl.program_id(0).to(tl.int64)
     recording, step = frame // steps, start + frame % steps
     group = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
-    four = words(tl.load(source.seed), group, step, tl.load(source.indices + recording), BACKGROUND)
+    four = words(tl.load(chance.seed), group, step, tl.load(chance.indices + recording), BACKGROUND)
     hits = tl.zeros((AT_ONCE,), tl.int32)
     for lane in tl.static_range(GROUP):
-        hits += has_noise(four[lane], group * GROUP + lane, blocks, source.tables).to(tl.int32)
+        hits += has_noise(four[lane], group * GROUP + lane, blocks, chance.tables).to(tl.int32)
     total = tl.sum(hits)
     if total > 0:
         place = tl.atomic_add(filled, total.to(tl.int64)) + tl.cumsum(hits, axis=0) - hits
         for lane in tl.static_range(GROUP):
             block = group * GROUP + lane
-            some = has_noise(four[lane], block, blocks, source.tables)
+            some = has_noise(four[lane], block, blocks, chance.tables)
             kept = some & (place < room)
             tl.store(listed + place * 3, frame, mask=kept)
             tl.store(listed + place * 3 + 1, block.to(tl.int64), mask=kept)
@@ -63,7 +63,7 @@ def count(listed, room, filled, source, steps, start, blocks, AT_ONCE: tl.conste
 
 @triton.jit
 def scatter(
-    out, noise, listed, filled, source, steps, start, width, height,
+    out, noise, listed, filled, chance, steps, start, width, height,
     AT_ONCE: tl.constexpr, BITS: tl.constexpr, COUNTED: tl.constexpr,
 ):  # fmt: skip
     """Choose the pixels of the listed blocks, one lane for each block, and write those in which nothing fired.
@@ -71,7 +71,7 @@ def scatter(
     COUNTED frames have one more event in each chosen pixel, up to 255. BITS: what fired is read from the words `out`,
     and the noise is written into words of its own; otherwise both are the same bytes.
     """
-    seed = tl.load(source.seed)
+    seed = tl.load(chance.seed)
     item = tl.program_id(0).to(tl.int64) * AT_ONCE + tl.arange(0, AT_ONCE)
     some = item < tl.load(filled)
     frame = tl.load(listed + item * 3, mask=some, other=0)
@@ -79,9 +79,9 @@ def scatter(
     word = tl.load(listed + item * 3 + 2, mask=some, other=0)
     pixels = height * width
     size = tl.minimum(pixels - block * BLOCK, BLOCK)
-    table = source.tables + (block == (pixels - 1) // BLOCK).to(tl.int32) * BLOCK
+    table = chance.tables + (block == (pixels - 1) // BLOCK).to(tl.int32) * BLOCK
     number = tl.where(some, how_many(word.to(tl.uint32), table), 0)
-    index, step = tl.load(source.indices + frame // steps), (start + frame % steps).to(tl.int32)
+    index, step = tl.load(chance.indices + frame // steps), (start + frame % steps).to(tl.int32)
     chosen = tl.zeros((AT_ONCE,), tl.uint64)
     four = words(seed, block, step, index, BACKGROUND + ROUND)
     most = tl.max(number)

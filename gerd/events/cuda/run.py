@@ -43,7 +43,7 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
     for begin in range(0, len(scenes), rows):
         batch = scenes[begin : begin + rows]
         if scenes.exact:
-            for events in exact.run(batch, _Camera(batch, device), chunk, _instants(batch, device, budget)):
+            for events in exact.run(batch, _Pixels(batch, device), chunk, _instants(batch, device, budget)):
                 yield events._replace(row=begin + events.row)
             continue
         for steps, words in _chunks(batch, device, chunk, bits=True):
@@ -64,11 +64,13 @@ def frames(scenes: Scenes, device: str, counts: bool = False) -> Tensor:
 def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
     shape = (len(scenes), scenes.steps, 2, scenes.height, scenes.width)
     result = torch.zeros(shape, dtype=torch.uint8, device=device)
-    _, source, _ = _randomness(scenes, device)
-    background = _Background(scenes, device, range(scenes.steps), source) if scenes.pixel.background > 0 else None
-    camera, most, end = _Camera(scenes, device), _instants(scenes, device), exact.last_unit(scenes, scenes.steps)
+    _, chance, _ = _chances(scenes, device)
+    background = _Background(scenes, device, range(scenes.steps), chance) if scenes.pixel.background > 0 else None
+    pixels = _Pixels(scenes, device)
+    most = _instants(scenes, device)
+    end = exact.last_unit(scenes, scenes.steps)
     for own, instants in exact.slabs(scenes.in_own_time(), scenes.trajectory.rate, -scenes.warmup, end, most):
-        camera.into_frames(own, instants, result, counts, last=bool(instants.own[:, -1].min() >= end))
+        pixels.into_frames(own, instants, result, counts, last=bool(instants.own[:, -1].min() >= end))
     if background is not None:
         background.scatter(result, result, counted=counts)
         result[:, 0] = 0
@@ -77,7 +79,8 @@ def _exact_frames(scenes: Scenes, device: str, counts: bool) -> Tensor:
 
 def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     """How many recordings, and how many steps of them, are made at once."""
-    budget, size = budget or _budget(device), scenes.height * scenes.width
+    budget = budget or _budget(device)
+    size = scenes.height * scenes.width
     per_step = 8 * scenes.height * -(-scenes.width // TILE) + _outline_bytes(scenes)  # a bit for each event, twice
     per_step += per_step // 2  # what is in between
     fixed = 4 * size  # the integrators
@@ -121,9 +124,10 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
     beside = _Beside(device)
     with beside:
-        shape_source, background_source, model = _randomness(scenes, device)
+        shape_chance, background_chance, model = _chances(scenes, device)
     for piece in chunks(-scenes.warmup, scenes.steps, chunk):
-        begin, recorded = piece.start, piece[max(0, -piece.start) :]
+        begin = piece.start
+        recorded = piece[max(0, -piece.start) :]
         if bits:
             shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
         else:
@@ -131,14 +135,14 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
         out = _zeros(shape, torch.int32 if bits else torch.uint8, device)
         with beside:  # noise and outlines are worked out while memory is filled, or earlier work goes on
             noisy = scenes.pixel.background > 0 and len(recorded) > 0
-            background = _Background(scenes, device, recorded, background_source) if noisy else None
+            background = _Background(scenes, device, recorded, background_chance) if noisy else None
             shown = np.arange(begin - 1, piece.stop)
             scenes = scenes.resumed(shown)
             outlines, sizes, marks = _outlines(scenes, shown, device)
-        beside.lend(marks, *outlines, *model, *shape_source)
+        beside.lend(marks, *outlines, *model, *shape_chance)
         kernels.signal[(marks.shape[1], len(scenes))](
             out, state, marks, outlines, sizes,
-            kernels.Part(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_source,
+            kernels.Window(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_chance,
             F=f, FINE=_fine(f), TO_ZERO=scenes.pixel.reset_to_zero, STATIONARY=scenes.pixel.initial == "stationary",
             HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0, CARRY=not whole, BITS=bits,
             num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
@@ -185,7 +189,7 @@ class _Beside:
             self._current.wait_stream(self._other)
 
     def lend(self, *parts: object) -> None:
-        """Keep the tensors among `parts` until the current stream has done the work that it has by then been given."""
+        """Keep the tensors among `parts` until the current stream has done all the work that it was given so far."""
         for part in parts:
             if self._current is not None and isinstance(part, Tensor):
                 part.record_stream(self._current)
@@ -201,7 +205,8 @@ def _listed(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
     """Keys and background flags of all events in order of recordings and keys, and where each recording begins."""
     signal, noise = words
-    frames, number = signal.shape[0] * signal.shape[1], signal[0, 0].numel()
+    frames = signal.shape[0] * signal.shape[1]
+    number = signal[0, 0].numel()
     counts = torch.empty(frames, dtype=torch.int32, device=words.device)
     output.tally[(frames,)](counts, signal, noise, number, AT_ONCE=WORDS_AT_ONCE, num_warps=4)
     begins = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
@@ -243,8 +248,8 @@ def _sent(device: str, *arrays: NDArray[Any]) -> list[Tensor]:
     ]
 
 
-def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
-    """Where shape noise and background noise come from, and the model of the integrators."""
+def _chances(scenes: Scenes, device: str) -> tuple[kernels.Chance, kernels.Chance, kernels.Model]:
+    """What shape noise and background noise are drawn from, and the model of the integrators."""
     pixels = scenes.height * scenes.width
     tables = (
         noise.block_tables(probability, pixels) for probability in (scenes.pixel.shape_noise, scenes.pixel.background)
@@ -253,7 +258,7 @@ def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
         device, np.array([scenes.seed], np.uint64).view(np.int64), scenes.indices, scenes.present.sum(axis=1),
         scenes.dark, *tables,
     )  # fmt: skip
-    shape, background = (kernels.Source(seed, indices, table) for table in sent_tables)
+    shape, background = (kernels.Chance(seed, indices, table) for table in sent_tables)
     model = kernels.Model(
         scenes.pixel.threshold,
         0 if isinstance(scenes.pixel.initial, str) else scenes.pixel.initial,
@@ -265,19 +270,19 @@ def _randomness(scenes: Scenes, device: str) -> tuple[Any, Any, Any]:
     return shape, background, model
 
 
-class _Camera:
-    """Exact timing of a batch: what it carries from call to call."""
+class _Pixels:
+    """The pixels of a batch in exact timing: what it carries from call to call."""
 
     def __init__(self, scenes: Scenes, device: str):
         self._device, self._fresh = device, True
-        self._shape, self._background, self._model = _randomness(scenes, device)
+        self._shape, self._background, self._model = _chances(scenes, device)
         pixels = (len(scenes), scenes.height, scenes.width)
         counted = pixels if scenes.pixel.event_noise > 0 else (1,)
         self._carried = [torch.empty(s, dtype=torch.int32, device=device) for s in (pixels, pixels, counted, counted)]
         self._room = 2**12
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
-        """What the integrators fire between the instants, as `exact.packed`."""
+        """What the integrators fire between the instants, as `exact.flagged`."""
         launch = self._prepared(scenes, instants, 0)
         while True:
             out = torch.empty((len(scenes), self._room), dtype=torch.int64, device=self._device)
@@ -293,13 +298,13 @@ class _Camera:
         return [row[:count] for row, count in zip(host, counts, strict=True)]
 
     def into_frames(self, scenes: Scenes, instants: exact.Instants, frames: Tensor, counted: bool, last: bool) -> None:
-        """Likewise, straight into frames of all steps; `last`: nothing follows these instants."""
+        """Write what the integrators fire into frames of all steps; `last`: nothing follows these instants."""
         launch = self._prepared(scenes, instants, frames.shape[1])
         launch(frames, 0, self._model.dark, CARRY=not (self._fresh and last), LISTED=False, COUNTED=counted)
         self._go_on()
 
     def _prepared(self, scenes: Scenes, instants: exact.Instants, recorded: int) -> Callable[..., None]:
-        """Everything for a launch of the kernel but where events go."""
+        """A function that launches the kernel, once it is told where events go."""
         outlines, sizes, marks = _outlines(scenes, instants.own, self._device)
         held_steps = instants.steps if scenes.pixel.shape_noise > 0 else np.empty(0, np.int64)
         own, steps, us_per_unit = _sent(self._device, instants.own, held_steps, np.array([instants.us_per_unit]))
@@ -320,10 +325,11 @@ class _Camera:
 
     def _go_on(self) -> None:
         state, next_state, fired, next_fired = self._carried
-        self._carried, self._fresh = [next_state, state, next_fired, fired], False
+        self._carried = [next_state, state, next_fired, fired]
+        self._fresh = False
 
     def background(self, scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
-        """Background noise at some steps, as `exact.packed`."""
+        """Background noise at some steps, as `exact.flagged`."""
         shape = (len(scenes), len(steps), 2, scenes.height, scenes.width)
         out = torch.zeros(shape, dtype=torch.uint8, device=self._device)
         _Background(scenes, self._device, steps, self._background).scatter(out, out)
@@ -336,18 +342,24 @@ def _fine(f: int) -> int:
     return 1 << (f - 1).bit_length()
 
 
-def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, Any, Tensor]:
+def _outlines(scenes: Scenes, shown: rasterise.Times, device: str) -> tuple[kernels.Outlines, kernels.Sizes, Tensor]:
     """The outlines in some frames with their crossings, the sizes of both, and marks for what changes, tile by tile."""
-    height, width, f, fine = scenes.height, scenes.width, scenes.upsampling, _fine(scenes.upsampling)
-    frames, shape = shown.shape[-1], (len(scenes), len(scenes.shapes), shown.shape[-1])
+    height = scenes.height
+    width = scenes.width
+    f = scenes.upsampling
+    fine = _fine(scenes.upsampling)
+    frames = shown.shape[-1]
+    shape = (len(scenes), len(scenes.shapes), shown.shape[-1])
     T = torch.stack([entry.expand(shape) for entry in rasterise.placed(scenes, shown, partial(_sent, device))])
     first, is_ellipse, convex, actor = rasterise.numbered(scenes)
     marked_whole = convex & (scenes.pixel.shape_noise == 0)  # with noise, what is inside a convex piece changes, too
     numbers = (part.astype(np.int32) for part in (first, is_ellipse, convex, marked_whole, actor))
     tables = (rasterise.unit_ends(scenes), rasterise.offsets(scenes), scenes.intensity[:, actor])
     first_entry, ellipse, simple, marked, actors, ends, offsets, intensity = _sent(device, *numbers, *tables)
-    pieces, entries = len(actor), int(first[-1])
-    words, tiles = -(-frames // 32), -(-width // TILE) * -(-height // ROWS)
+    pieces = len(actor)
+    entries = int(first[-1])
+    words = -(-frames // 32)
+    tiles = -(-width // TILE) * -(-height // ROWS)
     marks = torch.zeros((len(scenes), tiles, words), dtype=torch.int32, device=device)
     sub_rows = -(-height // ROWS) * ROWS * fine
     crossings = torch.empty((len(scenes), frames, pieces, 2, sub_rows), dtype=torch.int32, device=device)
@@ -371,10 +383,11 @@ def _outlines(scenes: Scenes, shown: NDArray[Any], device: str) -> tuple[Any, An
 class _Background:
     """Background noise of a chunk: the blocks where it fires are listed at once, and written after the signal."""
 
-    def __init__(self, scenes: Scenes, device: str, recorded: range, source: Any):
-        self._device, self._source = device, source
+    def __init__(self, scenes: Scenes, device: str, recorded: range, chance: kernels.Chance):
+        self._device, self._chance = device, chance
         self._size = len(recorded), recorded.start, scenes.width, scenes.height
-        self._recordings, self._blocks = len(scenes), -(-scenes.height * scenes.width // noise.BLOCK)
+        self._recordings = len(scenes)
+        self._blocks = -(-scenes.height * scenes.width // noise.BLOCK)
         most = len(scenes) * len(recorded) * self._blocks
         expected = most * min(1.0, noise.BLOCK * scenes.pixel.background)
         self._list(min(most, int(expected + 10 * expected**0.5) + 1024))
@@ -386,7 +399,7 @@ class _Background:
         self._needed = _host(1, torch.int64, self._filled.device)
         programs = -(-self._blocks // (noise.GROUP * AT_ONCE))
         output.count[(self._recordings * steps, programs)](
-            self._listed, room, self._filled, self._source, steps, first, self._blocks, AT_ONCE=AT_ONCE, num_warps=1
+            self._listed, room, self._filled, self._chance, steps, first, self._blocks, AT_ONCE=AT_ONCE, num_warps=1
         )
         self._needed.copy_(self._filled, non_blocking=True)
         self._known = torch.cuda.Event() if self._filled.is_cuda else None
@@ -396,7 +409,7 @@ class _Background:
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """What `scatter` needs."""
-        return self._listed, self._filled, *self._source
+        return self._listed, self._filled, *self._chance
 
     def scatter(self, out: Tensor, into: Tensor, bits: bool = False, counted: bool = False) -> None:
         """Write into `into` where noise fires and the signal `out` does not, or add 1 to counts."""
@@ -405,6 +418,6 @@ class _Background:
         if int(self._needed) > len(self._listed):
             self._list(int(self._needed))
         output.scatter[(-(-len(self._listed) // AT_ONCE),)](
-            out, into, self._listed, self._filled, self._source, *self._size,
+            out, into, self._listed, self._filled, self._chance, *self._size,
             AT_ONCE=AT_ONCE, BITS=bits, COUNTED=counted, num_warps=AT_ONCE // 32,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -58,7 +58,7 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
     """The events of `scenes`, `chunk` steps at a time; the state of the pixels is carried from chunk to chunk."""
     if scenes.exact:
         fitting = _chunk(scenes)
-        yield from exact.run(scenes, _Camera(device), chunk or fitting, fitting)
+        yield from exact.run(scenes, _Pixels(device), chunk or fitting, fitting)
         return
     codec = Keys.of(scenes)
     for done in stages(scenes, device, chunk):
@@ -95,15 +95,17 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
 
 
 def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
-    """(steps, height, width): the integrators of a batch of one in exact timing when steps end that see `seen_then`."""
+    """(steps, height, width): the integrators of a batch of one in exact timing as steps end, with `seen_then`."""
     quiet = replace(scene, pixel=replace(scene.pixel, event_noise=0.0))
-    own, camera, rate = quiet.in_own_time(), _Camera("cpu", from_start=True), scene.trajectory.rate
+    own = quiet.in_own_time()
+    pixels = _Pixels("cpu", from_start=True)
+    rate = scene.trajectory.rate
     begin = exact.Instants(np.full((1, 1), float(-scene.warmup)), rate, scene.step_us / rate)
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
     result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
-        packed = camera.passages(resumed, instants)[0]
-        step, y, x, p = Keys.of(scene).decoded(packed >> 1)
+        flagged = pixels.passages(resumed, instants)[0]
+        step, y, x, p = Keys.of(scene).decoded(flagged >> 1)
         for i, end in enumerate(steps):
             np.subtract.at(
                 result[i], (y[step <= end], x[step <= end]), scene.pixel.threshold * (2 * p[step <= end] - 1)
@@ -111,18 +113,22 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     return result
 
 
-class _Camera:
-    """Exact timing: the integrators of a batch, and how many events each pixel has fired."""
+class _Pixels:
+    """The pixels of a batch in exact timing: their integrators, and how many events each has fired."""
+
+    _state: Tensor
+    _fired: Tensor
 
     def __init__(self, device: str, from_start: bool = False):
-        self._device, self._from_start = device, from_start  # from_start: the warm-up's events are given, too
-        self._state: Any = None
-        self._fired: Any = None
+        self._device = device
+        self._from_start = from_start  # whether the warm-up's events are given, too
+        self._begun = False  # whether there are a state, and numbers of events
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[np.ndarray]:
-        """What the integrators fire between the instants, as `exact.packed`."""
+        """What the integrators fire between the instants, as `exact.flagged`."""
         seen = what_is_seen(scenes, activation(scenes, instants.own, self._device), instants.steps)
-        if self._state is None:
+        if not self._begun:
+            self._begun = True
             self._state = _initial_states(scenes, seen[:, 0])
             self._fired = torch.zeros_like(self._state, dtype=torch.int64)
         own = torch.from_numpy(instants.own)
@@ -131,19 +137,21 @@ class _Camera:
             change = seen[:, i] - seen[:, i - 1]
             number, left = passages(self._state, change, scenes.pixel.threshold)
             fired.append(self._events(scenes, own[:, i - 1 : i + 1], change, number, instants.us_per_unit))
-            self._state, self._fired = left, self._fired + number
+            self._state = left
+            self._fired = self._fired + number
         row, events = (torch.cat(part) for part in zip(*fired, strict=True))
         return [events[row == i].cpu().numpy() for i in range(len(scenes))]
 
     def _events(
         self, scenes: Scenes, own: Tensor, change: Tensor, number: Tensor, us_per_unit: float
     ) -> tuple[Tensor, Tensor]:
-        """Row and packed event of each of the `number` passages of each pixel between two instants."""
+        """Row and flagged key of each of the `number` passages of each pixel between two instants."""
         begin, end = own.unbind(1)
         times = number[number > 0]
         row, y, x = (part.repeat_interleave(times) for part in number.nonzero(as_tuple=True))
         nth = torch.arange(len(row), device=self._device) - (times.cumsum(0) - times).repeat_interleave(times)
-        move, state = change[row, y, x].long(), self._state[row, y, x].long()
+        move = change[row, y, x].long()
+        state = self._state[row, y, x].long()
         missing = (nth + 1) * scenes.pixel.threshold - torch.where(move < 0, -state, state)
         own_row, wanted, size = (part.cpu() for part in (row, missing, move.abs()))
         us = passage_us(begin[own_row], (end - begin)[own_row], wanted, size, us_per_unit).to(self._device)
@@ -151,11 +159,11 @@ class _Camera:
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
         recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
         kept = recorded & ~dropped(word, noise.drop_bound(scenes.pixel.event_noise))
-        events = exact.packed(Keys.of(scenes), us, y, x, (move > 0).long(), 0)
+        events = exact.flagged(Keys.of(scenes), us, y, x, (move > 0).long(), 0)
         return row[kept], events[kept]
 
     def background(self, scenes: Scenes, steps: range) -> list[np.ndarray]:
-        """Background noise at some steps, likewise."""
+        """Background noise at some steps, as `exact.flagged`."""
         picked, polarity = _scattered(scenes, np.array(steps), scenes.pixel.background, philox.BACKGROUND, self._device)
         row, at, y, x = picked.nonzero().cpu().numpy().T
         return exact.background_events(scenes, row, at + steps.start, y, x, polarity[picked].long().cpu().numpy())
@@ -165,7 +173,8 @@ def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor
     """(recordings, steps, height, width) int32: the visible sub-pixels of each pixel, times their intensity."""
     ends, jumps = visible(scenes, steps, device)
     f, width = scenes.upsampling, scenes.width
-    pixel, rest = ends // f, ends % f
+    pixel = ends // f
+    rest = ends % f
     # A jump at column c raises its own pixel by the part right of c and every later pixel in full: a running sum.
     batch, count, rows, slots = ends.shape
     rises = torch.zeros((batch * count, scenes.height, width + 2), dtype=torch.int32, device=device)
@@ -201,7 +210,8 @@ def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int) -> Tensor
     y = (torch.arange(scenes.height * scenes.upsampling, dtype=torch.float64) + 0.5)[:, None]
     if borders.is_ellipse[piece]:
         enters, leaves, crosses = crossings_of_ellipse(y, a, b, c, d, e)
-        x, crosses = torch.cat([enters, leaves], dim=-1), crosses.expand(*crosses.shape[:-1], 2)
+        x = torch.cat([enters, leaves], dim=-1)
+        crosses = crosses.expand(*crosses.shape[:-1], 2)
     else:
         x, crosses = crossing_of_side(y, a, b, c, d)
     right = scenes.width * scenes.upsampling
@@ -238,8 +248,9 @@ def missing(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
 
 
 def _noisy(scenes: Scenes, fired: Tensor, steps: np.ndarray) -> tuple[Tensor, Tensor]:
-    """What is left of what the integrators fired after event noise, and that with background noise."""
-    device, kept = str(fired.device), fired.clone()
+    """The events that event noise leaves, and these with background noise added."""
+    device = str(fired.device)
+    kept = fired.clone()
     if scenes.pixel.event_noise > 0:
         row, step, p, y, x = fired.nonzero(as_tuple=True)
         index = torch.from_numpy(scenes.indices).to(device)[row]
@@ -272,7 +283,8 @@ def _scattered(
             four = words(scenes.seed, block, step, index, purpose + noise.ROUND * (1 + i // 4))
         last = (size - count + i).clamp(max=noise.BLOCK - 1)  # more only where there is no pick number i
         bit = (i < count) * (torch.ones_like(count) << pick(four[i % 4], last, chosen))
-        chosen, polarity = chosen | bit, polarity | bit * (four[i % 4] & 1)
+        chosen = chosen | bit
+        polarity = polarity | bit * (four[i % 4] & 1)
     number = torch.arange(noise.BLOCK, device=device)
     picked, is_on = ((mask[..., None] >> number & 1).bool().flatten(-2)[..., :pixels] for mask in (chosen, polarity))
     frame = (scenes.height, scenes.width)

@@ -8,14 +8,15 @@ which finds the same crossings as that of the events, and visits the boxes of th
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from threading import local
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events import rasterise
-from gerd.events.compiled import packed
+from gerd.events.compiled import argument
 from gerd.events.cpu.changes import MOST_SPLIT
 from gerd.events.cpu.crossings import LANES, WORD_BITS
 from gerd.events.cpu.room import crossings_room, slots_of
@@ -34,7 +35,7 @@ class Placed(NamedTuple):
     """The outlines of a scene in some frames, and how they move."""
 
     coefficients: Array  # (frames, entries, 5), as in `rasterise.Borders`
-    motion: Array  # (frames, pieces, 8): the four numbers of L, row by row, a velocity, and the place c of the centre.
+    motion: Array  # (frames, pieces, 8): the four numbers of L, row by row, a velocity, and the centre c.
     # What is at q moves by L · (q - c) + velocity.
 
 
@@ -45,7 +46,8 @@ def pieces(scenes: Scenes) -> tuple[Integers, Array]:
 
 def placed(scenes: Scenes, truth: Array) -> Placed:
     """The outlines of one scene, from its truth."""
-    room, frames = _Room.of(scenes), len(truth)
+    room = _Room.of(scenes)
+    frames = len(truth)
     coefficients, motion = np.empty((frames, room.entries, 5)), np.empty((frames, room.pieces, 8))
     T = np.empty((6, truth.shape[1], frames))
     outlines = (scenes.present[0], room.layout, room.unit(scenes), scenes.upsampling)
@@ -102,7 +104,7 @@ def flow(
     return result
 
 
-def causes(scenes: Scenes, instants: NDArray[Any], pixels: Integers) -> Integers:
+def causes(scenes: Scenes, instants: Array | Integers, pixels: Integers) -> Integers:
     """Whose edges have changed some pixels of one scene, each between an instant and the one before in the list.
 
     instants: times in steps.
@@ -130,7 +132,7 @@ class _Room:
     @staticmethod
     def of(scenes: Scenes) -> _Room:
         """This thread's room for a scene, a batch of one."""
-        kept: dict[Any, _Room] = _THREAD.__dict__.setdefault("rooms", {})
+        kept: dict[Hashable, _Room] = _THREAD.__dict__.setdefault("rooms", {})
         key = (scenes.shapes, scenes.wraps, scenes.height, scenes.width, scenes.upsampling)
         kept[key] = room = kept.pop(key) if key in kept else _Room(scenes)  # the latest is the last
         if len(kept) > KEPT:
@@ -140,14 +142,18 @@ class _Room:
 
     def __init__(self, scenes: Scenes):
         first, is_ellipse, convex, self._actor = rasterise.numbered(scenes)
-        self.pieces, self.entries = len(self._actor), int(first[-1])
+        self.pieces = len(self._actor)
+        self.entries = int(first[-1])
         self._intensity = np.empty(self.pieces, np.int32)
         self._units: dict[bytes, Array] = {}
         self._actors = len(scenes.shapes)
         self._size = (self._actors, scenes.height, scenes.width)
-        self.layout = packed((first, is_ellipse, self._actor, rasterise.offsets(scenes)))
-        f, height, width, slots = scenes.upsampling, scenes.height, scenes.width, slots_of(first, convex)
-        self._scene = packed(
+        self.layout = argument((first, is_ellipse, self._actor, rasterise.offsets(scenes)))
+        f = scenes.upsampling
+        height = scenes.height
+        width = scenes.width
+        slots = slots_of(first, convex)
+        self._scene = argument(
             (
                 (width, height, f),
                 (first, is_ellipse, convex, slots, self._intensity),
@@ -157,7 +163,8 @@ class _Room:
                 np.arange(width) + 0.5,
             )
         )
-        rows, parts = height + LANES, 2 << MOST_SPLIT
+        rows = height + LANES
+        parts = 2 << MOST_SPLIT
         spans = (
             np.empty((rows, width + 2), np.int32),
             np.empty(rows, np.int64),
@@ -165,7 +172,7 @@ class _Room:
             np.empty(rows, np.bool_),
             np.empty((7, rows), np.int32),
         )
-        self._scratch = packed(
+        self._scratch = argument(
             (
                 np.empty(self.pieces, np.int64),
                 np.empty((parts, f, rows), np.int32),
@@ -176,7 +183,7 @@ class _Room:
                 np.empty((2, f), np.int32),
             )
         )
-        self._crossings = [packed(crossings_room(slots, f, height)) for _ in range(2)]
+        self._crossings = [argument(crossings_room(slots, f, height)) for _ in range(2)]
 
     def unit(self, scenes: Scenes) -> Array:
         """(entries, 4): the ends of each side in the unit frame, as `rasterise.unit_ends`."""
@@ -185,7 +192,7 @@ class _Room:
             self._units = {drawn: rasterise.unit_ends(scenes)[0]}
         return self._units[drawn]
 
-    def parts(self, counted: bool = False) -> tuple[Any, ...]:
+    def parts(self, counted: bool = False) -> tuple[object, ...]:
         """The arguments of a kernel. `counted`: there is room for the counts of two frames."""
         shape = self._size if counted else (0, 0, 0)
         return self._scene, self._scratch, *((crossings, np.zeros(shape, np.int32)) for crossings in self._crossings)

@@ -16,7 +16,7 @@ HALF_PI = 1.5707963267948966
 SIN = (1 / 272, 1 / 210, 1 / 156, 1 / 110, 1 / 72, 1 / 42, 1 / 20, 1 / 6)
 COS = (1 / 306, 1 / 240, 1 / 182, 1 / 132, 1 / 90, 1 / 56, 1 / 30, 1 / 12, 1 / 2)
 RADIUS = 0.5
-LARGEST = 1e100
+LARGEST_ENTRY = 1e100
 X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(6)
 
 
@@ -110,7 +110,7 @@ def place(truth, present, pieces, unit, f, coefficients, motion, T):
                 entries = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
             for k in range(6):
                 T[k, actor, i] = entries[k]
-                wrong |= not abs(entries[k]) <= LARGEST
+                wrong |= not abs(entries[k]) <= LARGEST_ENTRY
             a, b, x, c, d, y = entries
             seen = (a * f, b * f, (x + right) * f, c * f, d * f, (y + down) * f)
             for entry in range(first[piece], first[piece + 1]):

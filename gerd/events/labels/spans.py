@@ -40,7 +40,7 @@ def box(piece, scene, frame):
 
 @compiled
 def box_of_actor(actor, scene, frame):
-    """The same for all copies of an actor together."""
+    """The pixels that an actor may cover, in all of its copies: first row and end, first column and end."""
     low, high, left, right = ZERO, ZERO, np.int32(scene.sensor.width), NOTHING
     for piece in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
         top, bottom, begin, end = box(piece, scene, frame)

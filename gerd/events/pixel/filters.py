@@ -20,7 +20,7 @@ from gerd.scene.scenes import Scenes
 
 
 class Filter(NamedTuple):
-    """One of them, and whether a pixel has it."""
+    """A filter, and the question whether a scene has it."""
 
     is_there: Callable[[Pixel], bool]
     make: Callable[[Scenes, int], Callable[[Chunk], Chunk]]  # for a recording of some scenes

@@ -40,7 +40,8 @@ ROUND = 256  # added to a purpose for each further round of words for the same e
 @cache
 def binomial_table(probability: float, pixels: int) -> NDArray[np.int64]:
     """(BLOCK,) bounds: a word picks as many pixels as there are bounds at or below it. Exact to 2⁻³²."""
-    p, below = Fraction(probability), Fraction(0)
+    p = Fraction(probability)
+    below = Fraction(0)
     table = np.full(BLOCK, WORD, np.int64)
     for picked in range(pixels):
         below += comb(pixels, picked) * p**picked * (1 - p) ** (pixels - picked)

@@ -22,7 +22,7 @@ from gerd.scene.scenes import Scenes
 
 
 class Source(NamedTuple):
-    """One of them, and whether a pixel has it."""
+    """A source, and the question whether a scene has it."""
 
     is_there: Callable[[Pixel], bool]
     keys: Callable[[Scenes, int, range], NDArray[np.int64]]

@@ -28,7 +28,7 @@ class Comparison:
 
     @property
     def p(self) -> float | None:
-        """The largest of the seeds; none where they do not agree on which network is better."""
+        """The largest p of the seeds; none where they do not agree on which network is better."""
         signs = {np.sign(effect.difference) for effect in self.effects}
         return max(effect.p for effect in self.effects) if len(signs) == 1 else None
 
@@ -65,7 +65,8 @@ def compared(theirs: Curve, ours: Curve) -> list[Comparison]:
 
 def surely(comparisons: Sequence[Comparison]) -> str:
     """At how many amounts a network is better or worse than the reference."""
-    better, worse = sum(each.better for each in comparisons), sum(each.worse for each in comparisons)
+    better = sum(each.better for each in comparisons)
+    worse = sum(each.worse for each in comparisons)
     lost = sum(each.at_chance for each in comparisons)
     neither = f", both at chance at {lost}," if lost else ""
     return f"surely better at {better} and surely worse at {worse}{neither} of {len(comparisons)}"

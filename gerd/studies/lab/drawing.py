@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from gerd.studies.lab.results import Results, Sweep
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
+    from numpy.typing import NDArray
 
 MATCHED = SERIES[1]  # the colour of a matched channel's frame
 
@@ -35,12 +35,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def over_seeds(numbers: Iterable[Number], digits: int = 2) -> str:
     """Numbers with their intervals, one of each seed: the mean, and the lowest and the highest end."""
     values, intervals = zip(*numbers, strict=True)
-    low, high = min(interval[0] for interval in intervals), max(interval[1] for interval in intervals)
+    low = min(interval[0] for interval in intervals)
+    high = max(interval[1] for interval in intervals)
     return f"{sum(values) / len(values):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def capitalised(words: str) -> str:
-    """With a capital at its beginning, and all else as it was."""
+    """The words with a capital at the beginning, and otherwise as they were."""
     return words[:1].upper() + words[1:]
 
 
@@ -55,7 +56,7 @@ def ratios(seeds: Sequence[Invariance]) -> str:
 
 
 def verdicts(seeds: Sequence[Invariance], bound: float) -> str:
-    """In how many seeds that is surely within a bound, surely not, or neither."""
+    """In how many seeds the factor is surely within a bound, surely not, or neither."""
     each = [seed.verdict(bound) for seed in seeds]
     counts = ", ".join(f"{verdict} in {each.count(verdict)}" for verdict in dict.fromkeys(each))
     return f"{counts} of {counted(len(seeds), 'seed')}"
@@ -88,7 +89,7 @@ def versus(
     return table([amounts, "n × seeds", f"{ours}, px", f"{theirs}, px", "difference, px", "d", "d_z", "p"], rows)
 
 
-def cells_of(matrix: Covariance, **which: Any) -> list[dict[str, Any]]:
+def cells_of(matrix: Covariance, **which: object) -> list[dict[str, object]]:
     """A covariance matrix as rows of a table, with an interval for every number; `which` matrix it is comes first."""
     error_intervals, share_intervals = matrix.intervals()
     medians, weights = matrix.medians, matrix.weights
@@ -172,7 +173,7 @@ SURELY = (
 )
 
 
-def write_csv(out: Path, rows: Sequence[Mapping[str, Any]], name: str = "summary.csv") -> None:
+def write_csv(out: Path, rows: Sequence[Mapping[str, object]], name: str = "summary.csv") -> None:
     with open(out / name, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -190,7 +191,7 @@ def row_of(errors: Summary) -> dict[str, float]:
     }
 
 
-def rows_of(results: Results, model: str, sweep: Sweep, amount: str, **which: str) -> list[dict[str, Any]]:
+def rows_of(results: Results, model: str, sweep: Sweep, amount: str, **which: str) -> list[dict[str, object]]:
     """The errors of one model as rows of a table, in which `amount` is the name of a column; `which` comes first."""
     return [
         {**which, "model": model, "seed": run.seed, amount: value, **row_of(summary(errors))}
@@ -248,24 +249,24 @@ def draw_curves(
     from matplotlib.ticker import LogLocator
 
     amounts = next(iter(curves.values())).amounts
-    places: list[float] = list(range(len(amounts))) if even else list(amounts)
+    along: list[float] = list(range(len(amounts))) if even else list(amounts)  # where each amount lies on the axis
     shared = len({curve.trained for curve in curves.values()}) == 1
     for number, (name, curve) in enumerate(curves.items()):
         summaries = curve.summaries
         colour = SERIES[(among.index(name) if among else number) % len(SERIES)]
-        ax.plot(places, [each.median for each in summaries], color=colour, marker="o", markersize=3, label=name)
+        ax.plot(along, [each.median for each in summaries], color=colour, marker="o", markersize=3, label=name)
         low, high = zip(*(each.quartiles for each in summaries), strict=True)
-        ax.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.fill_between(along, low, high, color=colour, alpha=0.15, linewidth=0)
         if curve.trained in amounts and (number == 0 or not shared):
-            place = places[amounts.index(curve.trained)]
+            at = along[amounts.index(curve.trained)]
             label_once, tone = (marked, "0.3") if shared else (None, colour)
-            ax.axvline(place, color=tone, linewidth=0.8, linestyle=":", zorder=1, label=label_once)
+            ax.axvline(at, color=tone, linewidth=0.8, linestyle=":", zorder=1, label=label_once)
     if chance := next(iter(curves.values())).chance:
-        ax.plot(places, [np.median(each) for each in chance], color="0.5", linewidth=0.8, ls="--", label="chance")
+        ax.plot(along, [np.median(each) for each in chance], color="0.5", linewidth=0.8, ls="--", label="chance")
     if not even and min(amounts) > 0:
         ax.set_xscale("log")
         ax.minorticks_off()
-    ax.set_xticks(places, [f"{amount:g}" for amount in amounts])
+    ax.set_xticks(along, [f"{amount:g}" for amount in amounts])
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -286,9 +287,16 @@ def draw_covariance(left: Axes, right: Axes, matrix: Covariance, name: str, ylab
 
 
 def _draw_table(
-    ax: Axes, table: Any, matrix: Covariance, best: Sequence[int], *, digits: int, colours: str, dark_is_high: bool
+    ax: Axes,
+    table: NDArray[np.float64],
+    matrix: Covariance,
+    best: Sequence[int],
+    *,
+    digits: int,
+    colours: str,
+    dark_is_high: bool,
 ) -> None:
-    """The matched channel has a frame, the best one a bold number."""
+    """A table in which the matched channel of each amount has a frame, and the best one a bold number."""
     from matplotlib.patches import Rectangle
 
     ax.imshow(table, aspect="auto", cmap=colours)

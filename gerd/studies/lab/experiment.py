@@ -47,8 +47,11 @@ class Experiment:
     """
 
     def __init__(self, folder: StudyFolder, config: Config, sweeps: Sequence[Sweep]):
-        self.folder, self.order, self.size = folder, folder.order, folder.order.size
-        self.config, self.sweeps = config, sweeps
+        self.folder = folder
+        self.order = folder.order
+        self.size = folder.order.size
+        self.config = config
+        self.sweeps = sweeps
         self._data: dict[str, tuple[Data, Data | None]] = {}  # of the last config that was trained with
 
     def runs(self, networks: Mapping[str, Network]) -> list[Run]:
@@ -82,7 +85,8 @@ class Experiment:
 
     def _trained_and_tested(self, kind: Network, model: str, seed: int, title: str) -> Run:
         self.order.deadline.check()
-        network, weights = kind.build(seed), self.folder.weights(_file_name(model, seed))
+        network = kind.build(seed)
+        weights = self.folder.weights(_file_name(model, seed))
         data, validation = self._training(kind.stimuli)
         training = train(network, data, kind.loss, self.order, seed, weights, title, validation)
         self.order.say(f"{title}: testing")
@@ -103,7 +107,8 @@ class Experiment:
         key = " ".join(config.digest for config in stimuli)
         if key not in self._data:
             self._data.clear()
-            training, validation = self._shared(stimuli, 0, self.size.training), None
+            training = self._shared(stimuli, 0, self.size.training)
+            validation = None
             if self.size.validation:
                 validation = self._shared(stimuli, self.size.training, self.size.validation)
             self._data[key] = (training, validation)
@@ -131,7 +136,8 @@ class Experiment:
 
     def test_data(self, sweep: Sweep, amount: float, count: int | None = None) -> tuple[Data, int]:
         """The recordings for the test at this amount, or the first `count`, and the step from which on errors count."""
-        config, first_step = self.config, self.size.first_step
+        config = self.config
+        first_step = self.size.first_step
         if sweep.stimuli:
             config = sweep.stimuli(config, amount)
         if sweep.first_step:

@@ -33,14 +33,16 @@ from gerd.studies.lab.results import Example, Made, Results, Run, Settings
 from gerd.studies.lab.training import Order, OutOfTimeError
 from gerd.version import __version__
 
-Kept = TypeVar("Kept")
+Kept = TypeVar("Kept")  # a dataclass
 
 
 class StudyFolder:
     """The folder of one study; `own` are settings that only this study has."""
 
-    def __init__(self, path: Path | str, study: str, order: Order, config: Config, **own: Any):
-        self.path, self.order, self._anything_new = Path(path), order, False
+    def __init__(self, path: Path | str, study: str, order: Order, config: Config, **own: object):
+        self.path = Path(path)
+        self.order = order
+        self._anything_new = False
         self.missing = 0  # networks for which there was no time
         self.settings = Settings(study, order.seed, order.size, config.digest, own)
         file = self.path / "settings.json"
@@ -95,7 +97,8 @@ class StudyFolder:
 
         If the time was over before all networks were trained, they are those of the others.
         """
-        file, device = self.path / "results.json", self.order.device
+        file = self.path / "results.json"
+        device = self.order.device
         if file.exists() and not self._anything_new and read_results(self.path).missing == self.missing:
             return read_results(self.path)
         made = Made(
@@ -148,5 +151,5 @@ def _read(file: Path, kind: type[Kept]) -> Kept:
         return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "all"
-        raise GerdError(f"{file}: is not what this version of gerd writes ({place}: {first['msg']})") from None
+        field = ".".join(map(str, first["loc"])) or "all"
+        raise GerdError(f"{file}: is not what this version of gerd writes ({field}: {first['msg']})") from None

@@ -29,8 +29,8 @@ Table = tuple[Numbers, ...]
 class Sweep:
     """A transformation, and the amounts of it at which networks are tested.
 
-    `stimuli` gives the config to transform at each amount, where it is not the same for all; `first_step` likewise the
-    step from which on errors count, and `which` the numbers of the recordings.
+    Where they are not the same for all amounts, `stimuli` gives the config to transform, `first_step` the step from
+    which on errors count, and `which` the numbers of the recordings.
     """
 
     name: str
@@ -53,12 +53,12 @@ class SweepResult:
     sweep: str  # the name of what was changed
     amounts: Numbers
     errors: Table  # (amounts, recordings): distances from the truth
-    channels: tuple[Table, ...] = ()  # (amounts, channels, recordings): likewise, of each channel alone
+    channels: tuple[Table, ...] = ()  # (amounts, channels, recordings): distances of each channel alone
     weights: tuple[Table, ...] = ()  # (amounts, channels, recordings): the mean share of a channel
     chance: Table = ()  # (amounts, recordings): the errors of the best answer that is the same for every recording
     absolute: Table = ()  # (amounts, recordings): the equivariance error, in pixels
     apart: Table = ()  # (amounts, recordings): how far the transformed answer is from the mean of all, in pixels
-    different: int | None = None  # of how many recordings the network says something else than of most
+    different: int | None = None  # recordings of which the network says something else than of most
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,13 @@ class Settings:
     config: str  # the digest of the stimuli
     own: dict[str, Any]  # what only this study has
 
-    def flat(self) -> dict[str, Any]:
+    def flat(self) -> dict[str, object]:
         """Every setting by its name."""
         return {"study": self.study, "seed": self.seed, "config": self.config, **asdict(self.size), **self.own}
 
     @property
     def digest(self) -> str:
-        """Of every setting; as long as it stays, the same command asks for the same numbers."""
+        """sha256 over every setting; as long as it stays, the same command asks for the same numbers."""
         return hashlib.sha256(json.dumps(self.flat(), sort_keys=True).encode()).hexdigest()
 
 

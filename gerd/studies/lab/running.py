@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from gerd.config.base import did_you_mean
@@ -64,7 +65,9 @@ def compute_study(
     study = _study(name)
     if size not in study.SIZES:
         raise GerdError(f"size {size!r}: allowed: {', '.join(study.SIZES)}")
-    changes: Any = {key: number for key, number in (("epochs", epochs), ("seeds", seeds)) if number is not None}
+    changes: dict[str, int] = {
+        key: number for key, number in (("epochs", epochs), ("seeds", seeds)) if number is not None
+    }
     for key, number in changes.items():
         check_whole(key, number, 1)
     if name == "symmetry" and seeds is not None:
@@ -82,7 +85,7 @@ def run_study(
     out: Path | None,
     source: Path | None,
     size: str,
-    changes: dict[str, Any],
+    changes: dict[str, int | None],
     *,
     device: str,
     seed: int,
@@ -121,7 +124,8 @@ def about(name: str) -> str:
     return "\n\n".join(part.strip() for part in parts)
 
 
-def _study(name: str | None) -> Any:
+def _study(name: str | None) -> ModuleType:
+    """The module of a study."""
     if name not in STUDIES:
         reason = did_you_mean([name], STUDIES) if name else ""
         raise GerdError(f"study {name or '(none)'}: {reason}allowed: {', '.join(STUDIES)}")

@@ -11,13 +11,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from gerd.config.config import Config
 from gerd.config.load import parse
@@ -78,7 +80,7 @@ class Data:
     def __len__(self) -> int:
         return len(self.frames)
 
-    def __getitem__(self, rows: Any) -> Data:
+    def __getitem__(self, rows: Tensor | slice) -> Data:
         return Data(self.frames[rows], self.places[rows])
 
 
@@ -117,7 +119,9 @@ class Order:
     command: str = ""  # that asks for the same
 
 
-def square(side: int, seed: int, steps: int, noise: Mapping[str, float], timing: str = "step", **motion: Any) -> Config:
+def square(
+    side: int, seed: int, steps: int, noise: Mapping[str, float], timing: str = "step", **motion: Mapping[str, object]
+) -> Config:
     """The stimuli: a square in a frame of `side` pixels; `motion` has its transformations as a config has them."""
     actor = {"shape": "square", **{name: {"acceleration": 0, **fields} for name, fields in motion.items()}}
     sensor = {"width": side, "height": side}
@@ -159,7 +163,8 @@ def abstaining_loss(anchor: int, others: Sequence[int], sampled: int, weight: fl
         steps = late.sort().values.to(batch.frames.device)
         reading = network.read(batch.frames, [anchor, other], steps)
         right = _distance(reading.places[:, 0], batch.places[:, steps], batch)
-        speaking, silent = F.softplus(-reading.evidence[:, 0]), F.softplus(reading.evidence[:, 1])
+        speaking = F.softplus(-reading.evidence[:, 0])
+        silent = F.softplus(reading.evidence[:, 1])
         return right + weight * (speaking.mean() + silent.mean())
 
     return loss
@@ -170,6 +175,18 @@ def _distance(places: Tensor, truth: Tensor, batch: Data) -> Tensor:
     height, width = batch.frames.shape[-2:]
     half = torch.stack([truth.new_full((), side / 2) for side in (width, height)])  # made on the device: no waiting
     return F.smooth_l1_loss(places / half, truth / half, beta=BETA)
+
+
+class State(TypedDict, total=False):
+    """What the file of a training holds."""
+
+    losses: list[float]  # one for each epoch that is finished
+    validation: list[float]
+    seconds: float
+    network: dict[str, Tensor]  # weights
+    best: dict[str, Tensor]  # those of the epoch with the smallest error in the validation
+    optimiser: dict[str, object]  # this and the next only while epochs are left
+    schedule: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -196,7 +213,9 @@ def train(
     With recordings for validation, the network ends with the weights of the epoch whose mean error on them is the
     smallest, and so does the file; without, with those of the last epoch.
     """
-    size, device, begun = order.size, data.frames.device, time.monotonic()
+    size = order.size
+    device = data.frames.device
+    begun = time.monotonic()
     torch.backends.cudnn.benchmark = True  # the shapes stay the same: look for the fastest convolution once
     network.to(device)
     optimiser = torch.optim.AdamW(network.parameters(), lr=size.rate)
@@ -221,12 +240,19 @@ def train(
         with written_whole(file) as temporary:
             torch.save(state, temporary)
         order.say(f"{title}: epoch {epoch + 1}/{size.epochs}, {_progress(state, left)}")
-    losses, errors_in_px = rounded(state["losses"], 6), rounded(state["validation"])
+    losses = rounded(state["losses"], 6)
+    errors_in_px = rounded(state["validation"])
     return Training(tuple(losses), tuple(errors_in_px), round(state["seconds"], 2))
 
 
 def _epoch(
-    network: Channels, data: Data, loss: Loss, size: Size, draws: torch.Generator, optimiser: Any, schedule: Any
+    network: Channels,
+    data: Data,
+    loss: Loss,
+    size: Size,
+    draws: torch.Generator,
+    optimiser: Optimizer,
+    schedule: LRScheduler,
 ) -> float:
     """One epoch of training; the mean loss."""
     device = data.frames.device
@@ -243,7 +269,7 @@ def _epoch(
     return float(total) / len(data)
 
 
-def _validate(network: Channels, data: Data, first_step: int, state: dict[str, Any]) -> None:
+def _validate(network: Channels, data: Data, first_step: int, state: State) -> None:
     """Add the error of this epoch to the state, and the weights, if they are the best so far."""
     with _in_training_precision(data.frames.device):
         error = float(errors(network, data, first_step).fused.mean())
@@ -252,15 +278,15 @@ def _validate(network: Channels, data: Data, first_step: int, state: dict[str, A
     state["validation"].append(error)
 
 
-def _end(network: Channels, state: dict[str, Any]) -> None:
+def _end(network: Channels, state: State) -> None:
     """What a finished training leaves: the best weights, and nothing to go on with."""
     if "best" in state:
         network.load_state_dict(state.pop("best"))
-    for name in ("optimiser", "schedule"):
-        state.pop(name, None)
+    state.pop("optimiser", None)
+    state.pop("schedule", None)
 
 
-def _progress(state: dict[str, Any], left: int) -> str:
+def _progress(state: State, left: int) -> str:
     """The last epoch in words."""
     error = f", validation {state['validation'][-1]:.2f} px" if state["validation"] else ""
     time_left = state["seconds"] / len(state["losses"]) * left
@@ -272,7 +298,7 @@ def _in_training_precision(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
-def _resumed(network: Channels, optimiser: Any, schedule: Any, file: Path, device: Any) -> dict[str, Any]:
+def _resumed(network: Channels, optimiser: Optimizer, schedule: LRScheduler, file: Path, device: torch.device) -> State:
     """What `file` has of the epochs so far; its state goes into the other arguments."""
     if not file.exists():
         return {"losses": [], "validation": [], "seconds": 0.0}
@@ -283,18 +309,18 @@ def _resumed(network: Channels, optimiser: Any, schedule: Any, file: Path, devic
     return state
 
 
-def load_weights(network: Channels, file: Path, device: Any) -> dict[str, Any]:
+def load_weights(network: Channels, file: Path, device: torch.device | str) -> State:
     """Put the weights of a file that `train` has written into a network, on a device; all that the file has."""
     try:
-        state: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
+        state: State = torch.load(file, map_location=device, weights_only=True)
     except Exception as error:  # whatever PyTorch raises for a file that is not its own
         raise GerdError(f"{file}: cannot be read; delete it to train anew: {str(error).splitlines()[0]}") from None
     network.to(device).load_state_dict(state["network"])
     return state
 
 
-def rounded(values: Any, digits: int = 4) -> Any:
-    """Numbers as they are written: an array as lists."""
+def rounded(values: ArrayLike, digits: int = 4) -> Any:
+    """Numbers as they are written to a file: one number, or an array as lists, nested as deep as it has axes."""
     return np.round(np.asarray(values, np.float64), digits).tolist()
 
 
