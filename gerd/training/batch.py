@@ -34,10 +34,11 @@ def collate(items: Sequence[Any], pad: bool = False) -> Any:
     if not items:
         raise GerdError("there are no items to make a batch of")
     first = items[0]
+    if isinstance(first, PerEvent):
+        rows = [item.numpy() for item in items]
+        return _padded(rows, _mask(rows)) if pad else torch.from_numpy(np.concatenate(rows))
     if isinstance(first, Tensor):
         return _sparse(items) if first.layout == torch.sparse_coo else _stacked(items)
-    if isinstance(first, PerEvent):
-        return _padded(items, _mask(items)) if pad else torch.from_numpy(np.concatenate(items))
     if isinstance(first, np.ndarray):
         if first.dtype.names and first.ndim == 1:
             return _padded_events(items) if pad else _concatenated(items)

@@ -2,7 +2,7 @@
 
 In come recordings, or dense frames from a device; out come tensors or event arrays, with the step as their first axis.
 Labels are float32 tensors (masks are boolean), lengths in pixels, angles in radians, derivatives per step. Labels of
-single events are arrays with a row for each event of the item.
+single events are tensors with a row for each event of the item.
 
 A window has a labelled part, `steps` long, that begins at step `at` of the recording. Before it lie `warmup` steps and
 as many more as the first frame needs (`sum`, `stack`); its label lies `delay` steps later.
@@ -62,8 +62,16 @@ Label = str | Callable[[Recording], Any] | Sequence["Label"] | Mapping[str, "Lab
 Item = str | Callable[[Recording], Any]
 
 
-class PerEvent(np.ndarray[Any, Any]):
-    """An array with a row for each event of an item; `collate` joins or pads it as it does the events."""
+class PerEvent(Tensor):
+    """A tensor with a row for each event of an item; `collate` joins or pads it as it does the events.
+
+    What is computed from it is a plain tensor, of which nobody knows whether it still has a row for each event.
+    """
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
 
 
 class ItemOptions(TypedDict, total=False):
@@ -73,9 +81,9 @@ class ItemOptions(TypedDict, total=False):
 
     item: "frames": boolean (steps, 2, height, width). "counts": how many events there are, as uint8 (255: or more); in
         step timing that is 0 or 1 for each step. "sparse": the frames as a sparse COO tensor. "events": an array with
-        the fields x, y, t, p, with t in microseconds from the time of the window's first step (in exact timing the
-        events of that step come before it), and p 1 for ON and 0 for OFF, as int8. Or a function of the recording that
-        is the window. Default "frames".
+        the fields x, y, t, p, with t in whole microseconds since the window began, so that t // step_us is the step
+        in both timings, and p 1 for ON and 0 for OFF, as int8. Or a function of the recording that is the window.
+        Default "frames".
     label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
         "parameters_acceleration", "boxes", "visibility", "masks", "flow", "masks_with_edges", "flow_with_edges",
         "images", "sweep", "index", "shape" (actors,), int64: for each actor the place of its shape's name in `classes`,
@@ -191,7 +199,7 @@ class ItemSpec:
         if self.item == "sparse":
             return part.sparse()
         events = part.events.view(ITEM_DTYPE)
-        events["t"] -= part.first * part.step_us
+        events["t"] = part.codec.elapsed(part.keys, part.step_us)
         return events
 
     def frames_at(self, places: NDArray[np.int64], shape: tuple[int, ...], repeated: bool) -> Tensor:
@@ -245,7 +253,7 @@ class ItemSpec:
             return PER_RECORDING[label](part)
         if label in PER_EVENT:
             values, kind = PER_EVENT[label]
-            return np.array(values(seen), kind).view(PerEvent)
+            return torch.from_numpy(np.array(values(seen), kind)).as_subclass(PerEvent)
         array = np.asarray(PER_STEP[label](part))[self.every - 1 :: self.every]
         kind = array.dtype if array.dtype == np.bool_ else np.float32
         return torch.from_numpy(np.require(array, kind, ["C", "W"]))
