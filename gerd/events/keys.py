@@ -80,12 +80,6 @@ class Keys:
         tick = pixel // area
         return (tick // self.ticks * 2 + (keys & 1) - tick) * area + pixel
 
-    def binned_places(self, keys: Any, step_us: int, bin_us: int) -> Any:
-        """The same in frames of `bin_us` microseconds each, from the beginning of step 0 on."""
-        _, y, x, p = self.decoded(keys)
-        which = self.elapsed(keys, step_us) // bin_us
-        return ((which * 2 + p) * self.height + y) * self.width + x
-
     def fit_int32(self, steps: int) -> bool:
         """Whether every key of a recording of so many steps fits into 32 bits."""
         return steps * self.per_step <= 2**31

@@ -360,6 +360,9 @@ def test_batches_of_nothing(tmp_path: Path) -> None:
             assert boxes.shape == (6, 1, 0, 4)
             if item == "events":
                 assert batch["x"].numel() == 0
+            elif item != "sparse" and pad:
+                assert batch["mask"].all()
+                assert not batch["values"].any()
             else:
                 assert batch.shape == (6, 1, 2, 4, 5)
                 assert not batch.to_dense().any()
