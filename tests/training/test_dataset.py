@@ -857,7 +857,7 @@ def test_tonic_bins_the_events_of_steps_as_we_do(busy: Path, one: Recording, bin
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"item": "image"}, "item 'image': allowed: frames, counts, sparse, events, or a function"),
+    ({"item": "image"}, "item 'image': allowed: frames, counts, voxels, time_surface, sparse, events, or a function"),
     ({"label": "position"}, "label 'position': allowed: positions, T, "),
     ({"label": ("T", 7)}, "label 7: allowed"),
     ({"label": {"a": ["bad"]}}, "label 'bad': allowed"),
