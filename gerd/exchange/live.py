@@ -291,7 +291,7 @@ def play(
         lines = truth_lines.lines(window, events_before)
         if record is not None and number == 0:
             record(truth_lines.header(window).encode())
-        exact = window.config.timing == "exact"
+        exact = window.codec.ticks > 1
         tick = TICK * pace.speed
         together = window.steps
         if pace.speed != math.inf:
