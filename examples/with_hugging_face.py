@@ -25,7 +25,8 @@ def batch_of(rows: list[dict[str, Any]]) -> Batch:
     """Frames (rows, steps, 2, height, width) and the numbers of the shapes."""
     frames = torch.zeros(len(rows), rows[0]["steps"], 2, rows[0]["height"], rows[0]["width"])
     for i, row in enumerate(rows):
-        frames[i, row["t"] // row["step_us"], row["p"], row["y"], row["x"]] = 1
+        step = -(-row["t"] // row["step_us"])
+        frames[i, step, row["p"], row["y"], row["x"]] = 1
     return frames, torch.tensor([SHAPES.index(row["sweep.actors.0.shape"]) for row in rows])
 
 

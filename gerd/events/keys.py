@@ -56,8 +56,15 @@ class Keys:
 
     def times(self, keys: Integers, step_us: int, first: int = 0) -> Integers:
         """The time of each event in microseconds; step 0 of the keys is step `first` of the recording."""
-        tick = keys // (2 * self.height * self.width) + first * self.ticks
-        return (tick + (1 - self.ticks)) * (step_us // self.ticks)
+        return self.elapsed(keys, step_us) + first * step_us + (1 - self.ticks) * (step_us // self.ticks)
+
+    def elapsed(self, keys: Integers, step_us: int) -> Integers:
+        """The whole microseconds between the beginning of step 0 of the keys and each event.
+
+        Step i has i · step_us and those after it, up to (i + 1) · step_us.
+        """
+        tick = keys // (2 * self.height * self.width)
+        return tick * (step_us // self.ticks)
 
     def pixels(self, keys: Integers) -> Integers:
         """Pixel and polarity of each event as one number, (y · width + x) · 2 + p."""
@@ -81,12 +88,6 @@ class Keys:
         area = self.height * self.width
         tick = pixel // area
         return (tick // self.ticks * 2 + (keys & 1) - tick) * area + pixel
-
-    def binned_places(self, keys: Integers, step_us: int, bin_us: int) -> Integers:
-        """Where each event lies in flat frames of `bin_us` microseconds each, from the beginning of step 0 on."""
-        _, y, x, p = self.decoded(keys)
-        elapsed = self.times(keys, step_us) + (step_us - 1)
-        return ((elapsed // bin_us * 2 + p) * self.height + y) * self.width + x
 
     def fit_int32(self, steps: int) -> bool:
         """Whether every key of a recording of so many steps fits into 32 bits."""

@@ -1,10 +1,10 @@
 """Recordings sent in real time: windows of steps in, events out at the pace of `step_us`, with their ground truth.
 
 Events go to standard output, a file or a pipe as csv or binary, or over UDP as binary or as AEStream takes them (SPIF
-without times); docs/formats.md has these formats. An event is sent when its time has come, never before. Memory stays
-bounded: windows are simulated at most two ahead, and a receiver that does not read makes the sender wait. When sending
-falls behind by more than LATE, this is reported, and all later events are sent that much later: they come at their pace
-and not all at once.
+without times); docs/formats.md has these formats. An event is sent when its time has come, never before, and no
+more than TICK of real time later; in step timing the events of a step have one time. Memory stays bounded: windows are
+simulated at most two ahead, and a receiver that does not read makes the sender wait. When sending falls behind by more
+than LATE, this is reported, and all later events are sent that much later: they come at their pace and not all at once.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from gerd.recording.simulate import simulate_chunks
 
 LATE = 0.25  # seconds
 SLOWEST = 1e-6  # a microsecond of the recording in a second
-TICK = 1_000  # microseconds: shorter steps are sent together
+TICK = 1_000  # microseconds of real time: what comes within it is sent together
 WINDOW_US = 100_000  # microseconds that are simulated at a time
 LARGEST_WINDOW = 4096  # steps
 WINDOWS_AHEAD = 2
-BURST = 16  # packets sent at once; the rest of a step is spread over its duration
+BURST = 16  # packets sent at once
 AESTREAM_PORT = 3333
 LONGEST_SHOWN = 80  # characters of a receiver in messages
 
@@ -78,7 +78,7 @@ class Pipe:
 
     descriptor: int
     format: str
-    at_once: int | None = None  # how many events may be sent together; more of them are spread over the step
+    at_once: int | None = None  # how many events may be sent together
 
     def send(self, events: NDArray[Any]) -> None:
         self.write(csv_lines(events) if self.format == "csv" else binary(events))
@@ -291,22 +291,55 @@ def play(
         lines = truth_lines.lines(window, events_before)
         if record is not None and number == 0:
             record(truth_lines.header(window).encode())
+        exact = window.codec.ticks > 1
+        tick = TICK * pace.speed
         together = window.steps
         if pace.speed != math.inf:
-            together = max(1, math.ceil(min(window.steps, TICK * pace.speed / window.step_us)))
+            together = max(1, math.ceil(min(window.steps, tick / window.step_us)))
         for begin in range(0, window.steps, together):
             end = min(begin + together, window.steps)
             low, high = window.codec.bounds(window.keys, [begin, end])
-            t, duration = (window.first + end - 1) * window.step_us, (end - begin) * window.step_us
-            count = max(1, int(high - low))
-            at_once = sink.at_once or count
-            for start in range(0, count, at_once):  # many events in pieces, spread over the duration of their steps
-                pace.wait(t + duration * start / count)
-                sink.send(events[low:high][start : start + at_once])
+            steps = range(window.first + begin, window.first + end)
+            if exact:
+                pieces = _timed(events[low:high], steps, window.step_us, tick, sink.at_once)
+            else:
+                pieces = _spread(events[low:high], steps, window.step_us, sink.at_once)
+            for t, piece in pieces:
+                pace.wait(t)
+                sink.send(piece)
             if record is not None:
                 record("".join(itertools.islice(lines, end - begin)).encode())
             yield end - begin, int(high - low)
         events_before += len(events)
+
+
+def _spread(
+    events: NDArray[Any], steps: range, step_us: int, at_once: int | None
+) -> Iterator[tuple[float, NDArray[Any]]]:
+    """In step timing: when to send which events of some steps. Too many at once are spread over the steps' duration."""
+    count = max(1, len(events))
+    piece = at_once or count
+    last = (steps.stop - 1) * step_us
+    for start in range(0, count, piece):
+        yield last + len(steps) * step_us * start / count, events[start : start + piece]
+
+
+def _timed(
+    events: NDArray[Any], steps: range, step_us: int, tick: float, at_once: int | None
+) -> Iterator[tuple[float, NDArray[Any]]]:
+    """In exact timing: when to send which events of some steps, those of `tick` microseconds together; then their end.
+
+    A piece is sent at the time of its last event.
+    """
+    begin = (steps.start - 1) * step_us
+    tick_of = (events["t"] - begin - 1) // max(1, tick)
+    cuts = [0, *(np.flatnonzero(np.diff(tick_of)) + 1).tolist(), len(events)]
+    for low, high in itertools.pairwise(cuts):
+        piece = at_once or max(1, high - low)
+        for start in range(low, high, piece):
+            part = events[start : min(start + piece, high)]
+            yield float(part["t"][-1]), part
+    yield (steps.stop - 1) * step_us, events[:0]
 
 
 def _ahead(windows: Iterable[Recording]) -> Iterator[Recording]:

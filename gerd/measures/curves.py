@@ -1,7 +1,8 @@
 """Errors against the amounts of a transformation: arrays in, numbers with intervals out; no model is asked here.
 
 `Curve` is of a model as a whole, `Invariance` says how flat it is, `Covariance` is of each channel. Errors are in the
-unit of the model's output, pixels for places; intervals are 95 % bootstrap intervals over recordings.
+unit of the model's output, pixels for places; intervals are 95 % bootstrap intervals over recordings. `AccuracyCurve`
+is of a classifier: shares of right answers, with Wilson's intervals.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gerd.errors import GerdError
 from gerd.measures.chance import surely_below
-from gerd.measures.statistics import LEAST, Summary, interval, medians, resampled, summary
+from gerd.measures.statistics import LEAST, Summary, interval, medians, resampled, summary, wilson
 
 Array = NDArray[np.float64]
 Number = tuple[float, tuple[float, float]]  # with its interval
@@ -125,6 +126,76 @@ class Curve:
         """(amounts, resamples): medians over resampled recordings, the same ones wherever there are as many of them."""
         tables = [np.atleast_2d(each) for each in self.errors]
         return np.array([resampled(partial(medians, table), table.shape[1]) for table in tables])
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often a classifier is right at one amount of a transformation."""
+
+    amount: float
+    confusion: NDArray[np.int64]  # (classes, classes): recordings of each class (row) by what they were taken for
+
+    @property
+    def count(self) -> int:
+        """Recordings."""
+        return int(self.confusion.sum())
+
+    @property
+    def right(self) -> int:
+        """Recordings whose class was named."""
+        return int(self.confusion.trace())
+
+    @property
+    def share(self) -> float:
+        return self.right / self.count
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share, Wilson's."""
+        return wilson(self.right, self.count)
+
+    @property
+    def chance(self) -> float:
+        """The share of the most frequent class: what the best answer that looks at nothing gets right."""
+        return float(self.confusion.sum(axis=1).max()) / self.count
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the share is not surely above that of chance."""
+        return self.interval[0] <= self.chance
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        chance = "; at chance" if self.at_chance else ""
+        return (
+            f"{self.amount:g}: {self.right} of {self.count} right, {self.share:.1%} (95 % interval {low:.1%} to "
+            f"{high:.1%}; chance {self.chance:.1%}){chance}"
+        )
+
+
+@dataclass(frozen=True)
+class AccuracyCurve:
+    """How often a classifier is right against the amount of a transformation."""
+
+    classes: tuple[str, ...]  # in the order of the rows and columns of `confusion`
+    accuracies: tuple[Accuracy, ...]  # one for each amount
+    trained: float | None = None  # the amount in the training data
+
+    @property
+    def amounts(self) -> tuple[float, ...]:
+        return tuple(each.amount for each in self.accuracies)
+
+    @property
+    def worst(self) -> Accuracy:
+        """Where the share of right answers is the smallest."""
+        return min(self.accuracies, key=lambda each: each.share)
+
+    def at_chance(self) -> tuple[float, ...]:
+        """The amounts at which the classifier is not surely better than the best answer that looks at nothing."""
+        return tuple(each.amount for each in self.accuracies if each.at_chance)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.accuracies))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
     speeds = [gerd.transformation.time_scale(s) for s in (0.25, 1, 4)]
     gerd.measure.generalisation_curve(model, config, speeds).invariance()     # a number: largest over smallest error
     gerd.measure.assert_flat(model, config, speeds, bound=2)                  # a verdict
+    print(gerd.measure.accuracy_curve(classifier, config, speeds))            # how often it is right, and by chance
 
 A model is any function of frames (batch, steps, 2, height, width). In each pair g·x is rendered from the transformed
 scene with the same draws, and never resampled from pixels. Distances are in pixels, intervals are 95 % bootstrap
@@ -24,7 +25,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
+from gerd.config.sweep import classes
 from gerd.errors import GerdError, check_whole
 from gerd.events import backends
 from gerd.measures.action import (
@@ -38,7 +41,7 @@ from gerd.measures.action import (
 )
 from gerd.measures.answers import Measured, count_different, measured
 from gerd.measures.chance import chance_of, chance_of_dependence
-from gerd.measures.curves import Covariance, Curve, Invariance, covariance_matrix
+from gerd.measures.curves import Accuracy, AccuracyCurve, Covariance, Curve, Invariance, covariance_matrix
 from gerd.measures.statistics import LEAST, Effect, Summary, bootstrap, effect_size, summary, wilcoxon
 from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
@@ -52,6 +55,8 @@ COUNT = 64  # recordings, unless told
 WHERE = ("coordinates", "T")  # outputs that say where something is: the truth is known
 
 __all__ = [
+    "Accuracy",
+    "AccuracyCurve",
     "Action",
     "Channelled",
     "Covariance",
@@ -62,6 +67,7 @@ __all__ = [
     "Model",
     "Options",
     "Summary",
+    "accuracy_curve",
     "act_on_coordinates",
     "act_on_heat_maps",
     "act_on_matrices",
@@ -311,12 +317,63 @@ def generalisation_curve(
 
     trained: the amount in the model's training; by default the one that changes nothing.
     """
-    if not transformations or len({g.kind for g in transformations}) > 1:
-        raise GerdError("a curve goes over one kind of transformation; allowed: some of the same kind")
+    _check_kind(transformations)
     measured = [truth_and_chance_errors(model, config, g, **options) for g in transformations]
     errors, chance = zip(*measured, strict=True)
     neutral = transformations[0].neutral
     return Curve(tuple(g.amount for g in transformations), errors, neutral if trained is None else trained, chance)
+
+
+def accuracy_curve(
+    model: Model,
+    config: AnyConfig,
+    transformations: Sequence[Transformation],
+    *,
+    trained: float | None = None,
+    **options: Unpack[Options],
+) -> AccuracyCurve:
+    """How often a classifier names the shape, for each of several amounts of a transformation, on the same recordings.
+
+    The model gives a score for each of the classes, which are those of `Dataset.classes`: (batch, classes), or
+    (batch, steps, classes), of which the mean from `first_step` on counts. The largest score is its answer. The config
+    has one actor.
+
+    trained: the amount in the model's training; by default the one that changes nothing.
+    """
+    _check_kind(transformations)
+    chosen = as_config(config)
+    names = classes(chosen.family)
+    found = tuple(Accuracy(g.amount, _confusion(model, chosen, names, g, options)) for g in transformations)
+    return AccuracyCurve(names, found, transformations[0].neutral if trained is None else trained)
+
+
+def _confusion(
+    model: Model, config: Config, names: Sequence[str], transformation: Transformation, options: Options
+) -> NDArray[np.int64]:
+    """(classes, classes): the recordings of each class (row) by the class that they were taken for."""
+    result = np.zeros((len(names), len(names)), np.int64)
+    batches, first_step, device = _stimuli(config, **options)
+    for scenes in batches:
+        if len(config.cast) != 1 or not scenes.present.all():
+            raise GerdError("accuracy is of configs in which every recording has one actor")
+        number_of = np.array([names.index(name) for name in config.actors[0].shape_names])
+        out = _output(model, backends.frames(transformation(scenes), device))
+        allowed = (len(scenes), len(names)), (len(scenes), scenes.steps, len(names))
+        if tuple(out.shape) not in allowed:
+            wanted = f"{allowed[0]}, a score for each class of {', '.join(names)}, or {allowed[1]}"
+            raise GerdError(f"the model gave an output of shape {tuple(out.shape)}; allowed: {wanted}")
+        if first_step >= scenes.steps:
+            raise GerdError(f"first_step {first_step}: allowed: less than the {scenes.steps} steps of a recording")
+        scores = _exact(out)
+        if scores.ndim == 3:
+            scores = scores[:, first_step:].mean(1)
+        np.add.at(result, (number_of[scenes.chosen[:, 0]], scores.argmax(1).cpu().numpy()), 1)
+    return result
+
+
+def _check_kind(transformations: Sequence[Transformation]) -> None:
+    if not transformations or len({g.kind for g in transformations}) > 1:
+        raise GerdError("a curve goes over one kind of transformation; allowed: some of the same kind")
 
 
 def assert_flat(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ RESAMPLES = 2000  # of a bootstrap
 MOST = 2**22  # numbers drawn at once
 EXACT = 50  # differences, as in SciPy: up to here Wilcoxon's test counts all signs that they could have
 TAILS = (0.025, 0.975)  # what an interval leaves out: it has 95 %
+NORMAL_TAIL = NormalDist().inv_cdf(TAILS[1])
 LEAST = 6  # recordings of a verdict: all of fewer are on one side of the true median with more than 5 % (2 · 2^-n)
 
 
@@ -74,6 +76,18 @@ def interval(values: Array) -> tuple[float, float]:
     """What lies between the tails of resampled numbers, of which some may be infinite."""
     low, high = np.quantile(values, TAILS, method="inverted_cdf").tolist()
     return low, high
+
+
+def wilson(hits: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share, of which `hits` of `count` were seen: Wilson's, which is sound at 0 and 1, too."""
+    if not 0 <= hits <= count or count < 1:
+        raise GerdError(f"{hits} of {count}: allowed: a share of one or more")
+    z = NORMAL_TAIL
+    share = hits / count
+    middle = share + z * z / (2 * count)
+    spread = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    whole = 1 + z * z / count
+    return max(0.0, (middle - spread) / whole), min(1.0, (middle + spread) / whole)
 
 
 def _sample(values: ArrayLike) -> Array:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import KEPT_MEMBERS, classes, named, number_of
-from gerd.errors import GerdError, check_whole, counted
+from gerd.errors import counted
 from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry.parameters import PARAMETERS, derivatives, matrix
 from gerd.plan.make import plan_of
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1  # of recordings on disk
-MOST_CELLS = 2**34  # in frames of bins
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
 CAUSE_FIELDS = (("actor", np.int16), ("vx", np.float64), ("vy", np.float64), ("echo", np.bool_))
 
@@ -255,30 +254,60 @@ class Recording:
         return self.codec.places(self.keys)
 
     def frames(
-        self, start: int = 0, stop: int | None = None, *, counts: bool = False, bin_us: int | None = None
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        counts: bool = False,
+        bins: int | None = None,
+        bin_us: int | None = None,
+        bin_events: int | None = None,
     ) -> torch.Tensor:
         """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice.
 
-        With `counts`, how many events there are, as uint8, 255 standing for any more. With `bin_us`, a frame for every
-        so many microseconds instead of every step, from the beginning of the first step on.
+        With `counts`, how many events there are, as uint8, 255 standing for any more. Instead of every step there is a
+        frame for each of `bins` equal parts of the time, for every `bin_us` microseconds from the beginning of the
+        first step on, or for every `bin_events` events, of which the last frame may have fewer.
         """
         import torch
 
+        from gerd.recording import representations as dense
+
         part = self.window(start, stop)
-        frames, places = part.steps, part.places
-        if bin_us is not None:
-            frames, places = part._binned(bin_us)
-        result: NDArray[Any] = np.zeros((frames, 2, self.height, self.width), np.uint8 if counts else np.bool_)
-        add_events(result.reshape(-1), places)
+        cut = dense.Bins(bins, bin_us, bin_events)
+        if not cut.are_steps:
+            return dense.frames(dense.Windows.of([part]), cut, counts)[0][0]
+        result: NDArray[Any] = np.zeros((part.steps, 2, self.height, self.width), np.uint8 if counts else np.bool_)
+        add_events(result.reshape(-1), part.places)
         return torch.from_numpy(result)
 
-    def _binned(self, bin_us: int) -> tuple[int, NDArray[np.int64]]:
-        """How many bins of so many microseconds there are, and where each event is in flattened frames of them."""
-        check_whole("bin_us", bin_us, 1)
-        bins = -(-self.steps * self.step_us // bin_us)
-        if bins * 2 * self.height * self.width > MOST_CELLS:
-            raise GerdError(f"bin_us {bin_us}: makes {bins} frames of {self.width}×{self.height}; take wider bins")
-        return bins, self.codec.binned_places(self.keys, self.step_us, bin_us)
+    def voxels(self, bins: int, start: int = 0, stop: int | None = None) -> torch.Tensor:
+        """(bins, height, width), float32: events with their sign, shared by the two bins that are nearest in time.
+
+        Bin 0 is at the first time that an event of these steps can have, and the last bin at the last such time.
+        """
+        from gerd.recording import representations as dense
+
+        return dense.voxels(dense.Windows.of([self.window(start, stop)]), bins)[0]
+
+    def time_surface(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        bins: int | None = None,
+        bin_us: int | None = None,
+        tau_us: float | None = None,
+    ) -> torch.Tensor:
+        """(steps, 2, height, width): of each pixel and polarity the latest event up to the end of each step, or bin.
+
+        Its time in microseconds since the first of these steps began, as int64, -1 where there was none yet. With
+        `tau_us` exp(-age / tau_us) at the bin's end, as float32, 0 where there was none.
+        """
+        from gerd.recording import representations as dense
+
+        dense.check_tau(tau_us)
+        return dense.time_surfaces(dense.Windows.of([self.window(start, stop)]), dense.Bins(bins, bin_us), tau_us)[0][0]
 
     def sparse(self) -> torch.Tensor:
         """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event (or several at once)."""

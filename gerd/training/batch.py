@@ -18,6 +18,7 @@ from torch import Tensor
 
 from gerd.errors import GerdError
 from gerd.recording.recording import Recording
+from gerd.recording.representations import present
 from gerd.training.items import ItemSpec, PerEvent
 
 Window = tuple[Recording, int, int]  # a recording, its first labelled step, and how many there are
@@ -30,46 +31,116 @@ def collate(items: Sequence[Any], pad: bool = False) -> Any:
     the rows from offset i to offset i + 1; or, with `pad`, (items, longest) with zeros at the end and a `mask` of what
     is an event. Labels of events are joined or padded in the same way. Sparse tensors become one sparse tensor with the
     item as its first axis.
+
+    With `pad`, dense items of pairs (item, label) become a mapping, too: `values` (items, longest, …) with zeros at the
+    end, and a `mask` (items, longest) of what is there. Their labels get NaN at the end, or zeros if they are not
+    floats.
     """
     if not items:
         raise GerdError("there are no items to make a batch of")
     first = items[0]
-    if isinstance(first, Tensor):
-        return _sparse(items) if first.layout == torch.sparse_coo else _stacked(items)
+    if pad and isinstance(first, tuple) and len(first) == 2 and _is_dense(first[0]):
+        dense, labels = zip(*items, strict=True)
+        values = _stacked(_padded_with(dense, 0))
+        lengths = torch.tensor([len(item) for item in dense])
+        return {"values": values, "mask": present(lengths, values.shape[1])}, collate_labels(labels, pad)
+    return collate_labels(items, pad)
+
+
+def _is_dense(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.layout == torch.strided and item.ndim > 0
+
+
+def collate_labels(items: Sequence[Any], pad: bool) -> Any:
+    """A batch of labels, or of other parts of items."""
+    first = items[0]
     if isinstance(first, PerEvent):
-        return _padded(items, _mask(items)) if pad else torch.from_numpy(np.concatenate(items))
+        rows = [item.numpy() for item in items]
+        return _padded(rows, _mask(rows)) if pad else torch.from_numpy(np.concatenate(rows))
+    if isinstance(first, Tensor):
+        if first.layout == torch.sparse_coo:
+            return _sparse(items)
+        return _stacked(_padded_with(items, math.nan) if pad else items)
     if isinstance(first, np.ndarray):
         if first.dtype.names and first.ndim == 1:
             return _padded_events(items) if pad else _concatenated(items)
         if first.dtype.names:
-            return {name: collate([item[name] for item in items]) for name in first.dtype.names}
+            return {name: collate_labels([item[name] for item in items], pad) for name in first.dtype.names}
         return _stacked([torch.from_numpy(np.ascontiguousarray(item)) for item in items])
     if isinstance(first, Mapping):
-        return {key: collate([item[key] for item in items], pad) for key in first}
+        return {key: collate_labels([item[key] for item in items], pad) for key in first}
     if isinstance(first, tuple):
-        return tuple(collate(column, pad) for column in zip(*items, strict=True))
+        return tuple(collate_labels(column, pad) for column in zip(*items, strict=True))
     if isinstance(first, int | float | np.number):
         return torch.as_tensor(items)
     return list(items)
 
 
-def gather(spec: ItemSpec, windows: Sequence[Window], pad: bool = False, travels: bool = False) -> tuple[Any, Any]:
+def gather(
+    spec: ItemSpec, windows: Sequence[Window], pad: bool = False, travels: bool = False, device: str = "cpu"
+) -> tuple[Any, Any]:
     """The batch of the items and labels of some windows.
 
-    Frames are written straight into the batch. A batch that `travels` to another process is sent as events, which takes
-    a fraction of the time and memory, and becomes frames there.
+    Frames are written straight into the batch. A batch of them that `travels` to another process is sent as events,
+    which takes a fraction of the time and memory, and becomes frames there. What is binned is made on the `device`.
     """
-    labels = collate([spec.label_of(*window) for window in windows], pad)
-    if not spec.is_dense:
-        return collate([spec.item_of(*window) for window in windows], pad), labels
+    labels = collate_labels([spec.label_of(*window) for window in windows], pad)
+    if not (spec.is_dense or spec.is_binned):
+        return collate_labels([spec.item_of(*window) for window in windows], pad), labels
     parts = [spec.part(*window) for window in windows]
-    shapes = [(part.steps, 2, part.height, part.width) for part in parts]
-    check_shapes(shapes)
-    size = math.prod(shapes[0])
+    check_shapes((part.height, part.width) for part in parts)
+    if spec.is_binned:
+        values, lengths = spec.represented(parts, device)
+        return _with_mask(values, lengths, pad), labels
+    longest = max(part.steps for part in parts)
+    shape = (longest, 2, parts[0].height, parts[0].width)
+    if not pad:
+        check_shapes((part.steps, *shape[1:]) for part in parts)
+    size = math.prod(shape)
     places = np.concatenate([part.places + i * size for i, part in enumerate(parts)])
     repeated = any(part.config.timing == "exact" for part in parts)
-    frames = (replace(spec, label=None), places, (len(parts), *shapes[0]), repeated)
-    return _Frames(frames) if travels else ItemSpec.frames_at(*frames), labels
+    frames = (replace(spec, label=None), places, (len(parts), *shape), repeated)
+    if travels and not pad:
+        return _Frames(frames), labels
+    kept = torch.tensor([spec.kept(part.steps) for part in parts])
+    return _with_mask(ItemSpec.frames_at(*frames), kept, pad), labels
+
+
+def _with_mask(values: Tensor, lengths: Tensor, pad: bool) -> Any:
+    """Dense items of these lengths: the tensor itself, or with `pad` a mapping of it and its mask."""
+    if not pad:
+        check_shapes((length, *values.shape[2:]) for length in lengths.unique().tolist())
+        return values
+    mask = present(lengths, values.shape[1])
+    values[~mask] = 0  # sums reach beyond the end
+    return {"values": values, "mask": mask}
+
+
+def stack_padded(parts: Sequence[Tensor], pad: bool, order: Tensor) -> Any:
+    """Batches of dense items as one, in this order; with `pad` a mapping with a mask, and lengths may differ."""
+    if not pad:
+        check_shapes(part.shape[1:] for part in parts)
+        return parts[0] if len(parts) == 1 else torch.cat(list(parts))[order]
+    most = max(part.shape[1] for part in parts)
+    lengths = torch.cat([part.new_full((len(part),), part.shape[1], dtype=torch.int64) for part in parts])
+    values = torch.cat([_lengthened(part, 1, most, 0) for part in parts])
+    return {"values": values[order], "mask": present(lengths, most)[order]}
+
+
+def _padded_with(items: Sequence[Tensor], filling: float) -> list[Tensor]:
+    """The items, all as long as the longest; at the end of floats is the filling, and otherwise zeros."""
+    if items[0].ndim == 0:
+        return list(items)
+    most = max(len(item) for item in items)
+    return [_lengthened(item, 0, most, filling if item.is_floating_point() else 0) for item in items]
+
+
+def _lengthened(item: Tensor, axis: int, length: int, filling: float) -> Tensor:
+    if item.shape[axis] == length:
+        return item
+    shape = list(item.shape)
+    shape[axis] = length - shape[axis]
+    return torch.cat([item, item.new_full(shape, filling)], axis)
 
 
 @dataclass(frozen=True)
@@ -87,7 +158,8 @@ def check_shapes(shapes: Iterable[Sequence[int]]) -> None:
     different = sorted({tuple(shape) for shape in shapes})
     if len(different) > 1:
         shown = " and ".join(map(str, different[:2]))
-        raise GerdError(f"items of the shapes {shown} do not fit into one batch; choose recordings of one size")
+        advice = "choose recordings of one size; pad=True pads items of different lengths"
+        raise GerdError(f"items of the shapes {shown} do not fit into one batch; {advice}")
 
 
 def _stacked(items: Sequence[Tensor]) -> Tensor:

@@ -199,6 +199,8 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
     def loader(self, batch_size: int, *, pad: bool = False, **options: Any) -> DataLoader[Any]:
         """A DataLoader with `gerd.collate`; `options` are its own, such as `shuffle=True` and `num_workers=2`.
 
+        pad: whether events, and dense items of different lengths, are padded, with a mask; see `collate`.
+
         Without transforms, workers send frames as events, which is faster than a plain DataLoader. With random windows
         it can be resumed; see `RandomWindows`.
         """

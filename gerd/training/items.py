@@ -2,7 +2,7 @@
 
 In come recordings, or dense frames from a device; out come tensors or event arrays, with the step as their first axis.
 Labels are float32 tensors (masks are boolean), lengths in pixels, angles in radians, derivatives per step. Labels of
-single events are arrays with a row for each event of the item.
+single events are tensors with a row for each event of the item.
 
 A window has a labelled part, `steps` long, that begins at step `at` of the recording. Before it lie `warmup` steps and
 as many more as the first frame needs (`sum`, `stack`); its label lies `delay` steps later.
@@ -21,12 +21,15 @@ from torch import Tensor
 
 from gerd.errors import GerdError, check_whole, shorten
 from gerd.events.keys import add_events
+from gerd.recording import representations
 from gerd.recording.recording import Recording
+from gerd.recording.representations import Bins, check_tau
 from gerd.training.memory import zeros
 
 _NUMPY = {getattr(torch, name): np.dtype(name) for name in ("bool", "uint8", "float16", "float32", "float64")}
 DENSE = ("frames", "counts")
-ITEMS = (*DENSE, "sparse", "events")
+BINNED = ("voxels", "time_surface")
+ITEMS = (*DENSE, *BINNED, "sparse", "events")
 # EVENT_DTYPE with p as a number: Tonic writes -1 into p for OFF, which a boolean takes as ON.
 ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
 
@@ -62,8 +65,16 @@ Label = str | Callable[[Recording], Any] | Sequence["Label"] | Mapping[str, "Lab
 Item = str | Callable[[Recording], Any]
 
 
-class PerEvent(np.ndarray[Any, Any]):
-    """An array with a row for each event of an item; `collate` joins or pads it as it does the events."""
+class PerEvent(Tensor):
+    """A tensor with a row for each event of an item; `collate` joins or pads it as it does the events.
+
+    What is computed from it is a plain tensor, of which nobody knows whether it still has a row for each event.
+    """
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
 
 
 class ItemOptions(TypedDict, total=False):
@@ -73,9 +84,11 @@ class ItemOptions(TypedDict, total=False):
 
     item: "frames": boolean (steps, 2, height, width). "counts": how many events there are, as uint8 (255: or more); in
         step timing that is 0 or 1 for each step. "sparse": the frames as a sparse COO tensor. "events": an array with
-        the fields x, y, t, p, with t in microseconds from the time of the window's first step (in exact timing the
-        events of that step come before it), and p 1 for ON and 0 for OFF, as int8. Or a function of the recording that
-        is the window. Default "frames".
+        the fields x, y, t, p, with t in whole microseconds since the window began, so that t // step_us is the step
+        in both timings, and p 1 for ON and 0 for OFF, as int8. "voxels": float32 (bins, height, width), the events
+        with their sign, shared by the two bins that are nearest in time. "time_surface": (steps, 2, height, width), of
+        each pixel and polarity the time of the latest event, or with `tau_us` its exponential decay. Or a function of
+        the recording that is the window. Default "frames".
     label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
         "parameters_acceleration", "boxes", "visibility", "masks", "flow", "masks_with_edges", "flow_with_edges",
         "images", "sweep", "index", "shape" (actors,), int64: for each actor the place of its shape's name in `classes`,
@@ -88,6 +101,10 @@ class ItemOptions(TypedDict, total=False):
         Default 1.
     every: of so many frames and their labels only the last is kept. Default 1.
     stack: each frame has the channels of this many kept frames, its own last. Default 1.
+    bins: frames, counts and time surfaces of so many equal parts of the item's time, instead of steps; voxels need it.
+    bin_us: frames, counts and time surfaces of so many microseconds each.
+    bin_events: frames and counts of so many events each; the last may have fewer.
+    tau_us: the time constant of time surfaces, in microseconds. Default: they hold times.
     dtype: the type of frames and counts. Default torch.bool for frames, torch.uint8 for counts.
     """
 
@@ -96,6 +113,10 @@ class ItemOptions(TypedDict, total=False):
     sum: int
     every: int
     stack: int
+    bins: int | None
+    bin_us: int | None
+    bin_events: int | None
+    tau_us: float | None
     dtype: torch.dtype | None
 
 
@@ -110,6 +131,10 @@ class ItemSpec:
     sum: int = 1
     every: int = 1
     stack: int = 1
+    bins: int | None = None
+    bin_us: int | None = None
+    bin_events: int | None = None
+    tau_us: float | None = None
     dtype: torch.dtype | None = None
 
     def __post_init__(self) -> None:
@@ -119,7 +144,7 @@ class ItemSpec:
             if not (callable(leaf) or (isinstance(leaf, str) and leaf in LABELS)):
                 allowed = f"{', '.join(LABELS)}, a function of the recording, or several of these"
                 raise GerdError(f"label {shorten(leaf)}: allowed: {allowed}")
-            if not callable(leaf) and leaf in PER_EVENT and self.item in (*DENSE, "sparse"):
+            if not callable(leaf) and leaf in PER_EVENT and not callable(self.item) and self.item != "events":
                 raise GerdError(
                     f"label {leaf}: belongs to single events, and goes with the item events, not {self.item}"
                 )
@@ -127,15 +152,45 @@ class ItemSpec:
             check_whole(name, getattr(self, name), least)
         if not isinstance(self.dtype, torch.dtype | None):
             raise GerdError(f"dtype {shorten(self.dtype)}: allowed: a type of PyTorch, such as torch.float32")
+        self._check_bins()
         for name in ("sum", "every", "stack", "dtype"):
-            if not self.is_dense and getattr(self, name) not in (1, None):
+            if self.item not in DENSE and getattr(self, name) not in (1, None):
                 raise GerdError(f"{name}: goes with the items {' and '.join(DENSE)}, not with {shorten(self.item)}")
+            if self.item in DENSE and not self.is_dense and name != "dtype" and getattr(self, name) != 1:
+                raise GerdError(f"{name}: goes with frames of steps, not with bins, bin_us or bin_events")
         if self.warmup % self.every:
             raise GerdError(f"warmup {self.warmup}: allowed with every={self.every}: a multiple of it")
 
+    def _check_bins(self) -> None:
+        """The options of bins go together, and with the item."""
+        check_tau(self.tau_us)
+        goes_with = {
+            "bins": (*DENSE, *BINNED),
+            "bin_us": (*DENSE, "time_surface"),
+            "bin_events": DENSE,
+            "tau_us": ("time_surface",),
+        }
+        for name, items in goes_with.items():
+            if getattr(self, name) is not None and self.item not in items:
+                raise GerdError(f"{name}: goes with the items {', '.join(items)}, not with {shorten(self.item)}")
+        if self.item == "voxels" and self.bins is None:
+            raise GerdError("item voxels: needs bins=, the number of bins")
+        Bins(self.bins, self.bin_us, self.bin_events)  # refuses two of them
+
+    @property
+    def cut(self) -> Bins:
+        """The bins of frames, counts and time surfaces."""
+        return Bins(self.bins, self.bin_us, self.bin_events)
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether the item is made by `representations`."""
+        return self.item in BINNED or (self.item in DENSE and not self.cut.are_steps)
+
     @property
     def is_dense(self) -> bool:
-        return self.item in DENSE
+        """Whether the item is made of frames of steps."""
+        return self.item in DENSE and not self.is_binned
 
     @property
     def needs_events(self) -> bool:
@@ -188,11 +243,23 @@ class ItemSpec:
             return self.frames_at(part.places, (part.steps, 2, part.height, part.width), part.config.timing == "exact")
         if callable(self.item):
             return self.item(part)
+        if self.is_binned:
+            return self.represented([part])[0][0]
         if self.item == "sparse":
             return part.sparse()
         events = part.events.view(ITEM_DTYPE)
-        events["t"] -= part.first * part.step_us
+        events["t"] = part.codec.elapsed(part.keys, part.step_us)
         return events
+
+    def represented(self, parts: Sequence[Recording], device: str = "cpu") -> tuple[Tensor, Tensor]:
+        """(items, longest, …), made on the device, and the length of each: the items that are binned."""
+        windows = representations.Windows.of(parts, device)
+        if self.item == "time_surface":
+            return representations.time_surfaces(windows, self.cut, self.tau_us)
+        if self.bins is not None and self.item == "voxels":
+            return representations.voxels(windows, self.bins), torch.full_like(windows.counts, self.bins)
+        result, lengths = representations.frames(windows, self.cut, self.item == "counts")
+        return result if self.dtype is None else result.to(self.dtype), lengths
 
     def frames_at(self, places: NDArray[np.int64], shape: tuple[int, ...], repeated: bool) -> Tensor:
         """Dense frames from the places of the events in them; `shape` is that of the boolean frames, (…, steps, …).
@@ -208,6 +275,10 @@ class ItemSpec:
         else:
             frames.reshape(-1)[places] = 1
         return torch.from_numpy(frames) if straight else self.combined(torch.from_numpy(frames))
+
+    def kept(self, steps: int) -> int:
+        """How many frames an item of so many steps has, where they are frames of steps."""
+        return (steps - self.sum) // self.every + 2 - self.stack
 
     def combined(self, frames: Tensor) -> Tensor:
         """Frames (…, steps, 2, height, width), boolean or counts as uint8, summed, thinned out and stacked."""
@@ -245,7 +316,7 @@ class ItemSpec:
             return PER_RECORDING[label](part)
         if label in PER_EVENT:
             values, kind = PER_EVENT[label]
-            return np.array(values(seen), kind).view(PerEvent)
+            return torch.from_numpy(np.array(values(seen), kind)).as_subclass(PerEvent)
         array = np.asarray(PER_STEP[label](part))[self.every - 1 :: self.every]
         kind = array.dtype if array.dtype == np.bool_ else np.float32
         return torch.from_numpy(np.require(array, kind, ["C", "W"]))

@@ -34,7 +34,7 @@ from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
 from gerd.scene.draw import draw
-from gerd.training.batch import check_shapes, collate, gather
+from gerd.training.batch import collate_labels, gather, stack_padded
 from gerd.training.items import Item, ItemOptions, ItemSpec, Label
 from gerd.training.split import Member, holds
 from gerd.training.state import check_nature, of_one_rank
@@ -56,7 +56,8 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         `first=n` gives others.
     steps: length of the labelled part, which ends with the recording (or `delay` steps before its end). Default: all
         steps that can be labelled.
-    pad: whether event arrays are padded or come one after the other; see `collate`.
+    pad: whether event arrays are padded or come one after the other, and whether dense items of different lengths are
+        padded, all with a mask; see `collate`.
     ahead: how many batches are made in the background while one is used.
     rank, ranks: take every `ranks`-th batch, from number `rank` on. Default: those of torch.distributed.
     """
@@ -265,7 +266,8 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         for number, indices in groups:
             made += simulate_batch(member(self.config, number), indices.tolist(), device=self.device)
         windows = [(made[i], *self._window(made[i].steps)) for i in order]
-        return _moved(gather(self.spec, windows, self.pad, travels), self.device)
+        device = self.device if backends.makes_frames(self.device) else "cpu"
+        return _moved(gather(self.spec, windows, self.pad, travels, device), self.device)
 
     def _groups(self, number: int) -> tuple[list[tuple[int, Indices]], Indices]:
         """For each member its recordings in a batch, to be simulated together; and the order of all in the batch."""
@@ -298,9 +300,8 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             for row, index in enumerate(scenes.indices.tolist()):
                 without_events = Recording.of(config, index, truth[row], drawn=looks[row : row + 1])
                 labels.append(self.spec.label_of(without_events, at, steps))
-        check_shapes(part.shape[1:] for part in frames)
-        items = frames[0] if len(frames) == 1 else torch.cat(frames)[torch.from_numpy(order).to(self.device)]
-        return items, _moved(collate([labels[i] for i in order]), self.device)
+        items = stack_padded(frames, self.pad, torch.from_numpy(order).to(self.device))
+        return items, _moved(collate_labels([labels[i] for i in order], self.pad), self.device)
 
 
 class _Travelling(IterableDataset[tuple[Any, Any]]):

@@ -125,6 +125,62 @@ def test_many_events_for_a_receiver_that_takes_few_are_spread_over_the_step(reco
     assert len({when for when, _ in pieces}) > recording.steps
 
 
+EXACT_SMALL = ["timing=exact", "step_us=20000"]
+
+
+@pytest.mark.parametrize("speed", [0.05, 1.0, 20.0])
+def test_exact_events_come_at_their_own_time(speed: float) -> None:
+    """Never early, and in pieces of at most a millisecond of real time, not a burst for each step of 20 ms."""
+    recording = gerd.simulate(gerd.parse(SMALL, overrides=EXACT_SMALL))
+    time = Time()
+    log = Log(time)
+    assert played(recording, log, time.pace(speed)) == len(recording) > 200
+    for when, events in log.got:
+        late = when - events["t"] / 1e6 / speed
+        assert (late > -1e-9).all()
+        assert (late < 0.001 + 1e-9).all()
+    assert np.array_equal(np.concatenate([events for _, events in log.got]), recording.events)
+    sent = sum(len(events) > 0 for _, events in log.got)
+    most = math.ceil(recording.steps * 20 / speed)  # milliseconds of real time
+    assert min(recording.steps - 1, most) <= sent <= most
+    if speed == 0.05:
+        assert sent > 10 * recording.steps
+    assert log.got[-1][0] == pytest.approx(11 * 0.02 / speed)
+    assert not time.said
+
+
+def test_exact_events_for_a_receiver_that_takes_few() -> None:
+    recording = gerd.simulate(gerd.parse(SMALL, overrides=EXACT_SMALL))
+    time = Time()
+    log = Log(time)
+    log.at_once = 3
+    played(recording, log, time.pace(20.0))
+    assert max(len(events) for _, events in log.got) == 3
+    for when, events in log.got:
+        assert not len(events) or when == pytest.approx(events["t"][-1] / 1e6 / 20)
+    assert np.array_equal(np.concatenate([events for _, events in log.got]), recording.events)
+
+
+def test_exact_windows_go_on_in_time_and_their_truth_comes_when_a_step_is_over() -> None:
+    source = gerd.parse(SMALL, overrides=EXACT_SMALL)
+    recording = gerd.simulate(source)
+    time = Time()
+    log = Log(time)
+    told: list[tuple[float, int]] = []
+
+    def record(data: bytes) -> None:
+        told.extend((time.now - 100.0, line["t"]) for line in map(json.loads, data.splitlines()) if "step" in line)
+
+    windows = (window for window, _ in zip(windows_of(source, loop=True, window_us=60_000), range(8), strict=False))
+    sending = live.play(windows, log, time.pace(), record)
+    assert sum(events for _, events in sending) == 2 * len(recording)
+    wanted = np.concatenate([rows(recording.events), rows(recording.events, 12 * 20_000)])
+    assert np.array_equal(np.concatenate([rows(events) for _, events in log.got]), wanted)
+    assert [when for when, _ in told] == pytest.approx([t / 1e6 for _, t in told])
+    assert [t for _, t in told] == list(range(0, 24 * 20_000, 20_000))
+    assert not time.said
+
+
 def test_a_slow_receiver_is_reported_and_gets_no_burst(recording: gerd.Recording) -> None:
     """Each step takes 0.3 s instead of 2 ms: the clock is put back each time, and nothing is left out."""
     time = Time()

@@ -143,6 +143,22 @@ def test_hugging_face_gives_tensors(dataset: Path, exported: Path, tmp_path: Pat
     assert np.array_equal(frames, recording.frames().numpy())
 
 
+def test_the_step_of_an_exact_event_is_its_time_rounded_up(tmp_path: Path) -> None:
+    """The recipe of the documents, on both timings."""
+    for timing in ("exact", "step"):
+        chosen = config(actor(velocity=[1.3, 0.4]), steps=9, step_us=700, timing=timing)
+        gerd.export_dataset(chosen, tmp_path / timing, "parquet")
+        table = pd.read_parquet(tmp_path / timing / "data")
+        row = table.iloc[0]
+        counts = np.zeros((9, 2, 12, 16), int)
+        step = -(-row["t"] // row["step_us"])
+        np.add.at(counts, (step, row["p"], row["y"], row["x"]), 1)
+        recording = gerd.simulate(chosen)
+        assert np.array_equal(counts, recording.frames(counts=True).numpy())
+        assert counts.sum() == len(recording) > 20
+        assert (recording.events["t"] % 700).any() == (timing == "exact")
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 

@@ -282,12 +282,12 @@ def test_labels_of_events_are_those_of_the_item(busy: Path, one: Recording) -> N
     assert 0 < len(events) == rows.sum()
     flow, echo, positions = label["rest"]
     for found, wanted, kind in (
-        (label["whose"], one.actor, np.int64),
-        (flow, one.event_flow.astype(np.float32), np.float32),
-        (echo, one.echo, np.bool_),
+        (label["whose"], one.actor, torch.int64),
+        (flow, one.event_flow.astype(np.float32), torch.float32),
+        (echo, one.echo, torch.bool),
     ):
         assert found.dtype == kind
-        np.testing.assert_array_equal(found, wanted[rows])
+        np.testing.assert_array_equal(found.numpy(), wanted[rows])
     np.testing.assert_array_equal(positions.numpy(), one.positions[at + 2 : at + 6].astype(np.float32))
 
 
@@ -316,6 +316,39 @@ def test_labels_of_events_in_batches(busy: Path) -> None:
     np.testing.assert_array_equal(function[9][1], data[9][1][0])
 
 
+def test_labels_of_one_item_are_tensors_all_of_them(busy: Path) -> None:
+    """So that training code can treat them alike; what is computed from one is a plain tensor and no label."""
+    per_event = ("actor", "event_flow", "echo")
+    names = (*PER_STEP, "shape", *per_event)
+    data = gerd.Dataset(busy, "events", names, steps=3)
+    _, labels = data[9]
+    for name, label in zip(names, labels, strict=True):
+        assert isinstance(label, torch.Tensor), name
+    flow = labels[names.index("event_flow")]
+    assert (flow * 2).shape == flow.shape
+    assert type(flow * 2) is type(flow[0]) is torch.Tensor
+    averages = gerd.Dataset(busy, "events", "event_flow", steps=3, target_transform=lambda label: label.nanmean(0))
+    batch, flows = gerd.collate([averages[i] for i in (0, 9, 100)])
+    assert len(batch["offsets"]) == 4
+    assert flows.shape == (3, 2)
+
+
+def test_labels_of_events_travel_between_processes(busy: Path) -> None:
+    data = gerd.Dataset(busy, "events", ("actor", "event_flow"), steps=3)
+    single = DataLoader(data, batch_size=None, sampler=[0, 9, 100], num_workers=1, collate_fn=_unchanged)
+    items = list(single)
+    wanted = [data[i] for i in (0, 9, 100)]
+    for found, (_, label) in zip(items, wanted, strict=True):
+        np.testing.assert_array_equal(found[1][1].numpy(), label[1].numpy())
+    joined, again = gerd.collate(items), gerd.collate(pickle.loads(pickle.dumps(wanted)))
+    for batch in (joined, again):
+        assert len(batch[1][0]) == len(batch[0]["x"]) == sum(len(events) for events, _ in wanted)
+
+
+def _unchanged(item: Any) -> Any:
+    return item
+
+
 def test_batches_of_nothing(tmp_path: Path) -> None:
     """Windows in which nothing happens, and a scene without actors."""
     gerd.generate(config(width=5, height=4, steps=3), tmp_path / "empty", 2, workers=1)
@@ -327,6 +360,9 @@ def test_batches_of_nothing(tmp_path: Path) -> None:
             assert boxes.shape == (6, 1, 0, 4)
             if item == "events":
                 assert batch["x"].numel() == 0
+            elif item != "sparse" and pad:
+                assert batch["mask"].all()
+                assert not batch["values"].any()
             else:
                 assert batch.shape == (6, 1, 2, 4, 5)
                 assert not batch.to_dense().any()
@@ -740,11 +776,88 @@ def test_tonic_s_transforms_caches_and_batches(busy: Path, tmp_path: Path) -> No
     assert np.array_equal(labels[3].numpy(), positions)
 
 
+# One convention of time: exact recordings, in windows, bins, labels and Tonic
+
+
+EXACT_US = 900
+EXACT = config(
+    actor("square", velocity=[1.7, 0.9], size=7.0, turn=25.0),
+    actor("circle", at=[18, 10], velocity=[-1.3, 0.4], size=5.0),
+    width=26,
+    height=17,
+    steps=STEPS,
+    step_us=EXACT_US,
+    timing="exact",
+    noise={"background": 0.01},
+)
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("datasets") / "exact"
+    gerd.generate(EXACT, path, 3, workers=1)
+    return path
+
+
+@pytest.mark.parametrize("bin_us", [EXACT_US, 300, 250, 7, 10 * EXACT_US])
+def test_tonic_bins_exact_events_as_we_do(exact: Path, bin_us: int) -> None:
+    """Every event of every window is kept, in the bin that `frames` puts it into; also whole steps."""
+    data = gerd.Dataset(exact, "events", "index", steps=8)
+    end = -(-8 * EXACT_US // bin_us) * bin_us
+    to_frame = tonic.transforms.ToFrame(data.sensor_size, time_window=bin_us, start_time=0, end_time=end)
+    kept = 0
+    for number in range(len(data)):
+        events, index = data[number]
+        _, at, _ = data.place(number)
+        recording = gerd.simulate(EXACT, index)
+        theirs = to_frame(events)
+        ours = recording.frames(at, at + 8, counts=True, bin_us=bin_us).numpy()
+        assert np.array_equal(theirs, ours)
+        assert theirs.sum() == len(events)
+        if bin_us == EXACT_US:
+            assert np.array_equal(theirs, recording.frames(at, at + 8, counts=True).numpy())
+        kept += len(events)
+    assert kept == sum(len(gerd.simulate(EXACT, index)) for index in range(3)) > 1500
+
+
+def test_an_exact_window_s_times_count_from_its_beginning(exact: Path) -> None:
+    """Against the rule as it is written: step i has the events with (i - 1) · step_us < t <= i · step_us."""
+    data = gerd.Dataset(exact, "events", "index", steps=5, warmup=2)
+    for number in range(len(data)):
+        events, index = data[number]
+        begin = data.place(number)[1] - 2
+        t = gerd.simulate(EXACT, index).events["t"]
+        inside = t[(t > (begin - 1) * EXACT_US) & (t <= (begin + 6) * EXACT_US)]
+        assert np.array_equal(events["t"], inside - (begin - 1) * EXACT_US - 1)
+        assert 0 <= events["t"].min() <= events["t"].max() < 7 * EXACT_US
+    stream = gerd.Stream(EXACT, 2, "events", "index", steps=5)
+    batch, _ = stream.batch(0)
+    assert 0 <= batch["t"].min() <= batch["t"].max() < 5 * EXACT_US
+
+
+def test_tonic_slices_exact_events_into_steps(exact: Path) -> None:
+    data = gerd.Dataset(exact, "events", "index")
+    events, index = data[1]
+    slicer = tonic.slicers.SliceByTime(EXACT_US, start_time=0, end_time=STEPS * EXACT_US)
+    slices, _ = slicer.slice(events, None)
+    recording = gerd.simulate(EXACT, index)
+    steps = -(-recording.events["t"] // EXACT_US)
+    assert [len(part) for part in slices] == np.bincount(steps, minlength=STEPS).tolist()
+
+
+@pytest.mark.parametrize("bin_us", [250, 50, 333, 1000, 6000])
+def test_tonic_bins_the_events_of_steps_as_we_do(busy: Path, one: Recording, bin_us: int) -> None:
+    data = gerd.Dataset(busy, "events")
+    end = -(-STEPS * 250 // bin_us) * bin_us
+    to_frame = tonic.transforms.ToFrame(data.sensor_size, time_window=bin_us, start_time=0, end_time=end)
+    assert np.array_equal(to_frame(data[3][0]), one.frames(counts=True, bin_us=bin_us).numpy())
+
+
 # Mistakes
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"item": "image"}, "item 'image': allowed: frames, counts, sparse, events, or a function"),
+    ({"item": "image"}, "item 'image': allowed: frames, counts, voxels, time_surface, sparse, events, or a function"),
     ({"label": "position"}, "label 'position': allowed: positions, T, "),
     ({"label": ("T", 7)}, "label 7: allowed"),
     ({"label": {"a": ["bad"]}}, "label 'bad': allowed"),

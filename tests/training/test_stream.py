@@ -288,7 +288,13 @@ def test_the_batch_of_a_device_is_put_together_as_on_the_cpu() -> None:
 
 
 @needs_gpu
-@pytest.mark.parametrize("form", [{}, {"item": "counts", "sum": 2, "label": ("T", "sweep")}, {"item": "sparse"}])
+@pytest.mark.parametrize(
+    "form",
+    [
+        *({}, {"item": "counts", "sum": 2, "label": ("T", "sweep")}, {"item": "sparse"}),
+        *({"item": "voxels", "bins": 4}, {"item": "counts", "bins": 5}, {"item": "time_surface"}),
+    ],
+)
 def test_batches_on_a_gpu_are_those_of_the_cpu(form: dict[str, Any]) -> None:
     made = list(islice(gerd.Stream(FAMILY, 5, device="cuda", **form), 3))
     for (frames, label), wanted in zip(made, islice(gerd.Stream(FAMILY, 5, **form), 3), strict=True):
