@@ -12,6 +12,7 @@ from .exchange.original import read_original as read_original
 from .measures import measure as measure
 from .page.render import render as render
 from .pictures import plot as plot
+from .recording.events import Events as Events
 from .recording.recording import Recording as Recording
 from .recording.simulate import simulate as simulate
 from .recording.simulate import simulate_batch as simulate_batch

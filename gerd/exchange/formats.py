@@ -1,6 +1,7 @@
 """Events to one file in a format that other tools read.
 
-In: a structured array with the fields x, y, t (microseconds) and p (1 ON, 0 OFF), and the sensor's width and height.
+In: `Events`, or a structured array with the fields x, y, t (microseconds) and p (1 ON, 0 OFF) and the sensor's width
+and height.
 Formats with room for them take the causes of events, too: the fields actor, vx, vy (pixels per step) and echo.
 Out: a file that is whole and checked, or none. x counts to the right and y down in every format.
 
@@ -24,10 +25,11 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError, check_whole
 from gerd.exchange import aedat, prophesee
-from gerd.recording.recording import CAUSE_FIELDS, EVENT_DTYPE
+from gerd.recording.events import EVENT_DTYPE, Events, check_fields, check_flags, check_range
+from gerd.recording.recording import CAUSE_FIELDS
 from gerd.storage.whole import written_whole
 
-Events = NDArray[Any]  # structured, with the fields of EVENT_DTYPE, and perhaps those of CAUSE_FIELDS
+Rows = NDArray[Any]  # structured, with the fields of EVENT_DTYPE, and perhaps those of CAUSE_FIELDS
 CAUSES = tuple(name for name, _ in CAUSE_FIELDS)
 
 
@@ -39,7 +41,7 @@ class Format:
     about: str
     write: Callable[..., None]  # path, events, width, height; and, if it says where a recording ends, its duration
     package: str | None = None  # that writes it
-    read: Callable[[Path, int, int], Events] | None = None  # to compare the file with the events
+    read: Callable[[Path, int, int], Rows] | None = None  # to compare the file with the events
     side: int = 2**15  # pixels: the largest width and height
     until: int = 2**63  # microseconds: times are below
     has_end: bool = False  # whether the file says where the recording ends
@@ -47,18 +49,34 @@ class Format:
 
 
 def write_events(
-    path: str | Path, events: Events, *, width: int, height: int, format: str, duration: int | None = None
+    path: str | Path,
+    events: Events | Rows,
+    *,
+    format: str,
+    width: int | None = None,
+    height: int | None = None,
+    duration: int | None = None,
 ) -> None:
     """Write `events` to a new file at `path`; `format` is one of FORMATS.
 
+    events: `Events`, such as a recording, whose frame and duration are known; or a structured array with the fields x,
+        y, t (microseconds) and p (1 ON, 0 OFF), of a frame of `width` by `height` pixels.
     duration: of the recording in microseconds, for a format that says where it ends. Default: until the last event.
     """
     path, chosen = Path(path), format_named(format)
+    if isinstance(events, Events):
+        if (width, height, duration) != (None, None, None):
+            raise GerdError(f"{path}: width, height and duration go with an array; {events!r} has its own")
+        width, height, duration = events.width, events.height, (events.first + events.steps) * events.step_us
+        events = events.events
     for name, value in (("width", width), ("height", height)):
         check_whole(f"{path}: {name}", value, 1)
+    assert width is not None
+    assert height is not None
     if duration is not None:
         check_whole(f"{path}: duration", duration, 0)
-    events = _checked(path, _with_fields(path, events), width, height, format, chosen)
+    _check_causes(path, events)
+    events = _checked(path, events, width, height, format, chosen)
     shortest = int(events["t"][-1]) + 1 if len(events) else 0
     if duration is not None and duration < shortest:
         raise GerdError(f"{path}: duration {duration} µs: the last event is at {shortest - 1} µs")
@@ -73,7 +91,7 @@ def write_events(
             raise GerdError(f"{path}: the {format} file {reason}: {advice}")
 
 
-def _reads_back(chosen: Format, path: Path, events: Events, width: int, height: int) -> bool:
+def _reads_back(chosen: Format, path: Path, events: Rows, width: int, height: int) -> bool:
     """Whether a file that was just written has its end and holds the events, if its format can be read."""
     try:
         return chosen.read is None or np.array_equal(chosen.read(path, width, height), events)
@@ -94,40 +112,28 @@ def check_installed(format: str) -> None:
         _package(package)
 
 
-WHOLE = ("x", "y", "t", "actor")  # fields of whole numbers
-TRUE_OR_FALSE = ("p", "echo")
+def _check_causes(path: Path, events: Rows) -> None:
+    """An error unless the fields of events and of their causes have numbers of the kinds that they stand for."""
+    check_fields(str(path), events)
+    for name in CAUSES:
+        kind = events.dtype[name] if name in (events.dtype.names or ()) else None
+        if kind is None:
+            continue
+        if name == "actor" and kind.kind not in "iu":
+            raise GerdError(f"{path}: actor of the events is {kind}; allowed: a type of whole numbers")
+        if name in ("vx", "vy") and kind.kind not in "iuf":
+            raise GerdError(f"{path}: {name} of the events is {kind}; allowed: a type of real numbers")
+        if name == "echo":
+            check_flags(str(path), events, name)
 
 
-def _with_fields(path: Path, events: Events) -> Events:
-    """The events, if their fields are numbers of the kinds that they stand for: nothing is rounded or cut off."""
-    fields = events.dtype.fields if isinstance(events, np.ndarray) and events.ndim == 1 else None
-    if fields is None or not {*"xytp"} <= set(fields):
-        allowed = "a structured array of one axis with the fields x, y, t (microseconds) and p (1 ON, 0 OFF)"
-        raise GerdError(f"{path}: events: allowed: {allowed}")
-    for field in (*"xytp", *(name for name in CAUSES if name in fields)):
-        kind = fields[field][0]
-        if field in WHOLE and kind.kind not in "iu":
-            unit = ", in microseconds" if field == "t" else ""
-            raise GerdError(f"{path}: {field} of the events is {kind}; allowed: a type of whole numbers{unit}")
-        if field in TRUE_OR_FALSE and (kind.kind not in "iub" or not np.isin(events[field], (0, 1)).all()):
-            got = f"{kind}" if kind.kind not in "iub" else f"{events[field].min()} to {events[field].max()}"
-            meaning = " (1 ON, 0 OFF)" if field == "p" else ""
-            raise GerdError(f"{path}: {field} of the events is {got}; allowed: whole numbers 0 and 1{meaning}, or bool")
-        if field in ("vx", "vy") and kind.kind not in "iuf":
-            raise GerdError(f"{path}: {field} of the events is {kind}; allowed: a type of real numbers")
-    return events
-
-
-def _checked(path: Path, events: Events, width: int, height: int, name: str, chosen: Format) -> Events:
+def _checked(path: Path, events: Rows, width: int, height: int, name: str, chosen: Format) -> Rows:
     """The events in order of time, if the format can hold them."""
     if max(width, height) > chosen.side:
         raise GerdError(f"{path}: {name} holds frames of up to {chosen.side}×{chosen.side}, not {width}×{height}")
     bounds = [("x", 0, width), ("y", 0, height), ("actor", -1, 2**15)]
-    for field, least, size in bounds[: 3 if "actor" in (events.dtype.names or ()) else 2]:
-        values = events[field]
-        if len(values) and not least <= values.min() <= values.max() < size:
-            spread = f"{values.min()} to {values.max()}"
-            raise GerdError(f"{path}: {field} of the events is {spread}; allowed: {least} to {size - 1}")
+    for field, least, stop in bounds[: 3 if "actor" in (events.dtype.names or ()) else 2]:
+        check_range(str(path), events, field, least, stop)
     t = events["t"]
     if len(t) and not 0 <= t.min() <= t.max() < chosen.until:
         spread = f"{t.min()} to {t.max()}"
@@ -148,7 +154,7 @@ def _package(name: str) -> Any:
         raise GerdError(f"this format needs the package {name}: pip install 'gerd[export]'") from None
 
 
-def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: str) -> None:
+def _write_faery(path: Path, events: Rows, width: int, height: int, *, kind: str) -> None:
     faery = _package("faery")
     theirs = np.empty(len(events), faery.EVENTS_DTYPE)
     theirs["t"], theirs["x"], theirs["on"] = events["t"], events["x"], events["p"]
@@ -161,7 +167,7 @@ def _write_faery(path: Path, events: Events, width: int, height: int, *, kind: s
         raise GerdError(f"{path}: faery cannot write it: {error}") from None
 
 
-def _read_faery(path: Path, width: int, height: int, *, kind: str) -> Events:
+def _read_faery(path: Path, width: int, height: int, *, kind: str) -> Rows:
     faery = _package("faery")
     if kind == "aedat":
         aedat.check_end(path)
@@ -179,14 +185,14 @@ def _faery(suffix: str, about: str, kind: str) -> Format:
     return Format(suffix, about, partial(_write_faery, kind=kind), "faery", partial(_read_faery, kind=kind))
 
 
-def _prophesee(suffix: str, about: str, encoded: Callable[[Events, int, int], bytes], side: int, until: int) -> Format:
-    def write(path: Path, events: Events, width: int, height: int) -> None:
+def _prophesee(suffix: str, about: str, encoded: Callable[[Rows, int, int], bytes], side: int, until: int) -> Format:
+    def write(path: Path, events: Rows, width: int, height: int) -> None:
         path.write_bytes(encoded(events, width, height))
 
     return Format(suffix, about, write, side=side, until=until)
 
 
-def _write_dsec(path: Path, events: Events, width: int, height: int, duration: int) -> None:
+def _write_dsec(path: Path, events: Rows, width: int, height: int, duration: int) -> None:
     """`ms_to_idx[m]` is the first event at or after m milliseconds; the last m is the recording's end, rounded up."""
     h5py = _package("h5py")
     milliseconds = np.arange(-(-duration // 1000) + 1) * 1000
@@ -200,7 +206,7 @@ def _write_dsec(path: Path, events: Events, width: int, height: int, duration: i
     path.write_bytes(content.getbuffer())
 
 
-def _write_hdf5(path: Path, events: Events, width: int, height: int) -> None:
+def _write_hdf5(path: Path, events: Rows, width: int, height: int) -> None:
     h5py = _package("h5py")
     kinds = {"x": "<i2", "y": "<i2", "t": "<i8", "p": "u1", "actor": "<i2", "vx": "<f8", "vy": "<f8", "echo": "u1"}
     plain = np.dtype([(field, kinds[field]) for field in events.dtype.names or ()])
@@ -211,13 +217,13 @@ def _write_hdf5(path: Path, events: Events, width: int, height: int) -> None:
     path.write_bytes(content.getbuffer())
 
 
-def _write_npz(path: Path, events: Events, width: int, height: int) -> None:
+def _write_npz(path: Path, events: Rows, width: int, height: int) -> None:
     with open(path, "wb") as file:
         fields: Any = {field: events[field] for field in events.dtype.names or ()}
         np.savez_compressed(file, **fields, width=np.int64(width), height=np.int64(height))
 
 
-def csv_lines(events: Events) -> bytes:
+def csv_lines(events: Rows) -> bytes:
     """A line t,x,y,p for each event."""
     rows = zip(*(events[field].tolist() for field in "txyp"), strict=True)
     return "".join([f"{t},{x},{y},{p:d}\n" for t, x, y, p in rows]).encode()
@@ -226,7 +232,7 @@ def csv_lines(events: Events) -> bytes:
 CSV_HEADER = b"t,x,y,p\n"
 
 
-def _write_csv(path: Path, events: Events, width: int, height: int) -> None:  # noqa: ARG001
+def _write_csv(path: Path, events: Rows, width: int, height: int) -> None:  # noqa: ARG001
     causes = [field for field in CAUSES if field in (events.dtype.names or ())]
     if not causes:
         path.write_bytes(CSV_HEADER + csv_lines(events))
@@ -237,7 +243,7 @@ def _write_csv(path: Path, events: Events, width: int, height: int) -> None:  # 
     path.write_text("".join([",".join(map(str, row)) + "\n" for row in [names, *rows]]), "ascii")
 
 
-def _write_rpg(path: Path, events: Events, width: int, height: int) -> None:  # noqa: ARG001
+def _write_rpg(path: Path, events: Rows, width: int, height: int) -> None:  # noqa: ARG001
     rows = zip(*(events[field].tolist() for field in "txyp"), strict=True)
     lines = [f"{t // 1_000_000}.{t % 1_000_000:06d} {x} {y} {p:d}\n" for t, x, y, p in rows]
     path.write_text("".join(lines), "ascii")

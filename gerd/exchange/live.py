@@ -30,6 +30,7 @@ from gerd.config.config import Config
 from gerd.errors import GerdError, counted
 from gerd.exchange import truth_lines
 from gerd.exchange.formats import CSV_HEADER, csv_lines
+from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_chunks
 
@@ -195,7 +196,7 @@ class Sent:
 
 
 def send(
-    source: Config | Recording,
+    source: Config | Events,
     to: str,
     *,
     format: str | None = None,
@@ -214,9 +215,11 @@ def send(
     """
     if not speed >= SLOWEST:
         raise GerdError(f"speed {speed:g}: allowed: a number from {SLOWEST:g} on, or inf")
-    if endless and (loop or isinstance(source, Recording)):
+    if endless and (loop or isinstance(source, Events)):
         why = "a recording has an end, at which loop starts anew"
         raise GerdError(f"endless goes with a config and without loop: {why}")
+    if truth_to and isinstance(source, Events) and not isinstance(source, Recording):
+        raise GerdError(f"{truth_to}: {source!r} has no ground truth to send")
     if to == truth_to:
         raise GerdError(f"{to}: events and ground truth cannot go to the same place")
     pace = Pace(speed, report)
@@ -253,25 +256,23 @@ def _recorder(to: str) -> Iterator[Callable[[bytes], None]]:
 
 
 def windows_of(
-    source: Config | Recording,
+    source: Config | Events,
     index: int = 0,
     *,
     loop: bool = False,
     endless: bool = False,
     speed: float = 1.0,
     window_us: float = WINDOW_US,
-) -> Iterator[Recording]:
+) -> Iterator[Events]:
     """What to send: a recording once or, with `loop`, again and again; of a config with `endless`, without an end.
 
     The time goes on from one round to the next. A window takes about `window_us` microseconds to send.
     """
-    length = source.steps if isinstance(source, Recording) else source.in_steps.steps
+    length = source.steps if isinstance(source, Events) else source.in_steps.steps
     simulated_us = window_us * (speed if speed != math.inf else 1.0)
     chunk = max(1, round(min(LARGEST_WINDOW, simulated_us / source.step_us)))
     for number in itertools.count():
-        once = (
-            [source] if isinstance(source, Recording) else simulate_chunks(source, index, chunk=chunk, endless=endless)
-        )
+        once = [source] if isinstance(source, Events) else simulate_chunks(source, index, chunk=chunk, endless=endless)
         for window in once:
             yield replace(window, first=window.first + number * length)
         if not loop:
@@ -279,7 +280,7 @@ def windows_of(
 
 
 def play(
-    windows: Iterable[Recording], sink: Pipe | Udp, pace: Pace, record: Callable[[bytes], None] | None = None
+    windows: Iterable[Events], sink: Pipe | Udp, pace: Pace, record: Callable[[bytes], None] | None = None
 ) -> Generator[tuple[int, int]]:
     """Send the events of each window at their time; yields the number of steps and of events sent.
 
@@ -288,10 +289,12 @@ def play(
     events_before = 0
     for number, window in enumerate(_ahead(windows)):
         events = window.events
-        lines = truth_lines.lines(window, events_before)
-        if record is not None and number == 0:
-            record(truth_lines.header(window).encode())
-        exact = window.codec.ticks > 1
+        lines: Iterator[str] = iter(())
+        if record is not None and isinstance(window, Recording):
+            lines = truth_lines.lines(window, events_before)
+            if number == 0:
+                record(truth_lines.header(window).encode())
+        exact = window.exact
         tick = TICK * pace.speed
         together = window.steps
         if pace.speed != math.inf:
@@ -342,7 +345,7 @@ def _timed(
     yield (steps.stop - 1) * step_us, events[:0]
 
 
-def _ahead(windows: Iterable[Recording]) -> Iterator[Recording]:
+def _ahead(windows: Iterable[Events]) -> Iterator[Events]:
     """The same windows, made by a thread while earlier ones are sent."""
     source, thread = iter(windows), ThreadPoolExecutor(1)
     try:

@@ -24,42 +24,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError, check_whole
+from gerd.events.keys import Keys
 from gerd.files import read_regular
-from gerd.recording.recording import EVENT_DTYPE
+from gerd.recording.events import LARGEST_SIDE, Events
 
 if TYPE_CHECKING:
     import torch
 
 LARGEST = 2**32  # bytes of a file
-LARGEST_SIDE = 2**15  # pixels: x and y of events are 16-bit numbers
 LAST_TIME = 2**63 - 1  # microseconds: t is a 64-bit number
 FOREIGN = "is not a file of gerd 0.5.1"
 
 
-@dataclass(frozen=True, eq=False)
-class OriginalRecording:
-    """What one `.dat` file holds: x to the right, y down, p = 1 brighter."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class OriginalRecording(Events):
+    """What one `.dat` file holds: x to the right, y down, p = 1 brighter; the events of a step have its time."""
 
-    events: NDArray[Any]  # x, y, t (microseconds), p; sorted by (t, y, x, p)
     positions: NDArray[np.float64]  # (steps, shapes, 2): x and y of each shape's centre, in pixels
-    width: int  # pixels
-    height: int
-    steps: int
-    step_us: int
     has_polarity: bool  # False: the file has one channel for both, and p is 1 everywhere
 
-    def __len__(self) -> int:
-        """The number of events."""
-        return len(self.events)
-
-    def frames(self) -> torch.Tensor:
-        """Boolean (steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON."""
-        import torch
-
-        result = torch.zeros((self.steps, 2, self.height, self.width), dtype=torch.bool)
-        t, p, y, x = (torch.from_numpy(self.events[name].astype(np.int64)) for name in "tpyx")
-        result[t // self.step_us, p, y, x] = True
-        return result
+    def _window_of_truth(self, start: int, stop: int) -> dict[str, Any]:
+        return {"positions": self.positions[start:stop]}
 
 
 def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording:
@@ -78,11 +63,20 @@ def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording
     for values, size in ((step, steps), (channel, channels), (x, width), (y, height)):
         if len(values) and not 0 <= values.min() <= values.max() < size:
             raise StorageError(f"{path}: is damaged: it has events outside its frame")
-    order = np.lexsort((channel, x, y, step))
-    events = np.empty(len(order), EVENT_DTYPE)
-    events["t"], events["y"], events["x"] = step[order] * step_us, y[order], x[order]
-    events["p"] = channel[order] if channels == 2 else 1
-    return OriginalRecording(events, labels.double().numpy(), width, height, steps, step_us, channels == 2)
+    p = channel if channels == 2 else np.ones_like(channel)
+    keys = np.sort(Keys(height, width).encoded(step, y, x, p))
+    return OriginalRecording(
+        width=width,
+        height=height,
+        steps=steps,
+        step_us=step_us,
+        exact=False,
+        keys=keys,
+        background=np.zeros(len(keys), np.bool_),
+        title=Path(path).name,
+        positions=labels.double().numpy(),
+        has_polarity=channels == 2,
+    )
 
 
 def _loaded(path: Path) -> tuple[torch.Tensor, torch.Tensor]:

@@ -41,10 +41,12 @@ from gerd.config.load import load, parse
 from gerd.config.overrides import edited, with_actor, without_actor
 from gerd.config.sweep import labels, member, member_count, named
 from gerd.errors import ConfigError, GerdError, Problem
+from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.page.limits import LIMITS, Limits
 from gerd.page.table import table
 from gerd.pictures import video
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, OFF, ON
+from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
 from gerd.storage.whole import write_whole
@@ -62,36 +64,48 @@ NEW_ACTOR = {
 Question = Mapping[str, Any]  # what the page asks, as it came out of JSON
 
 
-def pack(recording: Recording, limits: Limits = LIMITS, **more: Any) -> bytes:
-    """A recording as the bytes above; `more` is added to the head."""
+def pack(recording: Events, limits: Limits = LIMITS, **more: Any) -> bytes:
+    """A recording, or other events, as the bytes above; `more` is added to the head."""
     if len(recording) > limits.events:
         raise _too_large(f"{len(recording)} events", limits.events, "events")
     codec = recording.codec
-    outlines = [outline and [ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines()]
-    actors = zip(outlines, recording.shown.wraps, strict=True)
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},
-        "timing": recording.config.timing,
-        "index": recording.identity.index,
-        "member": recording.member,
-        "name": named(recording.config, recording.identity.index),
-        "labels": recording.identity.labels,
+        "timing": "exact" if recording.exact else "step",
         "events": len(recording),
-        "intensities": recording.intensities.tolist(),
-        "actors": [{"rings": rings, "wraps": bool(wraps)} for rings, wraps in actors],
+        **(_about(recording) if isinstance(recording, Recording) else {**UNKNOWN, "name": recording.name}),
         **more,
     }
+    truth = (
+        recording.truth if isinstance(recording, Recording) else np.empty((recording.steps, 0, ORDERS, PARAMETER_COUNT))
+    )
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 4)
     parts = (
         codec.bounds(recording.keys, np.arange(recording.steps + 1)).astype("<u4"),
         (codec.pixels(recording.keys) * 2 + recording.background).astype("<u4"),
-        (codec.times(recording.keys, recording.step_us) / recording.step_us).astype("<f4")
-        if recording.config.timing == "exact"
-        else b"",
-        recording.truth.astype("<f4"),
+        (codec.times(recording.keys, recording.step_us) / recording.step_us).astype("<f4") if recording.exact else b"",
+        truth.astype("<f4"),
     )
     return b"".join([b"GERD", len(text).to_bytes(4, "little"), text, *map(bytes, parts)])
+
+
+# What the page is told of events without a ground truth, in place of `_about`.
+UNKNOWN = {"index": 0, "member": 0, "labels": {}, "intensities": [], "actors": []}
+
+
+def _about(recording: Recording) -> dict[str, Any]:
+    """Which recording it is, and what its actors look like."""
+    outlines = [outline and [ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines()]
+    actors = zip(outlines, recording.shown.wraps, strict=True)
+    return {
+        "index": recording.identity.index,
+        "member": recording.member,
+        "name": named(recording.config, recording.identity.index),
+        "labels": recording.identity.labels,
+        "intensities": recording.intensities.tolist(),
+        "actors": [{"rings": rings, "wraps": bool(wraps)} for rings, wraps in actors],
+    }
 
 
 def _too_large(size: str, most: int, unit: str) -> GerdError:
@@ -264,7 +278,7 @@ class Shelf:
     """Recordings to choose from: those of a dataset, or a list of them."""
 
     name: str
-    recordings: Sequence[Recording]
+    recordings: Sequence[Events]
     limits: Limits = LIMITS
 
     def start(self) -> dict[str, Any]:
@@ -278,6 +292,8 @@ class Shelf:
     def recording(self, question: Question) -> bytes:
         """The recording in `row`, as bytes; added to the head is the text of its config, with its sweep."""
         recording = self._chosen(question)
+        if not isinstance(recording, Recording):
+            return pack(recording, self.limits, text="", recipe="", command="")
         family = recording.config.family
         how = _instructions(recording, f"{self.name}.yaml", runs_code=_runs_code(family.resolved()))
         return pack(recording, self.limits, text=family.resolved_yaml(), **how)
@@ -288,7 +304,7 @@ class Shelf:
     def html(self, question: Question) -> bytes:
         return _page(self.name, [self._chosen(each) for each in _several(question)])
 
-    def _chosen(self, question: Question) -> Recording:
+    def _chosen(self, question: Question) -> Events:
         try:
             return self.recordings[_field(question, "row", int)]
         except IndexError as error:
@@ -309,7 +325,7 @@ def _instructions(recording: Recording, file: str, *, runs_code: bool) -> dict[s
     return {"recipe": "\n".join(lines), "command": command}
 
 
-def _gif(recordings: Sequence[Recording], question: Question, limits: Limits) -> bytes:
+def _gif(recordings: Sequence[Events], question: Question, limits: Limits) -> bytes:
     outlines, brightness = _field(question, "outlines", bool), _field(question, "brightness", bool)
     layout = video.Layout(recordings, overlay=outlines, side_by_side=brightness)
     if layout.steps * math.prod(layout.size) > limits.pixels:
@@ -329,14 +345,14 @@ def page_files() -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in files("gerd.page").joinpath("web").iterdir() if file.is_file()}
 
 
-def save_page(recordings: Sequence[Recording], path: str | Path) -> None:
+def save_page(recordings: Sequence[Events], path: str | Path) -> None:
     """Write one HTML file that shows the recordings: page, scripts and data, nothing is fetched from elsewhere."""
     if not recordings:
         raise GerdError(f"{path}: there is no recording to show")
     write_whole(Path(path), _page(Path(path).stem, recordings))
 
 
-def _page(name: str, recordings: Sequence[Recording]) -> bytes:
+def _page(name: str, recordings: Sequence[Events]) -> bytes:
     shelf = Shelf(name, recordings)
     packed = (zlib.compress(shelf.recording({"row": i}), 9) for i in range(len(recordings)))
     saved = {**shelf.start(), "packed": [base64.b64encode(data).decode() for data in packed]}

@@ -1,8 +1,8 @@
 """Recordings as files to look at: what `gerd render` and `gerd.render` write.
 
-A recording, the members of a family or a config in; a file out, whole or not at all. Its ending and the kind say what
-is drawn: videos (.gif, .mp4) by `pictures/video.py`, stills (.png, .svg, .pdf) by `pictures/figure.py`, and a page in
-one file (.html) by `answers.py`.
+A recording or other events, the members of a family or a config in; a file out, whole or not at all. Its ending and the
+kind say what is drawn: videos (.gif, .mp4) by `pictures/video.py`, stills (.png, .svg, .pdf) by `pictures/figure.py`,
+and a page in one file (.html) by `answers.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gerd.config.sweep import Which, member_count
 from gerd.errors import GerdError, shorten
 from gerd.page.answers import save_page
 from gerd.pictures import figure, video
+from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate, simulate_family
 from gerd.storage.whole import written_whole
@@ -28,7 +29,7 @@ OF_FAMILIES: dict[str, Callable[..., Any]] = {"video": video.write, "sheet": fig
 
 
 def render(
-    source: Recording | Sequence[Recording] | AnyConfig,
+    source: Events | Sequence[Events] | AnyConfig,
     path: str | Path,
     kind: str | None = None,
     *,
@@ -42,18 +43,18 @@ def render(
 ) -> None:
     """Write a video (.gif, .mp4), a picture (.png, .svg, .pdf) or a page (.html) of a recording.
 
-    `source` is a recording, or a config (or its path) of which `index` and `member` name one; `family` shows all
-    members of the index side by side, and so does a list of recordings. `kind` and `options` are those of the command:
-    video, frame, sheet, cloud, rate, curves, parameters, stages; step, count, overlay, side_by_side, zoom, fps. Steps
-    are shown from `start` up to `stop`.
+    `source` is a recording or other `Events`, or a config (or its path) of which `index` and `member` name one;
+    `family` shows all members of the index side by side, and so does a list of recordings. `kind` and `options` are
+    those of the command: video, frame, sheet, cloud, rate, curves, parameters, stages; step, count, overlay,
+    side_by_side, zoom, fps. Steps are shown from `start` up to `stop`.
     """
     path = Path(path)
-    recordings: Sequence[Recording] | None = [source] if isinstance(source, Recording) else None
+    recordings: Sequence[Events] | None = [source] if isinstance(source, Events) else None
     if isinstance(source, Sequence) and not isinstance(source, str):
         recordings = source
     if recordings is not None and (index or member is not None or family):
         raise GerdError("index, member and family choose a recording of a config; this is a recording already")
-    several = family or not (recordings is None or isinstance(source, Recording))
+    several = family or not (recordings is None or isinstance(source, Events))
     kind = check(path, kind, options, family=several)
     if recordings is None:
         if family and member is not None:

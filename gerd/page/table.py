@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gerd.config.sweep import labels
 from gerd.errors import StorageError
 from gerd.geometry.parameters import ORDERS, PARAMETERS, ROTATION
+from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.storage.recordings import Recordings
 
@@ -24,11 +25,11 @@ MOST_COLUMNS = 40
 MOST_ROWS = 100_000  # the first ones of a dataset that has more
 
 
-def table(recordings: Sequence[Recording]) -> list[dict[str, Any]]:
+def table(recordings: Sequence[Events]) -> list[dict[str, Any]]:
     """By columns: index, swept values, events, and what differs between the first steps."""
     if isinstance(recordings, Recordings):
         return _columns(list(itertools.islice(_rows_of_dataset(recordings), MOST_ROWS)))
-    return _columns([_Row(each.identity.index, each.identity.labels, len(each), each.truth[0]) for each in recordings])
+    return _columns([_row(i, each) for i, each in enumerate(recordings)])
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,13 @@ class _Row:
     labels: dict[str, Any]
     events: int | None = None
     start: NDArray[np.float64] | None = None  # (actors, 3, 6): the ground truth of the first step
+
+
+def _row(number: int, events: Events) -> _Row:
+    """What the table says of one of several recordings, or of events without a ground truth."""
+    if not isinstance(events, Recording):
+        return _Row(number, {}, len(events))
+    return _Row(events.identity.index, events.identity.labels, len(events), events.truth[0])
 
 
 def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:

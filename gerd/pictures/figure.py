@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gerd.errors import GerdError, check_whole
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT, PARAMETERS
 from gerd.pictures import plot
-from gerd.recording.recording import Recording
+from gerd.recording.events import Events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def frame(recording: Recording, *, step: int = 0, overlay: bool = False, side_by_side: bool = False) -> Figure:
+def frame(recording: Events, *, step: int = 0, overlay: bool = False, side_by_side: bool = False) -> Figure:
     """One step: its events, with the ground truth's outlines, paths and boxes, beside the brightness behind them."""
     panels = 2 if side_by_side else 1
     figure = _new([recording], 4.5 * panels, 4.5 * _aspect(recording) + 0.7)
@@ -51,7 +51,7 @@ def frame(recording: Recording, *, step: int = 0, overlay: bool = False, side_by
     return figure
 
 
-def sheet(recording: Recording, *, count: int = 12, overlay: bool = False) -> Figure:
+def sheet(recording: Events, *, count: int = 12, overlay: bool = False) -> Figure:
     """A contact sheet: the events of `count` steps, evenly spaced over the recording."""
     steps = _spread(recording, count)
     aspect = _aspect(recording)
@@ -66,7 +66,7 @@ def sheet(recording: Recording, *, count: int = 12, overlay: bool = False) -> Fi
     return figure
 
 
-def family(recordings: Sequence[Recording], *, count: int | None = None, overlay: bool = False) -> Figure:
+def family(recordings: Sequence[Events], *, count: int | None = None, overlay: bool = False) -> Figure:
     """The members of a family: a row of `count` steps of each, evenly spaced; of many members one step each."""
     count = count or (6 if len(recordings) <= MOST_ROWS else 1)
     if len(recordings) * count > MOST_PANELS:
@@ -85,7 +85,7 @@ def family(recordings: Sequence[Recording], *, count: int | None = None, overlay
     return figure
 
 
-def _one_step_each(recordings: Sequence[Recording], overlay: bool) -> Figure:
+def _one_step_each(recordings: Sequence[Events], overlay: bool) -> Figure:
     """The step in the middle of each recording, in a grid."""
     aspect = max(map(_aspect, recordings))
     down, across = plot.grid(recordings, aspect)
@@ -102,31 +102,31 @@ def _one_step_each(recordings: Sequence[Recording], overlay: bool) -> Figure:
     return figure
 
 
-def cloud(recording: Recording) -> Figure:
+def cloud(recording: Events) -> Figure:
     """The (x, y, t) point cloud."""
     figure = _new([recording], 6.0, 4.5, layout=None)
     plot.cloud(recording, figure.add_axes((0.0, 0.02, 0.96, 0.93), projection="3d"), zoom=1.05)
     return figure
 
 
-def rate(recording: Recording) -> Figure:
+def rate(recording: Events) -> Figure:
     """Events per step over time."""
     figure = _new([recording], WIDTH, 2.6)
     plot.rate(recording, figure.subplots())
     return figure
 
 
-def curves(recording: Recording) -> Figure:
+def curves(recording: Events) -> Figure:
     """T(t), T'(t) and T''(t), entry by entry; the last row of T is constant."""
     return _curves(recording, plot.ENTRIES)
 
 
-def parameters(recording: Recording) -> Figure:
+def parameters(recording: Events) -> Figure:
     """x, y, scale, rotation and shear, with their velocities and accelerations."""
     return _curves(recording, PARAMETERS)
 
 
-def _curves(recording: Recording, names: Iterable[str]) -> Figure:
+def _curves(recording: Events, names: Iterable[str]) -> Figure:
     figure = _new([recording], 13.0, 5.4)  # inches
     axes = figure.subplots(ORDERS, PARAMETER_COUNT, sharex=True)
     for derivative in range(ORDERS):
@@ -139,11 +139,11 @@ def _curves(recording: Recording, names: Iterable[str]) -> Figure:
     return figure
 
 
-def stages(recording: Recording, *, count: int = 3, names: Iterable[str] = tuple(plot.STAGES)) -> Figure:
+def stages(recording: Events, *, count: int = 3, names: Iterable[str] = tuple(plot.STAGES)) -> Figure:
     """What happens at the first `count` steps, a row each: from the upsampled picture to the events."""
     names = list(names)
     recording = recording.window(0, len(_spread(recording, count)))
-    worked_out = recording.stages()
+    worked_out = plot.with_truth(recording, "stages").stages()
     rows, side = len(worked_out.steps), 1.5
     figure = _new([recording], side * len(names), rows * (0.93 * side * _aspect(recording) + 0.05) + 1.2)
     grid = figure.add_gridspec(rows + 1, len(names), height_ratios=[1.0] * rows + [0.06])
@@ -184,7 +184,7 @@ def save(figure: Figure, path: Path, format: str) -> None:
     figure.savefig(path, format=format, metadata=dates[format])
 
 
-def _new(recordings: Sequence[Recording], width: float, height: float, layout: Any = "constrained") -> Figure:
+def _new(recordings: Sequence[Events], width: float, height: float, layout: Any = "constrained") -> Figure:
     """A figure with the name of what it shows above, which needs some height of its own."""
     from matplotlib.figure import Figure
 
@@ -193,18 +193,18 @@ def _new(recordings: Sequence[Recording], width: float, height: float, layout: A
     return figure
 
 
-def _aspect(recording: Recording) -> float:
+def _aspect(recording: Events) -> float:
     """Height by width of a panel; frames that are mere lines get some room, too."""
     return float(np.clip(recording.height / recording.width, 0.1, 4.0))
 
 
-def _spread(recording: Recording, count: int) -> list[int]:
+def _spread(recording: Events, count: int) -> list[int]:
     """At most `count` steps, evenly spaced from the first to the last."""
     check_whole("count", count, 1, MOST_PANELS)
     return sorted({round(float(step)) for step in np.linspace(0, recording.steps - 1, min(count, recording.steps))})
 
 
-def _draw_steps(recording: Recording, steps: Sequence[int], axes: NDArray[Any], overlay: bool) -> None:
+def _draw_steps(recording: Events, steps: Sequence[int], axes: NDArray[Any], overlay: bool) -> None:
     """The events of some steps, an Axes each; those that are left over are blank."""
     for ax, step in zip(axes, steps, strict=False):
         plot.events(recording, step, ax, legend=False)
@@ -225,6 +225,6 @@ def _outer_labels(axes: NDArray[Any]) -> None:
             ax.set_xlabel("")
 
 
-def _legend(figure: Figure, shown: Iterable[Recording], overlay: bool) -> None:
+def _legend(figure: Figure, shown: Iterable[Events], overlay: bool) -> None:
     handles = plot.polarity_handles(*shown) + (plot.truth_handles() if overlay else [])
     figure.legend(handles=handles, loc="outside lower center", ncols=6)

@@ -1,4 +1,4 @@
-"""Recordings on matplotlib axes: a recording in, drawn in sensor pixels (x right, y down) and steps.
+"""Recordings and other events on matplotlib axes, drawn in sensor pixels (x right, y down) and steps.
 
     fig, (left, right) = plt.subplots(1, 2)
     gerd.plot.events(recording, 12, left)
@@ -27,6 +27,7 @@ from gerd.events.keys import in_both_polarities
 from gerd.geometry.parameters import PARAMETERS, UNITS
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, BOX, EVENTS, OFF, ON, OUTLINE, PATH, shade
 from gerd.plan.plan import INTENSITY_ONE
+from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_family
 from gerd.scene.scenes import Scenes
@@ -55,7 +56,7 @@ STAGES = {
 }
 
 
-def polarity_codes(recording: Recording, step: int, block: int = 1) -> NDArray[np.uint8]:
+def polarity_codes(recording: Events, step: int, block: int = 1) -> NDArray[np.uint8]:
     """(height, width): 0 nothing, 1 OFF, 2 ON, 3 both, at one step; or the same of each `block`×`block` pixels."""
     low, high = recording.codec.bounds(recording.keys, [step, step + 1])
     _, y, x, p = recording.codec.decoded(recording.keys[low:high])
@@ -65,7 +66,7 @@ def polarity_codes(recording: Recording, step: int, block: int = 1) -> NDArray[n
 
 
 def events(
-    recording: Recording, step: int = 0, ax: Axes | None = None, *, legend: bool = True, detail: int = DETAIL
+    recording: Events, step: int = 0, ax: Axes | None = None, *, legend: bool = True, detail: int = DETAIL
 ) -> Axes:
     """The events of one step; a frame with more than `detail` pixels along a side is drawn in blocks of pixels."""
     ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
@@ -78,7 +79,7 @@ def events(
 
 
 def family(
-    members: AnyConfig | Sequence[Recording],
+    members: AnyConfig | Sequence[Events],
     step: int | Sequence[int] = 0,
     axes: Any = None,
     *,
@@ -109,29 +110,35 @@ def family(
     return axes
 
 
-def grid(recordings: Sequence[Recording], aspect: float) -> tuple[int, int]:
+def grid(recordings: Sequence[Events], aspect: float) -> tuple[int, int]:
     """Rows and columns for a panel (of this height by width) of each recording.
 
     Of a sweep of several paths the last one runs along the rows; else the panels fill a landscape picture.
     """
-    count, sweep = len(recordings), recordings[0].config.family.sweep
-    last = [len(values) for values in sweep.values() if len(values) > 1][-1:]
-    if len(sweep) > 1 and last and count == member_count(recordings[0].config.family) and last[0] < count:
-        return count // last[0], last[0]
+    count, first = len(recordings), recordings[0]
+    if isinstance(first, Recording):
+        family = first.config.family
+        last = [len(values) for values in family.sweep.values() if len(values) > 1][-1:]
+        if len(family.sweep) > 1 and last and count == member_count(family) and last[0] < count:
+            return count // last[0], last[0]
     across = min(count, max(1, math.ceil(math.sqrt(count * WIDE * aspect))))
     return -(-count // across), across
 
 
-def caption(recording: Recording, *, separator: str = ", ") -> str:
-    """What tells a member from the others: the values of the fields that were set for it."""
+def caption(recording: Events, *, separator: str = ", ") -> str:
+    """What tells a member from the others: the values of the fields that were set for it; of mere events their name."""
+    if not isinstance(recording, Recording):
+        return recording.name
     return in_words(recording.identity.labels, separator) or f"index {recording.identity.index}"
 
 
-def name_of(recordings: Sequence[Recording]) -> str:
+def name_of(recordings: Sequence[Events]) -> str:
     """What a picture of one or several recordings is called."""
     first = recordings[0]
     if len(recordings) == 1:
         return first.name
+    if not isinstance(first, Recording):
+        return f"{len(recordings)} recordings"
     which = f"index {first.identity.index}, {len(recordings)} members"
     return f"{first.config.name}, {which}" if first.config.name else which
 
@@ -141,8 +148,16 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def brightness(recording: Recording, step: int = 0, ax: Axes | None = None) -> Axes:
+def with_truth(recording: Events, what: str) -> Recording:
+    """The recording, if it has the ground truth that `what` shows; else a clear error."""
+    if not isinstance(recording, Recording):
+        raise GerdError(f"{what}: needs ground truth, which {recording!r} does not have; allowed: simulated recordings")
+    return recording
+
+
+def brightness(recording: Events, step: int = 0, ax: Axes | None = None) -> Axes:
     """What the sensor sees at one step, before any noise: the grey levels behind the events."""
+    recording = with_truth(recording, "brightness")
     ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
     low, high = brightness_range(recording.intensities)
     _show(ax, recording.images(step, step + 1)[0], cmap="gray", vmin=low, vmax=high)
@@ -155,10 +170,11 @@ def brightness_range(intensities: Any) -> tuple[float, float]:
     return float(min([0, *intensities])), float(max([1, *intensities]))
 
 
-def overlay(recording: Recording, step: int = 0, ax: Axes | None = None) -> Axes:
+def overlay(recording: Events, step: int = 0, ax: Axes | None = None) -> Axes:
     """The ground truth at one step: outlines, the paths of the centres up to here, and boxes."""
     from matplotlib.patches import Rectangle
 
+    recording = with_truth(recording, "overlay")
     ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
     for rings in recording.outlines(step):
         for ring in rings:
@@ -182,7 +198,7 @@ def paths(recording: Recording, start: int, stop: int) -> list[NDArray[np.float6
     return lines
 
 
-def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0, most: int = MOST_POINTS) -> Any:
+def cloud(recording: Events, ax: Any = None, *, zoom: float = 1.0, most: int = MOST_POINTS) -> Any:
     """The events as points in (time, x, y), on an Axes with `projection="3d"`: y down, time from left to right.
 
     `zoom` is how much of the Axes the cloud fills. Of more events than `most` every n-th is drawn.
@@ -210,7 +226,7 @@ def cloud(recording: Recording, ax: Any = None, *, zoom: float = 1.0, most: int 
     return ax
 
 
-def rate(recording: Recording, ax: Axes | None = None) -> Axes:
+def rate(recording: Events, ax: Axes | None = None) -> Axes:
     """The number of events at each step, by polarity, and how many of both are background noise."""
     ax = _axes(ax)
     step, _, _, p = recording.codec.decoded(recording.keys)
@@ -228,7 +244,7 @@ def rate(recording: Recording, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative: int = 0) -> Axes:
+def curve(recording: Events, name: str, ax: Axes | None = None, *, derivative: int = 0) -> Axes:
     """One quantity of each actor over time: an entry of T such as "T02", or a parameter such as "rotation".
 
     `derivative` 0, 1, 2 is the quantity itself, its velocity per step and its acceleration per step². Lengths are in
@@ -237,7 +253,7 @@ def curve(recording: Recording, name: str, ax: Axes | None = None, *, derivative
     if derivative not in (0, 1, 2) or name not in (*ENTRIES, *PARAMETERS):
         allowed = f"allowed: {', '.join((*ENTRIES, *PARAMETERS))}, and as derivative 0, 1 and 2"
         raise GerdError(f"curve {name!r}, derivative {derivative}: {allowed}")
-    ax = _axes(ax)
+    ax, recording = _axes(ax), with_truth(recording, "curve")
     if name in ENTRIES:
         matrices = (recording.T, recording.T_velocity, recording.T_acceleration)[derivative]
         values = matrices[:, :, int(name[1]), int(name[2])]
@@ -290,7 +306,7 @@ def stage(stages: Stages, name: str, position: int = 0, ax: Axes | None = None) 
     return ax
 
 
-def polarity_handles(*recordings: Recording) -> list[Artist]:
+def polarity_handles(*recordings: Events) -> list[Artist]:
     """What a legend shows for ON and OFF; and for both in one pixel and step, if noise has made that."""
     from matplotlib.lines import Line2D
 
@@ -316,14 +332,14 @@ def _axes(ax: Axes | None) -> Axes:
     return pyplot.subplots()[1]
 
 
-def _checked(recording: Recording, step: int) -> int:
+def _checked(recording: Events, step: int) -> int:
     """`step` from 0 on; as in a list, -1 is the last."""
     if not -recording.steps <= step < recording.steps:
         raise GerdError(f"step {step}: the recording has {recording.steps}, numbered from 0")
     return step % recording.steps
 
 
-def _frame(recording: Recording | Scenes, ax: Axes) -> Axes:
+def _frame(recording: Events | Scenes, ax: Axes) -> Axes:
     """Axes that show the sensor: x to the right, y down, square pixels except for a mere line."""
     aspect = "equal" if 1 / 8 <= recording.height / recording.width <= 8 else "auto"
     ax.set(xlim=(0, recording.width), ylim=(recording.height, 0), aspect=aspect, xlabel="x (px)", ylabel="y (px)")
@@ -338,7 +354,7 @@ def _show(ax: Axes, cells: NDArray[Any], cell: float = 1.0, **style: Any) -> Axe
     return ax.imshow(cells, extent=extent, interpolation="nearest", aspect=ax.get_aspect(), **style)
 
 
-def _steps_label(recording: Recording) -> str:
+def _steps_label(recording: Events) -> str:
     return f"step ({recording.step_us / 1000:g} ms each)"
 
 

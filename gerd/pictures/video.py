@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gerd.errors import GerdError, check_whole
 from gerd.pictures import plot
 from gerd.pictures.colours import BACKDROP, BOX, EVENTS, OUTLINE, PATH
-from gerd.recording.recording import Recording
+from gerd.recording.events import Events
 from gerd.storage.whole import written_whole
 
 Picture = NDArray[np.uint8]  # (height, width): places in PALETTE
@@ -49,7 +49,7 @@ MOST_ZOOM = 32  # screen pixels per sensor pixel
 
 
 def write(
-    recordings: Recording | Sequence[Recording],
+    recordings: Events | Sequence[Events],
     path: str | Path,
     *,
     zoom: int | None = None,
@@ -81,7 +81,7 @@ def write(
 class Frame:
     """One recording on the screen: its events, and beside them the brightness behind them."""
 
-    recording: Recording
+    recording: Events
     zoom: int
     overlay: bool
     side_by_side: bool
@@ -105,8 +105,9 @@ class Frame:
             codes = plot.polarity_codes(self.recording, step, self.block)
             result[:, self.width - width :] = self._panel(codes, step)
             if self.side_by_side:
-                low, high = plot.brightness_range(self.recording.intensities)
-                brightness = (self.recording.images(step, step + 1)[0] - low) / (high - low)
+                recording = plot.with_truth(self.recording, "brightness")
+                low, high = plot.brightness_range(recording.intensities)
+                brightness = (recording.images(step, step + 1)[0] - low) / (high - low)
                 result[:, :width] = self._panel(_grey(brightness), step)
         return result
 
@@ -117,16 +118,17 @@ class Frame:
             return panel
         from PIL import Image, ImageDraw
 
+        recording = plot.with_truth(self.recording, "overlay")
         drawn = Image.frombytes("P", panel.shape[::-1], panel.tobytes())
         pen = ImageDraw.Draw(drawn)
-        for left, top, right, bottom in self.recording.window(step, step + 1).boxes()[0]:
+        for left, top, right, bottom in recording.window(step, step + 1).boxes()[0]:
             pen.line(self._places([(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]), AT_BOX)
-        for rings in self.recording.outlines(step):
+        for rings in recording.outlines(step):
             for ring in rings:
                 pen.line(self._places([*ring, ring[0]]), AT_OUTLINE)
-        for path in plot.paths(self.recording, max(0, step - TRAIL), step + 1):
+        for path in plot.paths(recording, max(0, step - TRAIL), step + 1):
             pen.line(self._places(path), AT_PATH)
-        for x, y in self._places(self.recording.positions[step]):
+        for x, y in self._places(recording.positions[step]):
             pen.ellipse((x - 2, y - 2, x + 2, y + 2), AT_PATH)
         return np.asarray(drawn)
 
@@ -137,7 +139,7 @@ class Frame:
         return [(int(x), int(y)) for x, y in screen]
 
 
-def _cells(recording: Recording, block: int) -> tuple[int, int]:
+def _cells(recording: Events, block: int) -> tuple[int, int]:
     """Rows and columns of a drawn frame."""
     return -(-recording.height // block), -(-recording.width // block)
 
@@ -147,7 +149,7 @@ class Layout:
 
     def __init__(
         self,
-        recordings: Recording | Sequence[Recording],
+        recordings: Events | Sequence[Events],
         zoom: int | None = None,
         overlay: bool = False,
         side_by_side: bool = False,
@@ -156,7 +158,7 @@ class Layout:
     ):
         if zoom is not None:
             check_whole("zoom", zoom, 1, MOST_ZOOM)
-        self.recordings = [recordings] if isinstance(recordings, Recording) else list(recordings)
+        self.recordings = [recordings] if isinstance(recordings, Events) else list(recordings)
         self.first, self.steps = self.recordings[0].first, max(recording.steps for recording in self.recordings)
         rows, columns = np.max([_cells(recording, block) for recording in self.recordings], axis=0).tolist()
         down, across = plot.grid(self.recordings, rows / (columns * (1 + side_by_side)))

@@ -1,16 +1,12 @@
 """A recording: the events of one scene, their ground truth, and what they were made from.
 
-A config, an index, keys of events and the parameters of the actors in; views of them out.
-
-Events are sorted by (time, y, x, p) and held as the keys of `events.keys`. Frames are
-(steps, 2, height, width), the channel being the polarity: 0 OFF, 1 ON; in exact timing step i has the events after the
-time of step i - 1, up to its own. Ground truth is per step and actor, float64,
-lengths in pixels, angles in radians, derivatives per step.
+A config, an index, keys of events and the parameters of the actors in; views of them out. What follows from the events
+alone is that of `Events`. Ground truth is per step and actor, float64, lengths in pixels, angles in radians,
+derivatives per step.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,26 +19,23 @@ from numpy.typing import NDArray
 from gerd.config.config import Config
 from gerd.config.sweep import KEPT_MEMBERS, classes, named, number_of
 from gerd.errors import counted
-from gerd.events.keys import Keys, add_events, polarities
 from gerd.geometry.parameters import PARAMETERS, derivatives, matrix
 from gerd.plan.make import plan_of
 from gerd.plan.plan import INTENSITY_ONE
 from gerd.recording import derived
 from gerd.recording.causes import Causes, causes_of
+from gerd.recording.events import EVENT_DTYPE, Events
 from gerd.scene.draw import appearance, draw
 from gerd.scene.scenes import ABSENT, Scenes
 from gerd.scene.transformation import Transformation, planned
 from gerd.version import __version__
 
 if TYPE_CHECKING:
-    import torch
-
     from gerd.events.definition.stages import Stages
 
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1  # of recordings on disk
-EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
 CAUSE_FIELDS = (("actor", np.int16), ("vx", np.float64), ("vy", np.float64), ("echo", np.bool_))
 
 
@@ -65,20 +58,13 @@ class Packed(Protocol):
     def __call__(self) -> Array: ...
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Recording:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Recording(Events):
     """The events of one scene, the ground truth behind them, and what they were made from."""
 
     identity: Identity
     config: Config  # the swept fields have the values of this recording
-    width: int  # pixels
-    height: int
-    steps: int
-    step_us: int
-    keys: NDArray[np.int64]  # of each event, ascending
-    background: NDArray[np.bool_]  # per event: noise that no moving edge caused
     given_truth: Array | Packed  # `truth`, or what it is unpacked from when it is first read: many never read it
-    first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
     drawn: Scenes | None = None  # what `shown` is, where that is known already
 
     @classmethod
@@ -103,16 +89,13 @@ class Recording:
             height=config.sensor.height,
             steps=len(truth),
             step_us=config.step_us,
+            exact=config.timing == "exact",
             keys=np.empty(0, np.int64) if keys is None else keys,
             background=np.empty(0, np.bool_) if background is None else background,
             given_truth=truth,
             first=first,
             drawn=drawn,
         )
-
-    def __len__(self) -> int:
-        """The number of events."""
-        return len(self.keys)
 
     @cached_property
     def truth(self) -> Array:
@@ -131,21 +114,11 @@ class Recording:
         return f"{self.config.name}, {which}" if self.config.name else which
 
     def __repr__(self) -> str:
-        window = f" from step {self.first}" if self.first else ""
-        on, there = int(polarities(self.keys).sum()), int(self.present.sum())
+        there = int(self.present.sum())
         actors = counted(there, "actor") if there == self.actors else f"{there} of {self.actors} actors"
-        return (
-            f"<Recording {self.name}: {self.width}×{self.height}, "
-            f"{self.steps} steps{window}, {actors}, {len(self)} events "
-            f"({on} ON, {len(self) - on} OFF; {int(self.background.sum())} background), config "
-            f"{self.identity.config_digest[:8]}>"
-        )
-
-    def _repr_html_(self) -> str:
-        """A moving picture and the facts, for notebooks."""
-        from gerd.pictures.notebook import html
-
-        return html(self)
+        polarities = f"{self._polarities}; {int(self.background.sum())} background"
+        digest = self.identity.config_digest[:8]
+        return f"<Recording {self.name}: {self._size}, {actors}, {len(self)} events ({polarities}), config {digest}>"
 
     @property
     def actors(self) -> int:
@@ -174,32 +147,6 @@ class Recording:
     def classes(self) -> tuple[str, ...]:
         """The names of all shapes in the recordings of the config, those of all members of a sweep."""
         return classes(self.config.family)
-
-    @property
-    def codec(self) -> Keys:
-        """What the keys mean."""
-        return Keys(self.height, self.width, self.config.ticks)
-
-    @property
-    def coordinates(self) -> NDArray[np.int64]:
-        """(events, 4): step, y, x, p."""
-        return self._coordinates(np.dtype(np.int64))
-
-    def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        keys: NDArray[Any] = self.keys.astype(np.int32 if self.codec.fit_int32(self.steps) else np.int64, copy=False)
-        result = np.empty((len(self), 4), kind)
-        for i, part in enumerate(self.codec.decoded(keys)):
-            result[:, i] = part
-        return result
-
-    @property
-    def events(self) -> NDArray[Any]:
-        """Structured array with the fields x, y, t (microseconds of the whole recording) and p (ON), sorted by t."""
-        _, y, x, p = self.coordinates.T
-        result = np.empty(len(self), EVENT_DTYPE)
-        result["x"], result["y"], result["p"] = x, y, p
-        result["t"] = self.codec.times(self.keys, self.step_us, self.first)
-        return result
 
     @cached_property
     def _causes(self) -> Causes:
@@ -234,101 +181,8 @@ class Recording:
         result["vx"], result["vy"] = self.event_flow.T
         return result
 
-    def window(self, start: int = 0, stop: int | None = None) -> Recording:
-        """The steps from `start` up to `stop`, counted as in a slice, as a recording of their own."""
-        start, stop, _ = slice(start, stop).indices(self.steps)
-        stop = max(start, stop)
-        low, high = self.codec.bounds(self.keys, [start, stop])
-        return replace(
-            self,
-            steps=stop - start,
-            keys=self.codec.moved(self.keys[low:high], -start),
-            background=self.background[low:high],
-            given_truth=self.truth[start:stop],
-            first=self.first + start,
-        )
-
-    @property
-    def places(self) -> NDArray[np.int64]:
-        """Where each event is in the flattened frames."""
-        return self.codec.places(self.keys)
-
-    def frames(
-        self,
-        start: int = 0,
-        stop: int | None = None,
-        *,
-        counts: bool = False,
-        bins: int | None = None,
-        bin_us: int | None = None,
-        bin_events: int | None = None,
-    ) -> torch.Tensor:
-        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice.
-
-        With `counts`, how many events there are, as uint8, 255 standing for any more. Instead of every step there is a
-        frame for each of `bins` equal parts of the time, for every `bin_us` microseconds from the beginning of the
-        first step on, or for every `bin_events` events, of which the last frame may have fewer.
-        """
-        import torch
-
-        from gerd.recording import representations as dense
-
-        part = self.window(start, stop)
-        cut = dense.Bins(bins, bin_us, bin_events)
-        if not cut.are_steps:
-            return dense.frames(dense.Windows.of([part]), cut, counts)[0][0]
-        result: NDArray[Any] = np.zeros((part.steps, 2, self.height, self.width), np.uint8 if counts else np.bool_)
-        add_events(result.reshape(-1), part.places)
-        return torch.from_numpy(result)
-
-    def voxels(self, bins: int, start: int = 0, stop: int | None = None) -> torch.Tensor:
-        """(bins, height, width), float32: events with their sign, shared by the two bins that are nearest in time.
-
-        Bin 0 is at the first time that an event of these steps can have, and the last bin at the last such time.
-        """
-        from gerd.recording import representations as dense
-
-        return dense.voxels(dense.Windows.of([self.window(start, stop)]), bins)[0]
-
-    def time_surface(
-        self,
-        start: int = 0,
-        stop: int | None = None,
-        *,
-        bins: int | None = None,
-        bin_us: int | None = None,
-        tau_us: float | None = None,
-    ) -> torch.Tensor:
-        """(steps, 2, height, width): of each pixel and polarity the latest event up to the end of each step, or bin.
-
-        Its time in microseconds since the first of these steps began, as int64, -1 where there was none yet. With
-        `tau_us` exp(-age / tau_us) at the bin's end, as float32, 0 where there was none.
-        """
-        from gerd.recording import representations as dense
-
-        dense.check_tau(tau_us)
-        return dense.time_surfaces(dense.Windows.of([self.window(start, stop)]), dense.Bins(bins, bin_us), tau_us)[0][0]
-
-    def sparse(self) -> torch.Tensor:
-        """The frames as a sparse COO tensor; a column (t, p, y, x) of its indices is an event (or several at once)."""
-        import torch
-
-        shape = (self.steps, 2, self.height, self.width)
-        places = np.unique(self.places)
-        indices = torch.from_numpy(np.stack(np.unravel_index(places, shape)))
-        values = torch.ones(len(places), dtype=torch.bool)
-        return torch.sparse_coo_tensor(indices, values, shape, check_invariants=False, is_coalesced=True)
-
-    @cached_property
-    def digest(self) -> str:
-        """sha256 over the events as rows of four little-endian int32 (step, y, x, p).
-
-        In exact timing over rows of four little-endian int64 (t, y, x, p), with t in microseconds since the first step.
-        """
-        rows = self._coordinates(np.dtype("<i4" if self.config.timing == "step" else "<i8"))
-        if self.config.timing == "exact":
-            rows[:, 0] = self.codec.times(self.keys, self.step_us)
-        return hashlib.sha256(rows.data).hexdigest()
+    def _window_of_truth(self, start: int, stop: int) -> dict[str, Any]:
+        return {"given_truth": self.truth[start:stop]}
 
     @cached_property
     def T(self) -> Array:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gerd.errors import GerdError, check_whole, shorten
 from gerd.events.keys import Keys
-from gerd.recording.recording import Recording
+from gerd.recording.events import Events
 
 MOST_CELLS = 2**34  # in the bins of a window
 LARGEST = 2**62  # of the products of times
@@ -41,7 +41,7 @@ class Windows:
     width: int
 
     @classmethod
-    def of(cls, windows: Sequence[Recording], device: str = "cpu") -> Windows:
+    def of(cls, windows: Sequence[Events], device: str = "cpu") -> Windows:
         """The events of recordings, or of windows of them, which have the same width and height."""
         height, width = windows[0].height, windows[0].width
         keys = torch.from_numpy(np.concatenate([each.keys for each in windows]).astype(np.int64)).to(device)

@@ -19,7 +19,8 @@ from torch import Tensor
 from gerd.errors import GerdError
 from gerd.recording.recording import Recording
 from gerd.recording.representations import present
-from gerd.training.items import ItemSpec, PerEvent
+from gerd.training.items import ItemSpec
+from gerd.training.labels import OF_TRUTH, Label, Labelled, PerEvent, label_of, label_of_truths
 
 Window = tuple[Recording, int, int]  # a recording, its first labelled step, and how many there are
 
@@ -84,10 +85,11 @@ def gather(
     Frames are written straight into the batch. A batch of them that `travels` to another process is sent as events,
     which takes a fraction of the time and memory, and becomes frames there. What is binned is made on the `device`.
     """
-    labels = collate_labels([spec.label_of(*window) for window in windows], pad)
-    if not (spec.is_dense or spec.is_binned):
-        return collate_labels([spec.item_of(*window) for window in windows], pad), labels
     parts = [spec.part(*window) for window in windows]
+    labelled = [spec.labelled(*window, part) for window, part in zip(windows, parts, strict=True)]
+    labels = labels_of(spec.label, labelled, spec.every, pad)
+    if not (spec.is_dense or spec.is_binned):
+        return collate_labels([spec.item_of(part) for part in parts], pad), labels
     check_shapes((part.height, part.width) for part in parts)
     if spec.is_binned:
         values, lengths = spec.represented(parts, device)
@@ -98,12 +100,24 @@ def gather(
         check_shapes((part.steps, *shape[1:]) for part in parts)
     size = math.prod(shape)
     places = np.concatenate([part.places + i * size for i, part in enumerate(parts)])
-    repeated = any(part.config.timing == "exact" for part in parts)
+    repeated = any(part.exact for part in parts)
     frames = (replace(spec, label=None), places, (len(parts), *shape), repeated)
     if travels and not pad:
         return _Frames(frames), labels
     kept = torch.tensor([spec.kept(part.steps) for part in parts])
     return _with_mask(ItemSpec.frames_at(*frames), kept, pad), labels
+
+
+def labels_of(label: Label, windows: Sequence[Labelled], every: int, pad: bool) -> Any:
+    """The batch of the labels of some windows, each of their truths worked out at once where all are of one shape."""
+    if isinstance(label, Mapping):
+        return {name: labels_of(below, windows, every, pad) for name, below in label.items()}
+    if isinstance(label, tuple | list):
+        return tuple(labels_of(below, windows, every, pad) for below in label)
+    truths = [window.truth for window in windows]
+    if isinstance(label, str) and label in OF_TRUTH and len({truth.shape for truth in truths}) == 1:
+        return label_of_truths(label, truths, every)
+    return collate_labels([label_of(label, window, every) for window in windows], pad)
 
 
 def _with_mask(values: Tensor, lengths: Tensor, pad: bool) -> Any:

@@ -25,7 +25,8 @@ from gerd.errors import GerdError, check_whole, shorten
 from gerd.recording.facts import table
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.training.batch import Window, collate, gather
-from gerd.training.items import Item, ItemOptions, ItemSpec, Label
+from gerd.training.items import Item, ItemOptions, ItemSpec
+from gerd.training.labels import Label
 from gerd.training.random_windows import RandomWindows, RandomWindowsLoader
 from gerd.training.split import Header, Rows, holds, shares
 

@@ -1,8 +1,7 @@
-"""What an item of training data is, and what its label is: the one definition behind `Dataset` and `Stream`.
+"""What an item of training data is: the one definition behind `Dataset` and `Stream`.
 
 In come recordings, or dense frames from a device; out come tensors or event arrays, with the step as their first axis.
-Labels are float32 tensors (masks are boolean), lengths in pixels, angles in radians, derivatives per step. Labels of
-single events are tensors with a row for each event of the item.
+What labels there are stands in `labels.py`.
 
 A window has a labelled part, `steps` long, that begins at step `at` of the recording. Before it lie `warmup` steps and
 as many more as the first frame needs (`sum`, `stack`); its label lies `delay` steps later.
@@ -10,7 +9,7 @@ as many more as the first frame needs (`sum`, `stack`); its label lies `delay` s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -22,8 +21,10 @@ from torch import Tensor
 from gerd.errors import GerdError, check_whole, shorten
 from gerd.events.keys import add_events
 from gerd.recording import representations
+from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.representations import Bins, check_tau
+from gerd.training.labels import LABELS, PER_EVENT, Label, Labelled, label_of, leaves
 from gerd.training.memory import zeros
 
 _NUMPY = {getattr(torch, name): np.dtype(name) for name in ("bool", "uint8", "float16", "float32", "float64")}
@@ -33,48 +34,7 @@ ITEMS = (*DENSE, *BINNED, "sparse", "events")
 # EVENT_DTYPE with p as a number: Tonic writes -1 into p for OFF, which a boolean takes as ON.
 ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
 
-PER_STEP: dict[str, Callable[[Recording], Any]] = {  # arrays with the step as their first axis
-    "positions": lambda r: r.positions,
-    "T": lambda r: r.T,
-    "T_velocity": lambda r: r.T_velocity,
-    "T_acceleration": lambda r: r.T_acceleration,
-    "parameters": lambda r: r.truth[:, :, 0],
-    "parameters_velocity": lambda r: r.truth[:, :, 1],
-    "parameters_acceleration": lambda r: r.truth[:, :, 2],
-    "boxes": lambda r: r.boxes(),
-    "visibility": lambda r: r.visibility(),
-    "masks": lambda r: r.masks(),
-    "flow": lambda r: r.flow(),
-    "masks_with_edges": lambda r: r.masks(edges=True),
-    "flow_with_edges": lambda r: r.flow(edges=True),
-    "images": lambda r: r.images(),
-}
-PER_RECORDING: dict[str, Callable[[Recording], Any]] = {
-    "sweep": lambda r: r.identity.labels,
-    "index": lambda r: r.identity.index,
-    "shape": lambda r: torch.from_numpy(r.shape),
-}
-PER_EVENT: dict[str, tuple[Callable[[Recording], Any], Any]] = {  # arrays with the event as their first axis; types
-    "actor": (lambda r: r.actor, np.int64),
-    "event_flow": (lambda r: r.event_flow, np.float32),
-    "echo": (lambda r: r.echo, np.bool_),
-}
-LABELS = (*PER_STEP, *PER_RECORDING, *PER_EVENT)
-
-Label = str | Callable[[Recording], Any] | Sequence["Label"] | Mapping[str, "Label"] | None
 Item = str | Callable[[Recording], Any]
-
-
-class PerEvent(Tensor):
-    """A tensor with a row for each event of an item; `collate` joins or pads it as it does the events.
-
-    What is computed from it is a plain tensor, of which nobody knows whether it still has a row for each event.
-    """
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
 
 
 class ItemOptions(TypedDict, total=False):
@@ -140,7 +100,7 @@ class ItemSpec:
     def __post_init__(self) -> None:
         if not (callable(self.item) or self.item in ITEMS):
             raise GerdError(f"item {shorten(self.item)}: allowed: {', '.join(ITEMS)}, or a function of the recording")
-        for leaf in _leaves(self.label):
+        for leaf in leaves(self.label):
             if not (callable(leaf) or (isinstance(leaf, str) and leaf in LABELS)):
                 allowed = f"{', '.join(LABELS)}, a function of the recording, or several of these"
                 raise GerdError(f"label {shorten(leaf)}: allowed: {allowed}")
@@ -195,7 +155,7 @@ class ItemSpec:
     @property
     def needs_events(self) -> bool:
         """Whether anything but dense frames and the ground truth is looked at."""
-        return not self.is_dense or any(map(callable, _leaves(self.label)))
+        return not self.is_dense or any(map(callable, leaves(self.label)))
 
     @property
     def lead(self) -> int:
@@ -229,18 +189,24 @@ class ItemSpec:
 
     def view(self, recording: Recording, at: int, steps: int) -> tuple[Any, Any]:
         """Item and label; `recording` may be a window of the whole one, in which `at` is counted."""
-        return self.item_of(recording, at, steps), self.label_of(recording, at, steps)
+        part = self.part(recording, at, steps)
+        return self.item_of(part), label_of(self.label, self.labelled(recording, at, steps, part), self.every)
 
     def part(self, recording: Recording, at: int, steps: int) -> Recording:
         """The steps that an item is made from."""
         begin = at - recording.first
         return recording.window(begin - self.lead, begin + steps)
 
-    def item_of(self, recording: Recording, at: int, steps: int) -> Any:
-        """The item alone."""
-        part = self.part(recording, at, steps)
+    def labelled(self, recording: Recording, at: int, steps: int, part: Recording) -> Labelled:
+        """What a label is made from; `part` is what its item is made from."""
+        begin = at + self.delay - recording.first
+        end = begin + steps
+        return Labelled(recording.truth[begin:end], lambda: recording.window(begin, end), lambda: part)
+
+    def item_of(self, part: Recording) -> Any:
+        """The item that is made from these steps."""
         if self.is_dense:
-            return self.frames_at(part.places, (part.steps, 2, part.height, part.width), part.config.timing == "exact")
+            return self.frames_at(part.places, (part.steps, 2, part.height, part.width), part.exact)
         if callable(self.item):
             return self.item(part)
         if self.is_binned:
@@ -251,7 +217,7 @@ class ItemSpec:
         events["t"] = part.codec.elapsed(part.keys, part.step_us)
         return events
 
-    def represented(self, parts: Sequence[Recording], device: str = "cpu") -> tuple[Tensor, Tensor]:
+    def represented(self, parts: Sequence[Events], device: str = "cpu") -> tuple[Tensor, Tensor]:
         """(items, longest, …), made on the device, and the length of each: the items that are binned."""
         windows = representations.Windows.of(parts, device)
         if self.item == "time_surface":
@@ -296,36 +262,3 @@ class ItemSpec:
         if frames.dtype == torch.uint8 and self.sum < 256:
             result = result.clamp_(max=255).to(torch.uint8)
         return result if self.dtype is None else result.to(self.dtype)
-
-    def label_of(self, recording: Recording, at: int, steps: int) -> Any:
-        """The label alone."""
-        begin = at + self.delay - recording.first
-        return self._labelled(recording.window(begin, begin + steps), self.part(recording, at, steps), self.label)
-
-    def _labelled(self, part: Recording, seen: Recording, label: Label) -> Any:
-        """A label of the labelled part; those of events are of what is `seen` in the item."""
-        if label is None:
-            return ()
-        if isinstance(label, Mapping):
-            return {name: self._labelled(part, seen, below) for name, below in label.items()}
-        if callable(label):
-            return label(part)
-        if not isinstance(label, str):
-            return tuple(self._labelled(part, seen, below) for below in label)
-        if label in PER_RECORDING:
-            return PER_RECORDING[label](part)
-        if label in PER_EVENT:
-            values, kind = PER_EVENT[label]
-            return torch.from_numpy(np.array(values(seen), kind)).as_subclass(PerEvent)
-        array = np.asarray(PER_STEP[label](part))[self.every - 1 :: self.every]
-        kind = array.dtype if array.dtype == np.bool_ else np.float32
-        return torch.from_numpy(np.require(array, kind, ["C", "W"]))
-
-
-def _leaves(label: Any) -> Iterator[Any]:
-    """The names and functions that a label consists of."""
-    if isinstance(label, Mapping | list | tuple):
-        for part in label.values() if isinstance(label, Mapping) else label:
-            yield from _leaves(part)
-    elif label is not None:
-        yield label

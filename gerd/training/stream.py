@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from itertools import count, islice
 from typing import Any, Unpack
 
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import classes, member, member_count
 from gerd.errors import GerdError, check_whole
@@ -34,8 +36,10 @@ from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_batch
 from gerd.scene.draw import draw
-from gerd.training.batch import collate_labels, gather, stack_padded
-from gerd.training.items import Item, ItemOptions, ItemSpec, Label
+from gerd.scene.scenes import Scenes
+from gerd.training.batch import gather, labels_of, stack_padded
+from gerd.training.items import Item, ItemOptions, ItemSpec
+from gerd.training.labels import Label, Labelled
 from gerd.training.split import Member, holds
 from gerd.training.state import check_nature, of_one_rank
 
@@ -285,7 +289,8 @@ class Stream(IterableDataset[tuple[Any, Any]]):
     def batch_from_frames(self, number: int) -> tuple[Any, Any]:
         """The same as `batch`, from frames that never leave the device they are made on."""
         groups, order = self._groups(number)
-        frames, labels = [], []
+        frames: list[Tensor] = []
+        labelled: list[Labelled] = []
         for number, indices in groups:
             config = member(self.config, number)
             scenes = draw(plan_of(config), indices)
@@ -296,12 +301,17 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             except torch.OutOfMemoryError:
                 reason = f"does not fit into the memory of {self.device}"
                 raise GerdError(f"batch_size {self.batch_size}: {reason}") from None
-            truth, looks = scenes.truth(np.arange(scenes.steps)), scenes.at_rest()
-            for row, index in enumerate(scenes.indices.tolist()):
-                without_events = Recording.of(config, index, truth[row], drawn=looks[row : row + 1])
-                labels.append(self.spec.label_of(without_events, at, steps))
+            labelled += self._labelled(config, scenes, at + self.spec.delay, steps)
         items = stack_padded(frames, self.pad, torch.from_numpy(order).to(self.device))
-        return items, _moved(collate_labels([labels[i] for i in order], self.pad), self.device)
+        labels = labels_of(self.spec.label, [labelled[i] for i in order], self.spec.every, self.pad)
+        return items, _moved(labels, self.device)
+
+    def _labelled(self, config: Config, scenes: Scenes, begin: int, steps: int) -> Iterator[Labelled]:
+        """What the labels of scenes are made from, without their events: `steps` steps from `begin` on."""
+        truth, looks = scenes.truth(np.arange(begin, begin + steps)), scenes.at_rest()
+        for row, index in enumerate(scenes.indices.tolist()):
+            part = partial(Recording.of, config, index, truth[row], first=begin, drawn=looks[row : row + 1])
+            yield Labelled(truth[row], part, part)
 
 
 class _Travelling(IterableDataset[tuple[Any, Any]]):

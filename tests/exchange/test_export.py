@@ -32,7 +32,8 @@ from gerd.cli.words import parse_indices
 from gerd.exchange import formats
 from gerd.exchange.export import export_dataset
 from gerd.exchange.formats import FORMATS, write_events
-from gerd.recording.recording import EVENT_DTYPE, Recording
+from gerd.recording.events import EVENT_DTYPE
+from gerd.recording.recording import Recording
 
 Columns = tuple[Any, Any, Any, Any]  # t, x, y, p
 
@@ -321,7 +322,7 @@ import resource, signal, sys
 import numpy as np
 import gerd
 from gerd.exchange.formats import FORMATS, write_events
-from gerd.recording.recording import EVENT_DTYPE
+from gerd.recording.events import EVENT_DTYPE
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 format, chance = sys.argv[1], np.random.default_rng(1)

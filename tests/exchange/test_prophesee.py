@@ -12,7 +12,7 @@ from support.prophesee import READERS, data_of, evt3_by_its_definition
 import gerd
 from gerd.exchange import prophesee
 from gerd.exchange.formats import write_events
-from gerd.recording.recording import EVENT_DTYPE
+from gerd.recording.events import EVENT_DTYPE
 
 SENSORS = ((1280, 720), (128, 96), (640, 480), (2048, 2048), (16, 16))
 SPANS = (5_000, 10_000, 1_000_000, 20_000_000, 60_000_000)  # microseconds; the clock of EVT3 wraps after 16.8 s

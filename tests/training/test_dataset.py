@@ -24,7 +24,8 @@ from torch.utils.data import DataLoader, default_collate
 
 import gerd
 from gerd.recording.recording import Recording
-from gerd.training.items import PER_STEP, ItemSpec
+from gerd.training.items import ItemSpec
+from gerd.training.labels import OF_PICTURES, OF_TRUTH
 
 STEPS, COUNT = 24, 70  # two shards
 BUSY = config(
@@ -196,7 +197,7 @@ def test_labels_of_a_motion_known_in_closed_form(tmp_path: Path) -> None:
     np.testing.assert_allclose(label["T_velocity"][:, 0, :2, 2].numpy(), np.tile([0.5, 0], (3, 1)), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", PER_STEP)
+@pytest.mark.parametrize("name", [*OF_TRUTH, *OF_PICTURES])
 def test_a_label_is_what_the_recording_says_of_these_steps(busy: Path, one: Recording, name: str) -> None:
     _, label = gerd.Dataset(busy, label=name, steps=4, warmup=3)[3 * 6 + 2]
     of_recording = {
@@ -319,7 +320,7 @@ def test_labels_of_events_in_batches(busy: Path) -> None:
 def test_labels_of_one_item_are_tensors_all_of_them(busy: Path) -> None:
     """So that training code can treat them alike; what is computed from one is a plain tensor and no label."""
     per_event = ("actor", "event_flow", "echo")
-    names = (*PER_STEP, "shape", *per_event)
+    names = (*OF_TRUTH, *OF_PICTURES, "shape", *per_event)
     data = gerd.Dataset(busy, "events", names, steps=3)
     _, labels = data[9]
     for name, label in zip(names, labels, strict=True):

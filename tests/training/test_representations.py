@@ -60,7 +60,7 @@ def for_tonic(recording: Recording, *marks: int) -> np.ndarray:
 
     Tonic's time begins with the first event and ends with the last: the marks say where.
     """
-    item = ItemSpec("events").item_of(recording, 0, recording.steps)
+    item = ItemSpec("events").item_of(recording)
     extra = np.zeros(len(marks), item.dtype)
     extra["t"], extra["y"], extra["p"] = marks, HEIGHT, 1
     both = np.concatenate([extra, item])
