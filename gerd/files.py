@@ -69,7 +69,7 @@ def read_regular(path: str | Path, most: int, *, follow: bool = True) -> bytes:
 
 
 def read_own(path: str | Path, most: int) -> bytes:
-    """The same of a file that belongs to this user, and that nobody else may read or write."""
+    """What `read_regular` gives, of a file that belongs to this user, and that nobody else may read or write."""
     with open(open_regular(path, most, follow=False), "rb") as file:
         about = os.fstat(file.fileno())
         if about.st_uid != os.getuid() or about.st_mode & (stat.S_IRWXG | stat.S_IRWXO):

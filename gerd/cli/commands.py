@@ -335,7 +335,7 @@ def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:
 def _recordings(
     source: Path, index: int, member: list[str] | None, family: bool, overrides: list[str] | None, trust: bool
 ) -> list[Recording]:
-    """Of a config or of a dataset the recording that an index and a member name, or all members of the index."""
+    """The recording of a config or a dataset that an index and a member name, or all members of the index."""
     from gerd.page.render import family_of
     from gerd.recording.simulate import simulate
     from gerd.storage.recordings import NOT_CHANGED, Recordings

@@ -280,7 +280,7 @@ def _polygon(rings: Sequence[shapes.Array]) -> Polygon:
 
 @lru_cache(KEPT_PATHS)
 def _polygon_of_path(path: str) -> Polygon:
-    """The same of the `d` string of an SVG path."""
+    """The polygon of the `d` string of an SVG path."""
     return _polygon(shapes.rings_of_svg(path))
 
 
@@ -379,7 +379,7 @@ class Actor(Model):
 
     @property
     def rings(self) -> tuple[str | tuple[tuple[tuple[float, float], ...], ...], ...]:
-        """Of each its name, if it is built in, or else its rings."""
+        """The name of each shape that is built in, and the rings of any other."""
         return tuple(shape if isinstance(shape, str) else shape.polygon for shape in self.shapes)
 
     @property

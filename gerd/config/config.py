@@ -113,13 +113,13 @@ class Config(Model):
 
     @property
     def name(self) -> str:
-        """Of the file that it was read from, or of the dataset that it describes; empty if it comes from neither."""
+        """The name of the file that it comes from, or of the dataset that it describes; empty without either."""
         source = self._origin.document.source
         return "" if source == UNNAMED else PurePath(source).name
 
     @property
     def family(self) -> Config:
-        """Of a member of a sweep the config that describes the sweep, of any other the config itself."""
+        """The config that describes the sweep, if this is a member of one; else the config itself."""
         return self._origin.family or self
 
     @property
@@ -140,7 +140,7 @@ class Config(Model):
         return tuple((entry, copy) for entry, actor in enumerate(self.actors) for copy in range(actor.most))
 
     def trusted(self, folder: str | None) -> Config:
-        """The same config, whose functions may be imported from `folder`; None: they may not run."""
+        """This config, with functions that may be imported from `folder`; with None they may not run."""
         result = self.model_copy()
         result.__dict__.pop("digest", None)  # it depends on what functions give, if they may run
         result._origin = replace(self._origin, trust=folder)
@@ -148,7 +148,7 @@ class Config(Model):
 
     @property
     def sampled(self) -> Config:
-        """The same config with the values of its Python functions, which stand for them: see `functions.py`.
+        """This config with the values of its Python functions, which stand for them: see `functions.py`.
 
         Without those of functions that have too many, or that may not run.
         """
@@ -156,11 +156,11 @@ class Config(Model):
 
     @property
     def sampled_whole(self) -> Config:
-        """The same, and with a fingerprint of functions with too many values: what is written and compared."""
+        """`sampled` with a fingerprint of functions with too many values: what is written and compared."""
         return sample(self, whole=True)
 
     def with_functions(self, values: Mapping[str, FunctionValues], actors: tuple[Actor, ...] | None = None) -> Config:
-        """The same config with other values of its functions, and with actors that differ in their functions only."""
+        """This config with other values of its functions, and with actors that differ in their functions only."""
         changed: dict[str, Any] = {"functions": dict(values)}
         if actors is not None:
             changed["actors"] = actors
@@ -281,7 +281,7 @@ class Config(Model):
 
     @property
     def fastest(self) -> float:
-        """The same, times the time scales in `transform`."""
+        """How much of its own time passes in a step: the time scale, times all those in `transform`."""
         return self.rate * math.prod(part.time_scale for part in self.transform if isinstance(part, ScaleTime))
 
     @property

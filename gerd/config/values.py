@@ -18,7 +18,7 @@ from gerd.config.base import TAGS, Model, invalid, tag
 
 
 def without_sign(value: float) -> float:
-    """The same number, but for -0.0, which becomes 0.0: a zero has no sign."""
+    """The number, with -0.0 as 0.0: a zero has no sign."""
     return value + 0.0
 
 

@@ -346,7 +346,7 @@ def _timed(
 
 
 def _ahead(windows: Iterable[Events]) -> Iterator[Events]:
-    """The same windows, made by a thread while earlier ones are sent."""
+    """These windows, made by a thread while earlier ones are sent."""
     source, thread = iter(windows), ThreadPoolExecutor(1)
     try:
         coming = deque(thread.submit(next, source, None) for _ in range(WINDOWS_AHEAD))

@@ -116,7 +116,7 @@ def causes_of(recording: Recording) -> Causes:
 
 
 def _earlier(recording: Recording, events: Integers) -> Integers:
-    """Of each of these events, the one of them before it at the same pixel and of the same polarity."""
+    """For each of these events, the one of them before it at the same pixel and of the same polarity."""
     place = recording.codec.pixels(recording.keys[events])
     order = np.argsort(place, kind="stable")
     again = place[order][1:] == place[order][:-1]

@@ -180,14 +180,14 @@ def compute(
         losses = training.losses
         seconds = training.seconds
     tests = tuple(
-        folder.kept(kind, SweepResult, partial(_tested, network, config, kind, amounts, order))
+        folder.kept(kind, SweepResult, partial(tested, network, config, kind, amounts, order))
         for kind, amounts in transformations(config, size.first_step).items()
     )
     chance = chance_error(config, size.training, size.tests, size.first_step)
     return folder.finish(chance, [Run(model or OWN, order.seed, losses, seconds, tests)])
 
 
-def _tested(network: Model, config: Config, kind: str, amounts: list[Transformation], order: Order) -> SweepResult:
+def tested(network: Model, config: Config, kind: str, amounts: list[Transformation], order: Order) -> SweepResult:
     order.deadline.check()
     size = order.size
     recordings = {"count": size.tests, "first": size.training, "first_step": size.first_step}

@@ -120,7 +120,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         return int(self._firsts[-1])
 
     def place(self, number: int) -> tuple[int, int, int]:
-        """Of item `number`: the row of its recording, its first labelled step, and how many there are."""
+        """The row of the recording of item `number`, its first labelled step, and how many labelled steps there are."""
         number = whole_number(number)
         if not -len(self) <= number < len(self):
             raise IndexError(f"{self.recordings.path}: there is no item {number}; there are {len(self)}, from 0")
@@ -148,7 +148,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Any, Any]]):
         return list(self._headers())
 
     def _headers(self) -> Iterator[Header]:
-        """The same one at a time, so that what a predicate has read can be forgotten."""
+        """The headers one at a time, so that what a predicate has read can be forgotten."""
         for row in self.served.tolist():
             index, number = divmod(row, self._members)
             yield Header(number, member(self.recordings.config, number), index, self.recordings)

@@ -287,7 +287,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         return int(starts[-1]), steps
 
     def batch_from_frames(self, number: int) -> tuple[Any, Any]:
-        """The same as `batch`, from frames that never leave the device they are made on."""
+        """Batch `number`, from frames that never leave the device they are made on."""
         groups, order = self._groups(number)
         frames: list[Tensor] = []
         labelled: list[Labelled] = []

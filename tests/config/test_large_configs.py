@@ -63,13 +63,12 @@ def test_too_many_actors_are_not_looked_at(calls: Count) -> None:
 
 
 def test_a_font_is_read_once_for_all_texts(calls: Count) -> None:
-    shapes._font.cache_clear()
-    shapes._glyph.cache_clear()
-    opened, drawn = calls(fontTools.ttLib, "TTFont"), calls(shapes, "_rings_of_pen")
-    texts = [{"text": f"{number:03d}"} for number in range(60)]
+    opened, drawn = calls(fontTools.ttLib, "TTFont"), calls(fontTools.pens.recordingPen, "DecomposingRecordingPen")
+    letters = "ЖЗИЙКЛМНОП"  # that no other test has drawn before
+    texts = [{"text": one + other} for one in letters for other in letters[:6]]
     config = Config.model_validate({"actors": [{"shape": "square"}], "sweep": {"actors.0.shape": texts}})
     assert len(config.sweep["actors.0.shape"]) == 60
-    assert len(opened) == 1
+    assert len(opened) <= 1  # another test may have read it
     assert len(drawn) == 10
 
 

@@ -836,7 +836,7 @@ def test_an_untrained_network_gets_no_row_of_yes_or_no(tmp_path: Path) -> None:
     order = Order(replace(SMALLEST, tests=24, training=0, first_step=16))
     config = symmetry.stimuli(32)
     amounts = symmetry.transformations(config, 16)["rotation"]
-    test = symmetry._tested(network, config, "rotation", amounts, order)
+    test = symmetry.tested(network, config, "rotation", amounts, order)
     results = replace(growing(9.0), runs=(Run("untrained", 0, (), 0.0, (test,)),))
     assert test.different == 24
     (said,) = symmetry.conclusions(results)

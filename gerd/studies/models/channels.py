@@ -114,7 +114,7 @@ class Channels(nn.Module):
         return fused(self.logits(frames), width, height, self.fusion, self.log_shares)
 
     def read_at(self, frames: Tensor, steps: Tensor) -> Reading:
-        """The same at some steps only."""
+        """The answer at some steps only."""
         whole = self.read(frames)
         return Reading(
             whole.place[:, steps], whole.places[:, :, steps], whole.weights[..., steps], whole.evidence[..., steps]

@@ -19,7 +19,7 @@ SLOPE = 10.0
 
 
 def voltages(currents: Tensor, leaks: Tensor) -> Tensor:
-    """Of leaky integrators, in every channel."""
+    """The voltages of leaky integrators, in every channel."""
     result: Tensor = _Neurons.apply(currents, leaks, False)  # type: ignore[no-untyped-call]
     return result
 
