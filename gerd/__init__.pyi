@@ -9,6 +9,8 @@ from .errors import TrustError as TrustError
 from .exchange.export import export_dataset as export_dataset
 from .exchange.formats import write_events as write_events
 from .exchange.original import read_original as read_original
+from .exchange.reading import event_windows as event_windows
+from .exchange.reading import read_events as read_events
 from .measures import measure as measure
 from .page.render import render as render
 from .pictures import plot as plot

@@ -16,7 +16,6 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError, check_whole
-from gerd.exchange import aedat, prophesee
+from gerd.exchange import prophesee
+from gerd.exchange.packages import package
+from gerd.exchange.reading import read_events
 from gerd.recording.events import EVENT_DTYPE, Events, check_fields, check_flags, check_range
 from gerd.recording.recording import CAUSE_FIELDS
 from gerd.storage.whole import written_whole
@@ -95,7 +96,7 @@ def _reads_back(chosen: Format, path: Path, events: Rows, width: int, height: in
     """Whether a file that was just written has its end and holds the events, if its format can be read."""
     try:
         return chosen.read is None or np.array_equal(chosen.read(path, width, height), events)
-    except (RuntimeError, ValueError, OSError):  # faery's errors are of any kind
+    except GerdError:
         return False
 
 
@@ -107,9 +108,9 @@ def format_named(name: str) -> Format:
 
 def check_installed(format: str) -> None:
     """A clear error if the package that writes `format` is missing."""
-    package = "pyarrow" if format == "parquet" else format_named(format).package
-    if package is not None:
-        _package(package)
+    needed = "pyarrow" if format == "parquet" else format_named(format).package
+    if needed is not None:
+        package(needed)
 
 
 def _check_causes(path: Path, events: Rows) -> None:
@@ -147,42 +148,25 @@ def _checked(path: Path, events: Rows, width: int, height: int, name: str, chose
     return result if (t[1:] >= t[:-1]).all() else result[np.argsort(t, kind="stable")]
 
 
-def _package(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise GerdError(f"this format needs the package {name}: pip install 'gerd[export]'") from None
-
-
 def _write_faery(path: Path, events: Rows, width: int, height: int, *, kind: str) -> None:
-    faery = _package("faery")
-    theirs = np.empty(len(events), faery.EVENTS_DTYPE)
+    library = package("faery")
+    theirs = np.empty(len(events), library.EVENTS_DTYPE)
     theirs["t"], theirs["x"], theirs["on"] = events["t"], events["x"], events["p"]
     theirs["y"] = height - 1 - events["y"] if kind == "es" else events["y"]  # faery turns it back
     try:
-        faery.file_encoder.events_to_file(
+        library.file_encoder.events_to_file(
             [theirs], path, dimensions=(width, height), zero_t0=False, file_type=kind, use_write_suffix=False
         )
     except (RuntimeError, ValueError) as error:  # faery's, such as a full disk
         raise GerdError(f"{path}: faery cannot write it: {error}") from None
 
 
-def _read_faery(path: Path, width: int, height: int, *, kind: str) -> Rows:
-    faery = _package("faery")
-    if kind == "aedat":
-        aedat.check_end(path)
-    stream = faery.events_stream_from_file(path, dimensions_fallback=(width, height), file_type=kind)
-    parts = [part.copy() for part in stream]
-    theirs = np.concatenate(parts) if parts else np.empty(0, faery.EVENTS_DTYPE)
-    result = np.empty(len(theirs), EVENT_DTYPE)
-    result["t"], result["x"], result["y"], result["p"] = theirs["t"], theirs["x"], theirs["y"], theirs["on"]
-    if kind == "es":
-        result["y"] = height - 1 - result["y"]
-    return result
+def _read_back(path: Path, width: int, height: int) -> Rows:
+    return read_events(path, size=(width, height)).events
 
 
 def _faery(suffix: str, about: str, kind: str) -> Format:
-    return Format(suffix, about, partial(_write_faery, kind=kind), "faery", partial(_read_faery, kind=kind))
+    return Format(suffix, about, partial(_write_faery, kind=kind), "faery", _read_back)
 
 
 def _prophesee(suffix: str, about: str, encoded: Callable[[Rows, int, int], bytes], side: int, until: int) -> Format:
@@ -194,7 +178,7 @@ def _prophesee(suffix: str, about: str, encoded: Callable[[Rows, int, int], byte
 
 def _write_dsec(path: Path, events: Rows, width: int, height: int, duration: int) -> None:
     """`ms_to_idx[m]` is the first event at or after m milliseconds; the last m is the recording's end, rounded up."""
-    h5py = _package("h5py")
+    h5py = package("h5py")
     milliseconds = np.arange(-(-duration // 1000) + 1) * 1000
     content = io.BytesIO()  # h5py does not survive a full disk
     with h5py.File(content, "w") as file:
@@ -207,7 +191,7 @@ def _write_dsec(path: Path, events: Rows, width: int, height: int, duration: int
 
 
 def _write_hdf5(path: Path, events: Rows, width: int, height: int) -> None:
-    h5py = _package("h5py")
+    h5py = package("h5py")
     kinds = {"x": "<i2", "y": "<i2", "t": "<i8", "p": "u1", "actor": "<i2", "vx": "<f8", "vy": "<f8", "echo": "u1"}
     plain = np.dtype([(field, kinds[field]) for field in events.dtype.names or ()])
     content = io.BytesIO()

@@ -51,30 +51,33 @@ class Events:
         width: int,
         height: int,
         step_us: int = STEP_US,
+        first: int = 0,
         duration: int | None = None,
         title: str = "",
     ) -> Events:
         """Events from a structured array with the fields x, y, t (microseconds, 0 or more) and p (1 ON, 0 OFF).
 
-        They may be in any order. `step_us` is how long a step of frames, windows and pictures is; the steps reach up to
-        `duration` in microseconds, by default to the last event.
+        They may be in any order. `step_us` is how long a step of frames, windows and pictures is. Steps are counted
+        from step `first` on, and reach up to the time `duration` in microseconds, by default to the last event.
         """
         what = title or "events"
         for name, value, most in (("width", width, LARGEST_SIDE), ("height", height, LARGEST_SIDE)):
             check_whole(f"{what}: {name}", value, 1, most)
         check_whole(f"{what}: step_us", step_us, 1)
-        check_events(what, events, width, height)
-        t = events["t"].astype(np.int64)
-        last = int(t.max(initial=0))
+        check_whole(f"{what}: first", first, 0)
+        began = max(0, (first - 1) * step_us + 1)
+        check_events(what, events, width, height, began)
+        last = int(events["t"].max(initial=began))
         if duration is not None:
             check_whole(f"{what}: duration", duration, last)
             last = duration
-        steps = -(-last // step_us) + 1
+        steps = max(1, -(-last // step_us) + 1 - first)
         codec = Keys(height, width, step_us)
         if steps * codec.per_step > LARGEST_KEY:
             most = LARGEST_KEY // codec.per_step * step_us
-            raise GerdError(f"{what}: times up to {last} µs: allowed with {width}×{height} pixels: up to {most} µs")
-        tick = t + step_us - 1
+            length = f"times from {began} to {last} µs"
+            raise GerdError(f"{what}: {length}: allowed with {width}×{height} pixels: up to {most} µs together")
+        tick = events["t"].astype(np.int64) - (first - 1) * step_us - 1
         y, x, p = (events[name].astype(np.int64) for name in "yxp")
         keys = np.sort(codec.encoded(tick, y, x, p))
         return Events(
@@ -85,6 +88,7 @@ class Events:
             exact=True,
             keys=keys,
             background=np.zeros(len(keys), np.bool_),
+            first=first,
             title=title,
         )
 
@@ -245,12 +249,12 @@ class Events:
         return hashlib.sha256(rows.data).hexdigest()
 
 
-def check_events(what: str, events: NDArray[Any], width: int, height: int) -> None:
-    """An error unless this is an array of events of a frame, in whole numbers: nothing is rounded or cut off."""
+def check_events(what: str, events: NDArray[Any], width: int, height: int, began: int) -> None:
+    """An error unless these are events of a frame, from a time on, in whole numbers: nothing is rounded or cut off."""
     check_fields(what, events)
     for name, size in (("x", width), ("y", height)):
         check_range(what, events, name, 0, size)
-    check_range(what, events, "t", 0, None)
+    check_range(what, events, "t", began, None)
 
 
 def check_fields(what: str, events: NDArray[Any]) -> None:

@@ -1,0 +1,54 @@
+"""What a decoder gives: the size of the frame as far as the file tells it, and the events, block by block.
+
+A block is a structured array with the fields of `ROW`, in the order of the file. Nothing is checked but what the format
+itself says: that events lie in the frame and in order of time is the business of `exchange/reading.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.errors import StorageError
+
+ROW = np.dtype([("x", np.int64), ("y", np.int64), ("t", np.int64), ("p", np.int8)])  # p: 1 ON, 0 OFF; t: microseconds
+ROWS_AT_ONCE = 2**18
+
+Rows = NDArray[Any]
+
+
+@dataclass
+class Damage:
+    """What is wrong with a file: an error, or with `repair` a number of events that are left out."""
+
+    path: Path
+    repair: bool = False
+    dropped: Counter[str] = field(default_factory=Counter)  # what was wrong, and how many events (or bytes) it cost
+
+    def found(self, what: str, count: int, message: str) -> None:
+        """`count` things are wrong, which `message` tells; with `repair` they are counted as `what`."""
+        if count and not self.repair:
+            raise StorageError(f"{self.path}: {message}; repair=True leaves it out and counts it")
+        self.dropped[what] += count
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file of events."""
+
+    format: str
+    size: tuple[int, int] | None  # width and height, if the file tells them
+    blocks: Iterator[Rows]
+
+
+def rows_of(x: Any, y: Any, t: Any, p: Any) -> Rows:
+    """A block from arrays of whole numbers."""
+    result = np.empty(len(t), ROW)
+    result["x"], result["y"], result["t"], result["p"] = x, y, t, p
+    return result
