@@ -135,14 +135,16 @@ def _server(worker: Worker, token: str, host: str) -> uvicorn.Server:
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.last: Any = None
-            self.taken = self.loop.time()  # when nothing was waiting to be taken
+            self.waits: float | None = None  # since when something waits to be taken, as far as has been seen
             self.watch = self.loop.call_later(often, self.look)
 
         def look(self) -> None:
             now = self.loop.time()
             if not self.transport.get_write_buffer_size():
-                self.taken = now
-            if now - self.taken > limits.taking:
+                self.waits = None
+            elif self.waits is None:
+                self.waits = now
+            if self.waits is not None and now - self.waits >= limits.taking:
                 ending = self.transport.get_extra_info("socket")
                 ending.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)  # what the system holds is dropped, too
                 self.transport.abort()
