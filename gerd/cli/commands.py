@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Context, Exit, Option
 
+from gerd.cli.sources import events_in, load_config, member_of, read_options, recordings_of
 from gerd.cli.terminal import say
 from gerd.errors import GerdError, counted
 
 if TYPE_CHECKING:
     from gerd.config.config import Config
-    from gerd.recording.recording import Recording
+    from gerd.recording.events import Events
 
 ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
 DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
-Source = Annotated[Path, Argument(metavar="CONFIG|DATASET", help="A config file or a dataset.")]
+Source = Annotated[Path, Argument(metavar="CONFIG|DATASET|EVENTS", help="A config, a dataset, or a file of events.")]
 Count = Annotated[int, Option("-n", "--count", min=1, max=2**32, help="Indices, each with all members of a sweep.")]
 Index = Annotated[int, Option(min=0, help="Which draw; all members of a sweep have it.")]
 Member = Annotated[
@@ -31,6 +32,14 @@ Member = Annotated[
 ]
 Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", help="Override a field; repeatable.")]
 Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
+Read = Annotated[
+    list[str] | None,
+    Option(
+        "--read",
+        metavar="NAME=VALUE",
+        help="Of a file of events: size=640x480, step_us, start_us, stop_us, repair=true, columns, row; repeatable.",
+    ),
+]
 
 
 SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first line
@@ -71,7 +80,7 @@ def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: T
     """Validate a config and show what it would make: the first scene, events, size, time and memory."""
     from gerd.cli.dry_run import dry_run
 
-    dry_run(_load(config, set_, trust), count)
+    dry_run(load_config(config, set_, trust), count)
 
 
 def generate(
@@ -97,7 +106,7 @@ def generate(
     from gerd.storage.generate import generate as make
     from gerd.storage.generate import recordings_of_part
 
-    part, chosen = parse_part(shard), _load(config, set_, trust)
+    part, chosen = parse_part(shard), load_config(config, set_, trust)
     total = recordings_of_part(count * member_count(chosen), part)
     begun = time.monotonic()
     with _stoppable(out), Bar("recordings", total) as bar:
@@ -112,11 +121,18 @@ def generate(
     say(f"{out}: {size} ({seconds:.1f} s{rate})")
 
 
-def info(dataset: DatasetFolder) -> None:
-    """Print what a dataset holds."""
-    from gerd.cli.describe import describe
+def info(
+    source: Annotated[str, Argument(metavar="DATASET|EVENTS", help="A dataset, a folder or a URL; a file of events.")],
+    read: Read = None,
+) -> None:
+    """Print what a dataset or a file of events holds."""
+    from gerd.cli.describe import describe, describe_events
 
-    describe(dataset)
+    options = read_options(Path(source), read)
+    if options is None:
+        describe(source)
+    else:
+        describe_events(Path(source), options)
 
 
 def verify(
@@ -165,10 +181,11 @@ def render(
     side_by_side: Annotated[bool, Option("--side-by-side", help="Show the brightness beside.")] = False,
     zoom: Annotated[int | None, Option(min=1, max=32, help="Of a video: screen pixels per pixel.")] = None,
     fps: Annotated[float | None, Option(min=0.1, help="Of a video: frames per second; GIF: at most 50.")] = None,
+    read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Show a recording of a config, or one of a dataset: as a video, a picture or a page. Look before you generate."""
+    """Show a recording as a video, a picture or a page: of a config, of a dataset, or a file of events."""
     from gerd.cli.progress import Bar
     from gerd.page.render import check as check_wishes
     from gerd.page.render import render as write
@@ -178,7 +195,13 @@ def render(
     check_wishes(out, kind, options, family=family)
     if family and member:
         raise GerdError(f"--member {member[0]}: --family shows all members; allowed: one of the two")
-    recordings = _recordings(source, index, member, family, set_, trust)
+    events = events_in(source, read, index=index, member=member, family=family, set=set_)
+    if events is not None:
+        with Bar("steps", events.window(start, stop).steps) as bar:
+            write(events, out, kind, start=start, stop=stop, progress=bar, **options)
+        say(f"wrote {out}: {events!r}")
+        return
+    recordings = recordings_of(source, index, member, family, set_, trust)
     with Bar("steps", max(recording.window(start, stop).steps for recording in recordings)) as bar:
         write(recordings if family else recordings[0], out, kind, start=start, stop=stop, progress=bar, **options)
     what = f"{recordings[0].config.name}, index {index}, all {counted(len(recordings), 'member')}"
@@ -186,8 +209,13 @@ def render(
 
 
 def export(
-    source: Annotated[str, Argument(metavar="CONFIG|DATASET", help="A config file, or a dataset: a folder or a URL.")],
-    out: Annotated[Path, Argument(metavar="OUT", help="The folder to write; continued if it was begun.")],
+    source: Annotated[
+        str,
+        Argument(metavar="CONFIG|DATASET|EVENTS", help="A config, a dataset (a folder or a URL), a file of events."),
+    ],
+    out: Annotated[
+        Path, Argument(metavar="OUT", help="The folder to write, continued if it was begun; of EVENTS: the file.")
+    ],
     format_: Annotated[
         str,
         Option(
@@ -213,23 +241,31 @@ def export(
         list[str] | None,
         Option("--member", metavar="K|PATH=VALUE", help="Which member of a sweep; default: all. Repeatable."),
     ] = None,
+    read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
     """Write recordings in the format of other tools, a file for each with its ground truth beside it.
 
-    They come from a dataset, or straight from a config. Parquet: a file for each shard, with the ground truth in it.
+    They come from a dataset, or straight from a config. Parquet: a file for each shard, with the ground truth in it. A
+    file of events is written as one file of another format.
     """
     from gerd.cli.progress import Bar
     from gerd.cli.words import parse_indices, parse_member
     from gerd.exchange.chosen import choose
     from gerd.exchange.export import export_dataset
+    from gerd.exchange.formats import write_events
     from gerd.storage.recordings import NOT_CHANGED
 
+    events = events_in(Path(source), read, index=index, member=member, set=set_, causes=causes)
+    if events is not None:
+        write_events(out, events, format=format_)
+        say(f"wrote {out}: {counted(len(events), 'event')} as {format_}")
+        return
     is_config = Path(source).is_file() or source.endswith((".yaml", ".yml"))
     if not is_config and set_:
         raise GerdError(f"{source}: {NOT_CHANGED}")
-    chosen = _load(Path(source), set_, trust) if is_config else source
+    chosen = load_config(Path(source), set_, trust) if is_config else source
     indices, which = None if index is None else parse_indices(index), parse_member(member or ())
     with _stoppable(out), Bar("recordings", len(choose(chosen, indices, which))) as bar:
         count = export_dataset(
@@ -248,19 +284,20 @@ def play(
     loop: Annotated[bool, Option("--loop", help="Start anew at the end.")] = False,
     endless: Annotated[bool, Option("--endless", help="Go on simulating after the last step of a config.")] = False,
     truth: Annotated[str | None, Option(help="Where the ground truth goes, as lines of JSON: a file or -.")] = None,
+    read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Send the events of a recording in real time. Ctrl-C ends it."""
+    """Send the events of a recording, or of a file, in real time. Ctrl-C ends it."""
     from gerd.exchange.live import send
 
     tell = partial(say, err=True)
-    chosen: Recording | Config
-    if source.is_dir():
-        (chosen,) = _recordings(source, index, member, False, set_, trust)
-    else:
-        family = _load(source, set_, trust)
-        chosen = family.member(_member(family, member))
+    chosen: Events | Config | None = events_in(source, read, index=index, member=member, set=set_)
+    if chosen is None and source.is_dir():
+        (chosen,) = recordings_of(source, index, member, False, set_, trust)
+    elif chosen is None:
+        family = load_config(source, set_, trust)
+        chosen = family.member(member_of(family, member))
     sent = send(
         chosen, to, format=format_, index=index, speed=speed, loop=loop, endless=endless, truth_to=truth, report=tell
     )
@@ -272,13 +309,15 @@ def view(
     port: Annotated[int | None, Option(min=0, max=65535, help="Default: the first free one from 8350 on.")] = None,
     host: Annotated[str, Option(help="Which address to listen at; 127.0.0.1: this machine only.")] = "127.0.0.1",
     browser: Annotated[bool, Option(help="Open a browser, if there is one.")] = True,
+    read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Show a config, to play with, or a dataset, to browse, as a page on this machine. Ctrl-C ends it."""
+    """Show a config, to play with, or a dataset or a file of events, to look at, as a page here. Ctrl-C ends it."""
     from gerd.page.server import serve
 
-    serve(source, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=say)
+    events = events_in(source, read, set=set_)
+    serve(source, events, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=say)
 
 
 def study(
@@ -316,7 +355,7 @@ def study(
     own = {
         "model": model,
         "checkpoint": checkpoint,
-        "config": None if config is None else _load(config, None, False),
+        "config": None if config is None else load_config(config, None, False),
         "set": set_ or None,
     }
     with _stoppable(out or "its folder"):
@@ -324,40 +363,6 @@ def study(
             name, out, from_, size, {"epochs": epochs, "seeds": seeds}, device=device, seed=seed, minutes=minutes, **own
         )
     say(f"wrote {report}")
-
-
-def _load(path: Path, overrides: list[str] | None, trust: bool) -> Config:
-    from gerd.config.load import load
-
-    return load(path, overrides=overrides or (), trust=trust)
-
-
-def _recordings(
-    source: Path, index: int, member: list[str] | None, family: bool, overrides: list[str] | None, trust: bool
-) -> list[Recording]:
-    """The recording of a config or a dataset that an index and a member name, or all members of the index."""
-    from gerd.page.render import family_of
-    from gerd.recording.simulate import simulate
-    from gerd.storage.recordings import NOT_CHANGED, Recordings
-
-    if not source.is_dir():
-        config = _load(source, overrides, trust)
-        return family_of(config, index) if family else [simulate(config, index, _member(config, member))]
-    if overrides:
-        raise GerdError(f"{source}: {NOT_CHANGED}")
-    data = Recordings(source)
-    return data.family(index) if family else [data.at(index, _member(data.config, member))]
-
-
-def _member(config: Config, words: list[str] | None) -> int:
-    """The number of the member that --member names; if it is not given the first, and a line says so."""
-    from gerd.cli.words import parse_member
-    from gerd.config.sweep import in_words, labels, member_count, member_number
-
-    which, count = parse_member(words or ()), member_count(config)
-    if which is None and count > 1:
-        say(f"member 0 of {count}, {in_words(labels(config, 0))}; the others: --member 1 to {count - 1}", err=True)
-    return member_number(config, 0 if which is None else which)
 
 
 class _StoppedError(GerdError):

@@ -1,21 +1,26 @@
-"""What `gerd info` prints: a dataset in, lines on standard output out."""
+"""What `gerd info` prints: a dataset or a file of events in, lines on standard output out."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gerd.cli.progress import Bar
 from gerd.cli.terminal import Lines
-from gerd.cli.words import in_bytes
+from gerd.cli.words import in_bytes, in_seconds
 from gerd.config.actor import Actor
 from gerd.config.samples import FunctionValues, Sampled
 from gerd.config.sweep import lengths
 from gerd.errors import counted
+from gerd.events.keys import polarities
+from gerd.exchange.reading import ReadEvents, ReadOptions, event_windows, read_events
 from gerd.storage.code import code_digest
 from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_number
 from gerd.storage.recordings import Recordings
 
+WINDOW_STEPS = 1000  # of a file that are looked at together
 MOST_SHAPES_SHOWN = 12  # of those that one actor can have
 
 
@@ -52,6 +57,36 @@ def describe(path: str | Path) -> None:
         spread = f"per recording {counts.min()} to {counts.max()}, median {np.median(counts):g}"
         console.say(f"events      {counts.sum()}; {spread}")
         console.say(f"on disk     {in_bytes(size)}; digests of files and recordings in {data.place.at(MANIFEST)}")
+
+
+def describe_events(path: Path, options: ReadOptions) -> None:
+    """Print what a file of events holds, which is read once from its beginning to its end, a window at a time."""
+    console = Lines()
+    count = on = first = last = 0
+    of_pixel: NDArray[np.int64] | None = None
+    window: ReadEvents | None = None
+    with Bar("windows of events", None) as bar:
+        for window in event_windows(path, WINDOW_STEPS, **options):
+            times = window.codec.times(window.keys, window.step_us, window.first)
+            if of_pixel is None:
+                of_pixel = np.zeros(window.height * window.width, np.int64)
+                first = int(times[0])
+            count, on, last = count + len(window), on + int(polarities(window.keys).sum()), int(times[-1])
+            of_pixel += np.bincount(window.codec.pixels(window.keys) >> 1, minlength=len(of_pixel))
+            bar(1)
+    if window is None or of_pixel is None:
+        window = read_events(path, **options)
+    console.say(f"file        {path}, {window.format}, {in_bytes(path.stat().st_size)}")
+    console.say(f"frame       {window.width}×{window.height}")
+    console.say(f"events      {count}: {on} ON, {count - on} OFF")
+    if of_pixel is not None:
+        span = last - first + 1
+        console.say(f"time        {first} to {last} µs: {in_seconds(span / 1e6)}, {count / span * 1e6:.3g} events/s")
+        y, x = divmod(int(of_pixel.argmax()), window.width)
+        silent = int((of_pixel == 0).sum())
+        console.say(f"pixels      {silent} of {len(of_pixel)} silent; most events, {of_pixel.max()}, at x {x}, y {y}")
+    for what, lost in window.dropped.items():
+        console.say(f"dropped     {lost} {what}")
 
 
 def _function(values: FunctionValues) -> str:

@@ -7,9 +7,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Bar(Progress):
-    """A bar with rate and time left; counts what it is called with."""
+    """A bar with rate and, where the total is known, time left; counts what it is called with."""
 
-    def __init__(self, what: str, total: int):
+    def __init__(self, what: str, total: int | None):
         rest = (MofNCompleteColumn(), "{task.fields[rate]}", TimeRemainingColumn(compact=True), TextColumn("left"))
         console = Console(stderr=True)
         super().__init__(TextColumn(what), BarColumn(), *rest, console=console, disable=not console.is_terminal)

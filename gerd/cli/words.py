@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from gerd.config.document import parse_yaml
 from gerd.config.sweep import Which
-from gerd.errors import GerdError
+from gerd.errors import GerdError, shorten
 from gerd.scene.draw import MOST_INDICES
+
+if TYPE_CHECKING:
+    from gerd.exchange.reading import ReadOptions
 
 
 def parse_member(words: Sequence[str]) -> Which | None:
@@ -46,6 +49,38 @@ def parse_part(text: str) -> tuple[int, int]:
     if not part or not 1 <= int(part[1]) <= int(part[2]):
         raise GerdError(f"--shard {text}: allowed: I/N with I from 1 to N, such as 3/10 for the third of ten parts")
     return int(part[1]), int(part[2])
+
+
+def parse_read(words: Sequence[str]) -> ReadOptions:
+    """What `--read` says, NAME=VALUE for each option of `read_events`."""
+    result: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        said = f"--read {shorten(word)}"
+        if not equals or name not in READ or name in result:
+            raise GerdError(f"{said}: allowed: NAME=VALUE once for each of {', '.join(READ)}")
+        pattern, allowed, meaning = READ[name]
+        if not re.fullmatch(pattern, value):
+            raise GerdError(f"{said}: allowed: {name}={allowed}")
+        result[name] = meaning(value)
+    return cast("ReadOptions", result)
+
+
+def _size(value: str) -> tuple[int, int]:
+    width, height = value.split("x")
+    return int(width), int(height)
+
+
+WHOLE = r"\d{1,18}"
+READ: dict[str, tuple[str, str, Callable[[str], Any]]] = {  # of each option: a pattern, in words, and what it means
+    "size": (r"\d{1,5}x\d{1,5}", "WIDTHxHEIGHT, such as size=640x480", _size),
+    "step_us": (WHOLE, "a whole number of microseconds", int),
+    "start_us": (WHOLE, "a whole number of microseconds", int),
+    "stop_us": (WHOLE, "a whole number of microseconds", int),
+    "repair": ("true|false", "true or false", lambda value: value == "true"),
+    "columns": ("[a-z]+", "the columns of text in their order, such as columns=txyp", str),
+    "row": (WHOLE, "the number of a recording in a Parquet file", int),
+}
 
 
 def in_bytes(size: float) -> str:

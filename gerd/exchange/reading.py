@@ -59,7 +59,7 @@ class ReadEvents(Events):
     dropped: Mapping[str, int] = field(default_factory=dict)  # by `repair`: what was wrong, and how much it has cost
 
 
-def read_events(path: str | Path, **options: Unpack[ReadOptions]) -> ReadEvents:
+def read_events(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> ReadEvents:
     """The events in a file: EVT 2.0, 2.1 and 3.0, DAT 2, AEDAT 4, ES, HDF5, npy, npz, Parquet, text.
 
     options: see `ReadOptions`. Steps are counted from `start_us`, by default from the step of the first event, and
@@ -73,7 +73,7 @@ def read_events(path: str | Path, **options: Unpack[ReadOptions]) -> ReadEvents:
         return file.events(parts, -(-begin // file.step_us), None if stop is None else stop - 1)
 
 
-def event_windows(path: str | Path, steps: int, **options: Unpack[ReadOptions]) -> Iterator[ReadEvents]:
+def event_windows(path: str | os.PathLike[str], steps: int, **options: Unpack[ReadOptions]) -> Iterator[ReadEvents]:
     """The events in a file, `steps` steps at a time, in memory that does not grow with its length.
 
     The windows begin at `start_us`, by default with the step of the first event. Those without events are left out.
@@ -102,12 +102,13 @@ def event_windows(path: str | Path, steps: int, **options: Unpack[ReadOptions]) 
 
 
 def is_event_file(path: Path) -> bool:
-    """Whether a file begins like one that `read_events` reads."""
+    """Whether a file begins like one of events, even if `read_events` does not read it and only says why."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
-            return _format(file.read(START)) is not None
-    except OSError:
+            start = file.read(START)
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         return False
+    return _format(start) is not None or any(start.startswith(first) for first in FOREIGN)
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,9 @@ def _size(path: Path, told: tuple[int, int] | None, given: tuple[int, int] | Non
     """The size of the frame."""
     size = given if given is not None else told
     if size is None:
-        raise GerdError(f"{path}: does not tell the size of its frame; allowed: size=(width, height)")
+        raise GerdError(
+            f"{path}: does not tell the size of its frame; allowed: size=(width, height), or --read size=WxH"
+        )
     if not (isinstance(size, tuple | list) and len(size) == 2):
         raise GerdError(f"{path}: size {shorten(size)}: allowed: (width, height)")
     for name, value in zip(("width", "height"), size, strict=True):
@@ -215,28 +218,26 @@ def _checked(blocks: Iterator[Rows], damage: Damage, width: int, height: int) ->
     """The blocks without events outside of the frame, or earlier than one before them: see `Damage`."""
     latest = read = 0
     for block in blocks:
-        frame = f"a frame of {width}×{height} pixels"
-        outside = (block["x"] < 0) | (block["x"] >= width) | (block["y"] < 0) | (block["y"] >= height)
-        kept = _without(block, outside, "events outside of the frame", f"outside of {frame}", damage, read)
-        negative = kept["t"] < 0
-        kept = _without(kept, negative, "events before time 0", "before time 0", damage, read)
-        before = np.maximum.accumulate(np.concatenate([[latest], kept["t"]]))[:-1]
-        late = kept["t"] < before
-        kept = _without(kept, late, "events out of order", "earlier than an event before it", damage, read)
+        x, y, t = block["x"], block["y"], block["t"]
+        outside = (x < 0) | (x >= width) | (y < 0) | (y >= height)
+        negative = ~outside & (t < 0)
+        sound = ~(outside | negative)
+        before = np.maximum.accumulate(np.concatenate([[latest], np.where(sound, t, 0)]))[:-1]
+        late = sound & (t < before)
+        kinds = (
+            (outside, "events outside of the frame", f"outside of a frame of {width}×{height} pixels"),
+            (negative, "events before time 0", "before time 0"),
+            (late, "events out of order", "earlier than an event before it"),
+        )
+        found = [(int(bad.argmax()), int(bad.sum()), what, why) for bad, what, why in kinds if bad.any()]
+        for first, count, what, why in sorted(found):
+            place = f"event {read + first} at x {x[first]}, y {y[first]}, t {t[first]} µs"
+            damage.found(what, count, f"{place} is {why}")
         read += len(block)
+        kept = block[sound & ~late] if found else block
         if len(kept):
             latest = int(kept["t"][-1])
             yield kept
-
-
-def _without(block: Rows, bad: np.ndarray, what: str, why: str, damage: Damage, read: int) -> Rows:
-    """The block without its bad events; `read` is how many events came before it."""
-    if not bad.any():
-        return block
-    number = int(np.flatnonzero(bad)[0])
-    x, y, t, _ = block[number].tolist()
-    damage.found(what, int(bad.sum()), f"event {read + number} at x {x}, y {y}, t {t} µs is {why}")
-    return block[~bad]
 
 
 def _between(blocks: Iterator[Rows], start: int | None, stop: int | None) -> Iterator[Rows]:

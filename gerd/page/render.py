@@ -7,6 +7,7 @@ and a page in one file (.html) by `answers.py`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from inspect import signature
 from pathlib import Path
@@ -16,6 +17,7 @@ from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, member_count
 from gerd.errors import GerdError, shorten
+from gerd.exchange.reading import is_event_file, read_events
 from gerd.page.answers import save_page
 from gerd.pictures import figure, video
 from gerd.recording.events import Events
@@ -43,26 +45,28 @@ def render(
 ) -> None:
     """Write a video (.gif, .mp4), a picture (.png, .svg, .pdf) or a page (.html) of a recording.
 
-    `source` is a recording or other `Events`, or a config (or its path) of which `index` and `member` name one;
-    `family` shows all members of the index side by side, and so does a list of recordings. `kind` and `options` are
-    those of the command: video, frame, sheet, cloud, rate, curves, parameters, stages; step, count, overlay,
-    side_by_side, zoom, fps. Steps are shown from `start` up to `stop`.
+    `source` is a recording or other `Events`, a file of events, or a config (or its path) of which `index` and `member`
+    name one; `family` shows all members of the index side by side, and so does a list of recordings. `kind` and
+    `options` are those of the command: video, frame, sheet, cloud, rate, curves, parameters, stages; step, count,
+    overlay, side_by_side, zoom, fps. Steps are shown from `start` up to `stop`.
     """
     path = Path(path)
-    recordings: Sequence[Events] | None = [source] if isinstance(source, Events) else None
-    if isinstance(source, Sequence) and not isinstance(source, str):
-        recordings = source
-    if recordings is not None and (index or member is not None or family):
-        raise GerdError("index, member and family choose a recording of a config; this is a recording already")
-    several = family or not (recordings is None or isinstance(source, Events))
+    if isinstance(source, str | os.PathLike) and is_event_file(Path(source)):
+        source = read_events(source)
+    shown: Events | Sequence[Events] | None = None
+    if isinstance(source, Events) or (isinstance(source, Sequence) and not isinstance(source, str)):
+        shown = source
+        if index or member is not None or family:
+            raise GerdError("index, member and family choose a recording of a config; this is a recording already")
+    several = family or isinstance(shown, Sequence)
     kind = check(path, kind, options, family=several)
-    if recordings is None:
+    if shown is None:
         if family and member is not None:
             raise GerdError(f"member {shorten(member)}: a family is all members; allowed: one of the two")
         config = as_config(source)  # type: ignore[arg-type]
-        recordings = family_of(config, index) if family else [simulate(config, index, member)]
+        shown = family_of(config, index) if family else simulate(config, index, member)
     parts = []
-    for recording in recordings:
+    for recording in [shown] if isinstance(shown, Events) else shown:
         parts.append(recording.window(start, stop))
         if parts[-1].steps < 1:
             end = recording.steps if stop is None else stop
@@ -71,14 +75,14 @@ def render(
         save_page(parts, path)
         return
     check_members(len(parts))
-    shown = parts if several else parts[0]
+    drawn = parts if several else parts[0]
     if kind == "video":
-        video.write(shown, path, progress=progress, **options)
+        video.write(drawn, path, progress=progress, **options)
         return
     import matplotlib
 
     with written_whole(path) as draft, matplotlib.rc_context(figure.STYLE):
-        figure.save((OF_FAMILIES if several else KINDS)[kind](shown, **options), draft, path.suffix.lower()[1:])
+        figure.save((OF_FAMILIES if several else KINDS)[kind](drawn, **options), draft, path.suffix.lower()[1:])
 
 
 def family_of(config: Config, index: int) -> list[Recording]:

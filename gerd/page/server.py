@@ -1,4 +1,4 @@
-"""`gerd view`: a config or a dataset as a page on this machine, until Ctrl-C.
+"""`gerd view`: a config, a dataset or events as a page on this machine, until Ctrl-C.
 
     GET  /                the page, and GET /page/NAME its style and scripts: the same for everybody
     GET  /api/start       what the page shows, as JSON
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from gerd.recording.events import Events
+
 LOOPBACK = "127.0.0.1"
 USUAL_PORTS = range(8350, 8370)  # the first that is free
 AT_ONCE = struct.pack("ii" if os.name == "posix" else "HH", 1, 0)  # of SO_LINGER: on, for no time
@@ -62,6 +64,7 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 
 def serve(
     source: Path,
+    events: Events | None = None,
     *,
     host: str = LOOPBACK,
     port: int | None = None,
@@ -70,11 +73,14 @@ def serve(
     browser: bool = True,
     say: Callable[[str], Any] = print,
 ) -> None:
-    """Show the config or dataset at `source` at http://host:port/ until Ctrl-C; `say` is told the address."""
+    """Show the config or dataset at `source`, or the `events` in it, at http://host:port/ until Ctrl-C.
+
+    `say` is told the address.
+    """
     for package in ("starlette", "uvicorn"):
         if find_spec(package) is None:
             raise GerdError(f"gerd view needs the package {package}: pip install 'gerd[view]'")
-    content = opened(source, overrides, trust)
+    content = opened(source, overrides, trust) if events is None else Shelf(source.name, [events])
     with contextlib.closing(Worker(content)) as worker, listening(host, port) as bound:
         worker.ask("start")
         if isinstance(content, Editor):  # errors come now, and the kernels are compiled
