@@ -20,6 +20,8 @@ MOST_VALUES = 3_000_000  # in a file of LARGEST_JSON bytes or less
 BYTES_OF_VALUE = 32  # beyond that; digests take twice as many
 MOST_OBJECTS = 200_000  # {…} in a config: as many as it may have values, written and repeated
 BYTES_OF_OBJECT = 128  # beyond that; a shard has one
+MOST_KEYS = 250_000  # twice as many as a config may have, written and repeated, and more for defaults
+BYTES_OF_KEY = 512  # beyond that; a shard has three
 
 
 class RepeatedKeyError(ValueError):
@@ -44,11 +46,13 @@ def read_json(place: Place, name: str) -> bytes:
 def check_values(content: bytes, name: str) -> None:
     """An error if a file has more values than any file that is written here."""
     values = content.count(b",") + content.count(b"[")
-    objects = content.count(b"{")
-    for number, most, size in ((values, MOST_VALUES, BYTES_OF_VALUE), (objects, MOST_OBJECTS, BYTES_OF_OBJECT)):
+    for what, number, most, size in (
+        ("values", values, MOST_VALUES, BYTES_OF_VALUE),
+        ("objects", content.count(b"{"), MOST_OBJECTS, BYTES_OF_OBJECT),
+        ("keys", content.count(b":"), MOST_KEYS, BYTES_OF_KEY),
+    ):
         allowed = most + max(0, len(content) - LARGEST_JSON) // size
         if number > allowed:
-            what = "objects" if most == MOST_OBJECTS else "values"
             raise StorageError(f"{name}: has {number} {what} in {len(content)} bytes; at most {allowed} are read")
 
 

@@ -65,7 +65,10 @@ class Recordings(Sequence[Recording]):
         try:
             data = parsed_json(read_json(self.place, RESOLVED))
             config = Config.of(data, Origin(document=Document(None, str(self.path)), directory=None))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ValidationError) as error:
+        except ValidationError as error:
+            first = ": ".join(line.strip() for line in str(error).splitlines()[1:3])
+            raise StorageError(f"{file}: is damaged: {first}") from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
         if config.digest != self.manifest.config_digest:
             raise StorageError(f"{file}: is not the config that the manifest names")

@@ -38,6 +38,7 @@ MANIFESTS: dict[str, tuple[Any, str]] = {
     "some empty objects": (lambda: bombs.empty_objects(500_000), "is damaged: it has no valid 'shards.0'"),
     "numbers": (lambda: bombs.manifest_of_numbers(2_900_000), "is damaged: it has no valid 'shards.0.recordings.0'"),
     "more objects": (lambda: bombs.empty_objects(1_000_000), "has 333335 objects in 1000054 bytes; at most 200000 are"),
+    "keys": (lambda: bombs.many_keys(1_000_000), "has 1000000 keys in 15888890 bytes; at most 250000 are read"),
     "digits": (lambda: b"1" * 100_000, "manifest.json: is "),
     "brackets": (lambda: b"[" + b"[]," * 10_000_000 + b"[]]", "values in 30000004 bytes; at most 3000000 are read"),
 }
@@ -66,6 +67,20 @@ def test_a_stored_grid_is_refused_before_its_members_are_made(data: Path) -> Non
     result = bounded(data.parent, "info", "data", gigabytes=3, seconds=30)
     assert result.returncode == 1, result.stderr
     assert "resolved.json: is damaged: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (1_000_000, "resolved.json: has 1000000 keys in 15888890 bytes; at most 250000 are read"),
+        (200_000, "resolved.json: is damaged: key0: unknown key; "),
+    ],
+)
+def test_a_stored_config_of_unknown_keys_takes_little_memory(data: Path, number: int, message: str) -> None:
+    """pydantic holds some kilobytes for each of them."""
+    (data / RESOLVED).write_bytes(bombs.many_keys(number))
+    result = bounded(data.parent, "info", "data", gigabytes=1.7, seconds=30)
+    assert (result.returncode, message in result.stderr) == (1, True), result.stderr
 
 
 @pytest.mark.parametrize("number", [0, 1, 200])

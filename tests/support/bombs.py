@@ -39,6 +39,11 @@ def repeated_key(number: int) -> bytes:
     return ("{" + ", ".join([*keys, keys[-1]]) + "}").encode()
 
 
+def many_keys(number: int) -> bytes:
+    """A JSON object of so many keys, none of which stands twice."""
+    return ("{" + ", ".join(f'"key{i}": 0' for i in range(number)) + "}").encode()
+
+
 def empty_objects(size: int) -> bytes:
     """A manifest of about so many bytes whose shards are all {}."""
     return b'{"format": "gerd", "format_version": 2, "shards": [' + b"{}," * (size // 3) + b"{}]}"

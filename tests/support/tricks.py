@@ -105,6 +105,7 @@ def try_json(folder: Path, sound: Path, chance: random.Random) -> str:
     else:
         data = chance.choice([
             lambda: bombs.repeated_key(chance.choice([1, 1000, 200_000])),
+            lambda: bombs.many_keys(chance.choice([1, 100_000, 240_000, 2_900_000])),
             lambda: bombs.empty_objects(chance.choice([10, 10_000, 500_000, 30_000_000])),
             lambda: bombs.manifest_of_numbers(chance.choice([1, 100_000, 2_900_000])),
             lambda: b"[" * chance.choice([1, 900, 10_000_000]),
