@@ -218,6 +218,7 @@ GIVEN = {
         "9 to 20 MB/s",  # worked out from the table above it, as the rest of the paragraph is
         "a disk of 0.93 GB/s: beyond that",
     ],
+    "docs/commands.md": ["median and 95 % of"],
     "docs/config.md": ["0.9 shrinks by 10 %", "up to 4 MiB", "at most 10000000 times"],
     "docs/conventions.md": ["four times as fast", "four times as much of the path", "a frame for each 100 µs"],
     "docs/data.md": ["four times the memory", "at most 1 GB", "two times or more"],
@@ -257,6 +258,8 @@ GIVEN = {
         "from 14 to 7 px",
         "surely more than 1 px below chance",
         "in about ten minutes on two cores",
+        "that half (95 %)",
+        "beyond about four pictures",  # the strides of exact timing
     ],
     "docs/original.md": ["the usual factor of 8"],
     "docs/studies/index.md": ["the 95 % interval of the difference"],

@@ -320,6 +320,62 @@ def view(
     serve(source, events, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=say)
 
 
+def conform(
+    emulator: Annotated[
+        str,
+        Argument(metavar="MODULE:FUNCTION", help="A function of pictures and times; FILE.py:FUNCTION is one, too."),
+    ],
+    config: ConfigFile,
+    fps: Annotated[
+        str, Option(metavar="N,N", help="At which rates the emulator gets pictures: how many in a second.")
+    ] = "250,500,1000,2000,4000",
+    window_us: Annotated[
+        int | None,
+        Option(
+            min=0, help="How far apart events are still the same; default: from a picture to the next, at least a step."
+        ),
+    ] = None,
+    index: Index = 0,
+    member: Member = None,
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="Write the numbers, too: .json or .csv, after each rate.")
+    ] = None,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Hold an emulator of event cameras against the exact events of a scene, of which it gets the pictures.
+
+    A line for each rate has the exact events and the emulator's, the ratio of ON and of OFF events, the share of events
+    that have their time in common with others (of the exact ones in brackets), median and 95 % of |Δt| of matched
+    events, and the shares of exact events that it misses and of its own that it invents.
+    """
+    from gerd.cli.progress import Bar
+    from gerd.cli.words import parse_rates
+    from gerd.measures.conformance import ConformanceCurve, each_conformance
+    from gerd.measures.named import named_function
+    from gerd.storage.whole import write_whole
+
+    rates = parse_rates(fps)
+    if out is not None and out.suffix not in (".json", ".csv"):
+        raise GerdError(f"--out {out}: allowed: a name that ends in .json or .csv")
+    if out is not None and not out.parent.is_dir():
+        raise GerdError(f"--out {out}: there is no folder {out.parent}")
+    function, chosen = named_function("emulator", emulator, "my_emulators:mine"), _load(config, set_, trust)
+    which = _member(chosen, member)
+    found: list[Any] = []
+    try:
+        with Bar("rates", len(rates)) as bar:
+            for point in each_conformance(function, chosen, rates, index=index, member=which, window_us=window_us):
+                found.append(point)
+                if out is not None:
+                    curve = ConformanceCurve(tuple(found))
+                    write_whole(out, (curve.json() if out.suffix == ".json" else curve.csv()).encode())
+                bar(1)
+    finally:  # what is known when an emulator fails
+        if found:
+            say(ConformanceCurve(tuple(found)))
+
+
 def study(
     context: Context,
     name: Annotated[

@@ -83,6 +83,14 @@ READ: dict[str, tuple[str, str, Callable[[str], Any]]] = {  # of each option: a 
 }
 
 
+def parse_rates(text: str) -> list[float]:
+    """What `--fps` says: numbers of pictures per second, such as 250,1000."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise GerdError(f"--fps {text}: allowed: numbers, such as 250,1000,4000") from None
+
+
 def in_bytes(size: float) -> str:
     """A number of bytes as people read it."""
     for unit in ("bytes", "kB", "MB", "GB"):

@@ -41,6 +41,7 @@ from gerd.measures.action import (
 )
 from gerd.measures.answers import Measured, count_different, measured
 from gerd.measures.chance import chance_of, chance_of_dependence
+from gerd.measures.conformance import Conformance, ConformanceCurve, conformance, each_conformance
 from gerd.measures.curves import Accuracy, AccuracyCurve, Covariance, Curve, Invariance, covariance_matrix
 from gerd.measures.statistics import LEAST, Effect, Summary, bootstrap, effect_size, summary, wilcoxon
 from gerd.plan.make import plan_of
@@ -59,6 +60,8 @@ __all__ = [
     "AccuracyCurve",
     "Action",
     "Channelled",
+    "Conformance",
+    "ConformanceCurve",
     "Covariance",
     "Curve",
     "Effect",
@@ -78,7 +81,9 @@ __all__ = [
     "bootstrap",
     "chance_error",
     "channel_errors",
+    "conformance",
     "covariance_matrix",
+    "each_conformance",
     "effect_size",
     "equivariance_error",
     "generalisation_curve",

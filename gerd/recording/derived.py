@@ -7,7 +7,7 @@ motion is worked out anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def _reaches_in(recording: Recording, points: Array) -> bool:
     return bool((points.max(axis=0) > 0).all() and (points.min(axis=0) < frame).all())
 
 
-def _parts(recording: Recording, steps: Steps) -> Iterator[slice]:
+def _parts(recording: Recording, steps: NDArray[Any]) -> Iterator[slice]:
     """Steps that are rendered together."""
     at_once = max(1, PIXELS_AT_ONCE // (recording.height * recording.width * max(1, recording.actors)))
     return (slice(begin, begin + at_once) for begin in range(0, len(steps), at_once))
@@ -75,10 +75,21 @@ def _counts(recording: Recording, steps: Steps) -> NDArray[np.int32]:
 
 def images(recording: Recording, steps: Steps) -> NDArray[np.float32]:
     """(steps, height, width): the brightness of each pixel."""
-    result = np.empty((len(steps), recording.height, recording.width), np.float32)
-    for part in _parts(recording, steps):
-        activation = np.einsum("tahw,a->thw", _counts(recording, steps[part]), recording.shown.intensity[0])
-        result[part] = activation / recording.shown.full_count
+    return _pictures(recording, steps, lambda part: recording.truth[part])
+
+
+def images_at(recording: Recording, times: Array) -> NDArray[np.float32]:
+    """(times, height, width): the brightness of each pixel at times in steps, which may lie between them."""
+    return _pictures(recording, times, lambda part: recording.scene.truth(part)[0])
+
+
+def _pictures(
+    recording: Recording, times: NDArray[Any], truth_at: Callable[[NDArray[Any]], Array]
+) -> NDArray[np.float32]:
+    result = np.empty((len(times), recording.height, recording.width), np.float32)
+    for part in _parts(recording, times):
+        counts = seen.counts(recording.shown, truth_at(times[part]))
+        result[part] = np.einsum("tahw,a->thw", counts, recording.shown.intensity[0]) / recording.shown.full_count
     return result
 
 

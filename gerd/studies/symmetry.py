@@ -7,9 +7,7 @@ five time constants, trained here, or one of the user's: a function that builds 
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -27,6 +25,7 @@ from gerd.measures.answers import LEAST_DIFFERENT, relative_error
 from gerd.measures.chance import surely_below
 from gerd.measures.curves import Curve, Number
 from gerd.measures.measure import Model, chance_error, equivariance_error, truth_and_chance_errors
+from gerd.measures.named import named_function, source_of
 from gerd.measures.statistics import LEAST, bootstrap, summary
 from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration, velocity
 from gerd.studies.lab import drawing
@@ -108,18 +107,13 @@ def _steps_needed(first_step: int) -> str:
 
 def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
     """What `module:build` makes, with the weights of a checkpoint; modules of the current folder are found."""
-    module, _, function = name.partition(":")
-    if not module or not function:
-        raise GerdError(f"--model {name!r}: allowed: module:function, such as my_models:build")
-    sys.path.insert(0, str(Path.cwd()))
+    build = named_function("--model", name, "my_models:build")
     try:
-        network: Any = getattr(importlib.import_module(module), function)()
-    except Exception as error:  # whatever a user's module may raise
+        network: Any = build()
+    except Exception as error:  # whatever a user's function may raise
         raise GerdError(f"--model {name!r}: cannot be made: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.pop(0)
     if not callable(network):
-        given = f"{function}() gave {shorten(network)}"
+        given = f"{name.rpartition(':')[2]}() gave {shorten(network)}"
         raise GerdError(f"--model {name!r}: {given}; allowed: a module or a function of frames")
     if isinstance(network, torch.nn.Module):
         if checkpoint is not None:
@@ -166,7 +160,7 @@ def compute(
         raise GerdError(f"steps: got {config.steps}: allowed with this study: more than {size.first_step}")
     network: Any = None if model is None else load_model(model, checkpoint, order.device)
     own = {"model": model or OWN, "checkpoint": None if checkpoint is None else str(checkpoint)}
-    module = getattr(sys.modules.get((model or "").partition(":")[0]), "__file__", None)
+    module = None if model is None else source_of(model)
     for name, file in (("checkpoint_sha256", checkpoint), ("model_sha256", module)):
         if file is not None:  # with other content it is another network
             own[name] = sha256(Path(file).read_bytes()).hexdigest()

@@ -743,8 +743,8 @@ def nothing():
 
     for wrong, message in {
         "mine": "allowed: module:function",
-        "mine:nobody": "cannot be made: AttributeError",
-        "nowhere:build": "cannot be made: ModuleNotFoundError",
+        "mine:nobody": "cannot be imported: AttributeError",
+        "nowhere:build": "cannot be imported: ModuleNotFoundError",
         "mine:nothing": "allowed: a module or a function of frames",
     }.items():
         with pytest.raises(GerdError, match=message):
