@@ -259,7 +259,6 @@ GIVEN = {
         "surely more than 1 px below chance",
         "in about ten minutes on two cores",
         "that half (95 %)",
-        "beyond about four pictures",  # the strides of exact timing
     ],
     "docs/original.md": ["the usual factor of 8"],
     "docs/studies/index.md": ["the 95 % interval of the difference"],

@@ -349,31 +349,11 @@ def conform(
     that have their time in common with others (of the exact ones in brackets), median and 95 % of |Δt| of matched
     events, and the shares of exact events that it misses and of its own that it invents.
     """
-    from gerd.cli.progress import Bar
+    from gerd.cli.conforming import conform_to
     from gerd.cli.words import parse_rates
-    from gerd.measures.conformance import ConformanceCurve, each_conformance
-    from gerd.measures.named import named_function
-    from gerd.storage.whole import write_whole
 
-    rates = parse_rates(fps)
-    if out is not None and out.suffix not in (".json", ".csv"):
-        raise GerdError(f"--out {out}: allowed: a name that ends in .json or .csv")
-    if out is not None and not out.parent.is_dir():
-        raise GerdError(f"--out {out}: there is no folder {out.parent}")
-    function, chosen = named_function("emulator", emulator, "my_emulators:mine"), _load(config, set_, trust)
-    which = _member(chosen, member)
-    found: list[Any] = []
-    try:
-        with Bar("rates", len(rates)) as bar:
-            for point in each_conformance(function, chosen, rates, index=index, member=which, window_us=window_us):
-                found.append(point)
-                if out is not None:
-                    curve = ConformanceCurve(tuple(found))
-                    write_whole(out, (curve.json() if out.suffix == ".json" else curve.csv()).encode())
-                bar(1)
-    finally:  # what is known when an emulator fails
-        if found:
-            say(ConformanceCurve(tuple(found)))
+    rates, chosen = parse_rates(fps), load_config(config, set_, trust)
+    conform_to(chosen, emulator, rates, out, index=index, member=member_of(chosen, member), window_us=window_us)
 
 
 def study(
