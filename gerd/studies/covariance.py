@@ -249,7 +249,14 @@ def report(results: Results, out: Path) -> str:
     ]
     curves = _curves(results, out)
     return drawing.assembled(
-        results, TITLE, setting, conclusions(results), *parts, opening=opening(results), figure=curves
+        results,
+        TITLE,
+        setting,
+        conclusions(results),
+        *parts,
+        full=SIZES["full"],
+        opening=opening(results),
+        figure=curves,
     )
 
 

@@ -175,7 +175,14 @@ def report(results: Results, out: Path) -> str:
         "not.\n",
     ]
     return drawing.assembled(
-        results, TITLE, setting, conclusions(results), *parts, opening=opening(results), figure=shown
+        results,
+        TITLE,
+        setting,
+        conclusions(results),
+        *parts,
+        full=SIZES["full"],
+        opening=opening(results),
+        figure=shown,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from itertools import count
@@ -321,12 +322,14 @@ def _with_unit(text: str, kind: str) -> str:
 
 def report(results: Results, out: Path) -> str:
     tests = results.runs[0].tests
+    size = results.settings.size
+    own = results.runs[0].model == OWN  # trained here; of another only the test is ours
     judged = why_no_verdicts(results) is None
     lines, rows = zip(*(pair for test in tests for pair in _rows(test, judged)), strict=True)
     drawing.write_csv(out, rows)
     setting = (
         f"Network: {results.runs[0].model}. Each transformation is rendered from the scene, with the same draws, on "
-        f"the same {results.settings.size.tests} recordings. An amount is *respected* if the error surely neither "
+        f"the same {size.tests} recordings. An amount is *respected* if the error surely neither "
         f"grows nor falls by more than {TOLERANCE:g} px: the whole 95 % interval of its median growth lies within. "
         "There is a verdict only where the mean error, up to the end of its interval, is more than "
         f"{TOLERANCE:g} px below chance. {drawing.chance(results)}.\n"
@@ -345,7 +348,14 @@ def report(results: Results, out: Path) -> str:
     ]
     figure = _figure(results, out)
     return drawing.assembled(
-        results, TITLE, setting, conclusions(results), *parts, opening=opening(results), figure=figure
+        results,
+        TITLE,
+        setting,
+        conclusions(results),
+        *parts,
+        full=SIZES["full"] if own else replace(size, tests=SIZES["full"].tests),
+        opening=opening(results),
+        figure=figure,
     )
 
 

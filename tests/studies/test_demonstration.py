@@ -36,7 +36,6 @@ from gerd.studies.demonstration.trials import (
     build,
     recordings_of,
     stimuli,
-    updates,
 )
 from gerd.studies.lab.folder import read_results, read_settings
 from gerd.studies.lab.results import Made, Results, Run, Settings, SweepResult
@@ -106,6 +105,13 @@ def test_the_opening_follows_the_numbers_where_they_are_otherwise() -> None:
     claim, limit, _ = findings.opening(invented({WEIGHTED: ONE, BASELINE: FIVE, SHORTEST: slow}))
     assert claim.startswith("The paper's result is not found: ")
     assert limit.startswith("The baseline's μ matters: ")
+
+
+def test_a_smaller_experiment_is_called_that() -> None:
+    size = replace(SIZES["quick"], epochs=23, seeds=5)
+    results = invented(THREE)
+    claim = findings.opening(replace(results, settings=replace(results.settings, size=size)))[0]
+    assert claim.startswith("In this smaller experiment the paper's result holds: ")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +197,7 @@ def test_every_network_gets_the_same_number_of_updates(tmp_path: Path) -> None:
         demonstration.compute(tmp_path, Order(size, say=told.append))
     finally:
         hook.remove()
-    assert updates(size) == 9  # three batches, of 4, 4 and 2, in each of three epochs
+    assert size.updates == 9  # three batches, of 4, 4 and 2, in each of three epochs
     assert len(counts) == 9 * len(MODELS)
     results = read_results(tmp_path)
     assert [run.model for run in results.runs] == list(MODELS)

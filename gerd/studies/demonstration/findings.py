@@ -20,16 +20,16 @@ from gerd.studies.demonstration.trials import (
     SCALES,
     SHORTER,
     SHORTEST,
+    SIZES,
     SPEEDS,
     TRAINED,
     UNSEEN,
     WEIGHTED,
     choices_of,
     said,
-    updates,
 )
 from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed
-from gerd.studies.lab.drawing import capitalised, ratios
+from gerd.studies.lab.drawing import capitalised, ratios, smaller
 from gerd.studies.lab.results import Results
 
 LEAST = 3  # trainings of each network
@@ -49,7 +49,7 @@ def no_conclusion(results: Results, *models: str) -> str:
     for model in models:
         if model not in results.models:
             return f"{said(results, model)} was not trained"
-    done = updates(results.settings.size)
+    done = results.settings.size.updates
     if done < LEAST_UPDATES:
         return f"{counted(done, 'update')} in each training, and {LEAST_UPDATES} are the least"
     common = set.intersection(*({run.seed for run in results.of(model)} for model in models))
@@ -136,16 +136,19 @@ def _claim(results: Results) -> str:
     if reason := no_conclusion(results, WEIGHTED, BASELINE):
         return f"Whether {five} work better at unseen speeds than {baseline}: no conclusion ({reason})."
     found = outcome(results, BASELINE, WEIGHTED)
+    result = "The paper's result"
+    if smaller(results, SIZES["full"]):
+        result = "In this smaller experiment the paper's result"
     large = f"{_which(found.large)} of {len(UNSEEN)} unseen scales ({_d(found)})"
     numbers = f"against {baseline}, {five} have d > {LARGE} in every one of {found.seeds} at {large}"
     numbers = f"{numbers}, and are {found.counts()}"
     if len(found.large) == len(UNSEEN):
-        return f"The paper's result holds: {numbers}."
+        return f"{result} holds: {numbers}."
     if len(found.better) == len(UNSEEN):
-        return f"The paper's result holds, but not with a large effect everywhere: {numbers}."
+        return f"{result} holds, but not with a large effect everywhere: {numbers}."
     if len(found.better) > len(found.worse):
-        return f"The paper's result holds at some speeds only: {numbers}."
-    return f"The paper's result is not found: {numbers}."
+        return f"{result} holds at some speeds only: {numbers}."
+    return f"{result} is not found: {numbers}."
 
 
 def _against_shortest(results: Results) -> str:

@@ -19,6 +19,7 @@ from gerd.studies.demonstration.trials import (
     SCALES,
     SHORTER,
     SHORTEST,
+    SIZES,
     SPEEDS,
     STEPS,
     TITLE,
@@ -27,7 +28,6 @@ from gerd.studies.demonstration.trials import (
     choices_of,
     said,
     titled,
-    updates,
 )
 from gerd.studies.lab import drawing
 from gerd.studies.lab.results import Results
@@ -63,6 +63,7 @@ def report(results: Results, out: Path) -> str:
         _setting(results),
         findings.conclusions(results),
         *parts,
+        full=SIZES["full"],
         opening=findings.opening(results),
         figure=pictures.performance(results, out) + "\n" + _caption(results),
     )
@@ -82,7 +83,7 @@ def _setting(results: Results) -> str:
         f"Section 3.2 of the paper, done again. A square under translation and scaling, {STEPS} steps, is seen at one "
         f"velocity (s = 1) in {size.training} recordings for training; {size.validation} more choose the checkpoint, "
         f"{size.validation} are the test at s = 1, and {size.tests} others that at each of eight unseen velocities. "
-        f"Every network gets the same {updates(size)} updates from the same recordings, from each of "
+        f"Every network gets the same {size.updates} updates from the same recordings, from each of "
         f"{counted(size.seeds, 'seed')}. {drawing.chance(results)} at s = 1.\n"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gerd.errors import counted
-from gerd.studies.demonstration.trials import STEPS, TRAINED, choices_of, recordings_of, updates
+from gerd.studies.demonstration.trials import STEPS, TRAINED, choices_of, recordings_of
 from gerd.studies.lab.drawing import table
 from gerd.studies.lab.results import Results
 
@@ -104,7 +104,7 @@ def _training(results: Results) -> list[list[str]]:
         [
             "(not said: the training)",
             f"SmoothL1 of the place from step {size.first_step} on; AdamW, one cycle up to a rate of {size.rate:g}; "
-            f"{counted(size.epochs, 'epoch')} of batches of {size.batch}, which are {updates(size)} updates, for every "
+            f"{counted(size.epochs, 'epoch')} of batches of {size.batch}, which are {size.updates} updates, for every "
             "network",
             "`--epochs`",
         ],

@@ -33,7 +33,7 @@ ALONE = {BASELINE: 2, SHORTER: 1, SHORTEST: 0}  # which of the five time constan
 MODELS = (WEIGHTED, BASELINE, SHORTEST, EQUAL, EVIDENCE, SHORTER)  # in the order in which they are trained
 
 SIZES = {
-    "full": Size(96, training=1400, validation=300, tests=400, epochs=8, batch=8, seeds=5, layers=FULL, models=MODELS),
+    "full": Size(96, training=1400, validation=300, tests=400, epochs=10, batch=8, seeds=5, layers=FULL, models=MODELS),
     "quick": Size(
         side=64,
         training=350,
@@ -60,7 +60,7 @@ SIZES = {
     ),
 }
 TAKES = {
-    "full": "about 11 minutes on an NVIDIA H200, by an estimate",
+    "full": "about 14 minutes on an NVIDIA H200, by an estimate",
     "quick": "about 10 minutes on two CPU cores",
     "smoke": "half a minute",
 }
@@ -129,8 +129,3 @@ def said(results: Results, model: str) -> str:
 def titled(results: Results, model: str) -> str:
     """What a network is called in a table or in a figure."""
     return model if model in FUSIONS else f"one channel, μ = {choices_of(results).mus[ALONE[model]]:g}"
-
-
-def updates(size: Size) -> int:
-    """How often the weights of each network are changed in its training."""
-    return -(-size.training // size.batch) * size.epochs

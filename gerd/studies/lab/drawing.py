@@ -17,6 +17,8 @@ from gerd.pictures.figure import STYLE
 from gerd.pictures.figure import save as save_figure
 from gerd.studies.lab.comparison import Comparison
 from gerd.studies.lab.results import Results, Sweep
+from gerd.studies.lab.training import Size
+from gerd.studies.models import Layers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,18 +124,21 @@ def assembled(
     setting: str,
     conclusions: Sequence[str],
     *parts: str,
+    full: Size,
     opening: Sequence[str] = (),
     figure: str = "",
 ) -> str:
     """A report: the question, what was done, what made the numbers, what follows, and the parts of this study.
 
     Before all that come the sentences of the opening and a figure, if there are any. A smoke run has nothing from which
-    anything could follow, and says so.
+    anything could follow, and says so; so does a run that has less of something than the study at its size, `full`.
     """
     conclusive = results.settings.size.conclusive
     lines = [f"# {title}\n"]
     if not conclusive:
         lines.append(f"> **{SMOKE}**\n")
+    elif less := smaller(results, full):
+        lines.append(f"> **{less}**\n")
     if results.missing:
         lines.append(f"> **Not finished: {counted(results.missing, 'network')} missing.**\n")
     if conclusive and opening:
@@ -146,6 +151,32 @@ def assembled(
         if any("surely" in line for line in [*opening, *conclusions]):
             lines.append(SURELY)
     return "\n".join([*lines, *parts])
+
+
+def smaller(results: Results, full: Size) -> str:
+    """What these results have less of than the study at its full size; empty where they have nothing less."""
+    size = results.settings.size
+    amounts = [
+        (size.side, full.side, "pixels along a side of the frame"),
+        (size.training, full.training, "recordings for training"),
+        (size.validation, full.validation, "recordings for validation"),
+        (size.tests, full.tests, "recordings for each test"),
+        (size.updates, full.updates, "updates of each network"),
+        (size.seeds, full.seeds, "seeds"),
+    ]
+    less = [f"{here} {what} in place of {there}" for here, there, what in amounts if here < there]
+    if sum(size.layers.widths) < sum(full.layers.widths):
+        less.append("layers of {} features in place of {}".format(*(_chain(each.layers) for each in (size, full))))
+    if missing := [model for model in full.models if size.models and model not in size.models]:
+        less.append(f"without {'; '.join(missing)}")
+    if not less:
+        return ""
+    study = f"gerd study {results.settings.study}"
+    return f"Smaller than the study itself: {', '.join(less)}. `{study}` at its full size was not run for this report."
+
+
+def _chain(layers: Layers) -> str:
+    return " → ".join(map(str, layers.widths))
 
 
 def provenance(results: Results) -> str:

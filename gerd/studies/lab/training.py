@@ -64,6 +64,11 @@ class Size:
         """The number of the first recording that is neither for training nor for validation."""
         return self.training + self.validation
 
+    @property
+    def updates(self) -> int:
+        """How often the weights of each network are changed in its training."""
+        return -(-self.training // self.batch) * self.epochs
+
 
 FULL = Layers()
 SMALL = Layers((2, 6, 12, 8, 8, 1), (5, 5, 5, 5, 5), (4, 1, 1, 1, 1))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gerd.errors import counted
-from gerd.studies.demonstration.trials import SCALES, STEPS, TRAINED, updates
+from gerd.studies.demonstration.trials import SCALES, STEPS, TRAINED
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import each_seed
 from gerd.studies.lab.results import Results, Sweep
@@ -24,6 +24,7 @@ from gerd.studies.timescale.trials import (
     KEPT,
     SAMPLED,
     SINGLES,
+    SIZES,
     SWEEPS,
     TITLE,
     named,
@@ -69,6 +70,7 @@ def report(results: Results, out: Path) -> str:
         _setting(results),
         findings.conclusions(results),
         *parts,
+        full=SIZES["full"],
         opening=findings.opening(results),
         figure=figure,
     )
@@ -117,7 +119,7 @@ def _networks(results: Results) -> str:
         "fine. Its training shows it two channels at a time: the anchor, μ = 5, has to be right (SmoothL1), and "
         "another one, at least an octave away and drawn anew for each batch, has to abstain: + 0.02·(softplus(its "
         f"evidence) + softplus(−evidence of the anchor)). AdamW, OneCycle to {size.rate:g}, batches of {size.batch}; "
-        f"{size.epochs} epochs, which are {updates(size)} updates, for every network. In each the invariant one "
+        f"{size.epochs} epochs, which are {size.updates} updates, for every network. In each the invariant one "
         f"computes {2 * SAMPLED} heat maps of a recording, {SAMPLED} steps of two channels, and the five channels "
         f"compute {len(TIME_CONSTANTS) * STEPS}.\n"
     )
