@@ -39,7 +39,7 @@ EXAMPLES = {
     "upsampling": "16",
     "transform": "[{rotate: 30}, {boost: [1, 0]}, {mirror: x}]",
     "integrator": "{threshold: 0.3, warmup: 10}",
-    "integrator.threshold": "0.3",
+    "integrator.threshold": "{on: 0.4, off: 0.5, spread: 0.03}",
     "integrator.reset": "zero",
     "integrator.initial": "stationary",
     "integrator.warmup": "20",
@@ -91,6 +91,12 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     "PairChoice": ("actors.0.translation.velocity", "{choice: [[1, 1], [1, -1], [-1, 1], [-1, -1]]}", ""),
     "Boundary": ("actors.0.rotation.velocity", "{boundary: 0.5}", ""),
     "Factor": ("actors.0.scale.velocity", "{factor: 0.9}", ""),
+    "Thresholds": (
+        "integrator.threshold",
+        "{on: 0.4, off: 0.5, spread: 0.03}",
+        "All are shares of a full count; what is left out is 0.5, 0.5 and 0. Each can be swept, as "
+        "`integrator.threshold.spread`, where the threshold is written in this way.",
+    ),
     "TimeScale": (
         "time_scale",
         "{factor: 4, keep: path}",

@@ -198,7 +198,8 @@ def _signal(scenes: Scenes, steps: int) -> Array:
         return result
     both = np.stack([times - before, times], axis=1).ravel()
     T = scenes.trajectory.unwrapped().T(both)
-    thresholds = np.abs(scenes.intensity) / INTENSITY_ONE / (scenes.pixel.threshold / scenes.full_count)
+    middle = 2 / (1 / scenes.pixel.threshold_on + 1 / scenes.pixel.threshold_off)  # of the passages up and down
+    thresholds = np.abs(scenes.intensity) / INTENSITY_ONE / (middle / scenes.full_count)
     passages = np.maximum(thresholds - (1.0 if scenes.pixel.initial == "stationary" else 0.5), 0.1 * thresholds)
     for actor, shapes in enumerate(scenes.shapes):
         for number, outline in enumerate(shapes):

@@ -5,14 +5,15 @@ Each field's unit, default and range stand here and nowhere else. Noises are pro
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Union
 
-from pydantic import Field
+from pydantic import Field, Tag
 
-from gerd.config.base import Model
-from gerd.config.values import Initial, Probability
+from gerd.config.base import Model, tag
+from gerd.config.values import Initial, Probability, ZeroWithoutSign, forms
 
-Threshold = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.001, le=16)]
+Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.001, le=16)]
+Spread = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=16), ZeroWithoutSign]
 Warmup = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 
 
@@ -24,11 +25,34 @@ class Sensor(Model):
     height: int = Field(128, strict=True, ge=1, le=16384, description="pixels along y")
 
 
+class Thresholds(Model):
+    """Thresholds of ON and OFF events, and by how much those of the camera's pixels differ (a standard deviation)."""
+
+    on: Share = 0.5
+    off: Share = 0.5
+    spread: Spread = 0.0
+
+    @property
+    def are_one(self) -> bool:
+        """Whether a single number says the same."""
+        return self.on == self.off and self.spread == 0
+
+
+Threshold = Annotated[
+    Union[Annotated[Share, Tag(tag("number"))], Annotated[Thresholds, Tag(tag("{on}"))]],
+    forms("a number from 0.001 to 16, {on: number, off: number, spread: number}"),
+]
+
+
 class Integrator(Model):
     """Each pixel's integrate-and-fire unit."""
 
     part = "integrator"
-    threshold: Threshold = Field(0.5, description="change that fires, as a share of a fully covered pixel's count")
+    threshold: Threshold = Field(
+        0.5,
+        description="change that fires, as a share of a fully covered pixel's count; or one for each polarity, and how "
+        "much pixels differ",
+    )
     reset: Literal["subtract", "zero"] = Field(
         "subtract", description="after an event: take the threshold off, or start again at 0"
     )
@@ -41,12 +65,23 @@ class Integrator(Model):
         5, description="steps run before step 0, not recorded; in exact timing units of the motion's own time"
     )
 
+    @property
+    def thresholds(self) -> Thresholds:
+        """The thresholds of both polarities, where one is written, too."""
+        if isinstance(self.threshold, Thresholds):
+            return self.threshold
+        return Thresholds(on=self.threshold, off=self.threshold)
+
 
 class Camera(Model):
     """Which of many cameras of the same kind: all of them differ in which of their pixels are odd."""
 
     number: int = Field(
-        0, strict=True, ge=0, lt=2**32, description="decides which pixels are hot or dead; neither seed nor index does"
+        0,
+        strict=True,
+        ge=0,
+        lt=2**32,
+        description="decides which pixels are hot or dead, and how thresholds differ; neither seed nor index does",
     )
 
 

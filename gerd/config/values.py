@@ -88,6 +88,7 @@ class WholeChoice(Model):
 
 
 WORDS = ("uniform", "centre", "usual", "stationary")
+POLARITIES = {"on", "off", "spread"}  # fields of a value that has a number for each polarity
 
 
 def _form(value: Any) -> str | None:
@@ -104,6 +105,8 @@ def _form(value: Any) -> str | None:
     options = fields.get("choice")
     if len(fields) == 1 and isinstance(options, list | tuple) and options and isinstance(options[0], list | tuple):
         return tag("{choice of pairs}")
+    if fields.keys() & POLARITIES:
+        return tag("{on}")
     return next((TAGS[f"{{{key}}}"] for key in fields if f"{{{key}}}" in TAGS), None)
 
 

@@ -45,8 +45,7 @@ def plan_of(config: Config) -> Plan:
 @lru_cache(maxsize=KEPT_MEMBERS)
 def _plan(config: Config) -> Plan:
     full = config.upsampling * config.upsampling * INTENSITY_ONE
-    threshold = max(1, round(config.integrator.threshold * full))
-    initial = config.initial
+    thresholds = config.integrator.thresholds
     family = relatives(config.family)
     actors = tuple(_actor(config, number, family) for number in range(len(config.actors)))
     path = config.origin.path
@@ -62,9 +61,10 @@ def _plan(config: Config) -> Plan:
         path_end=sys.maxsize if path is None else path.steps - 1,
         upsampling=config.upsampling,
         pixel=Pixel(
-            threshold=threshold,
+            threshold_on=max(1, round(thresholds.on * full)),
+            threshold_off=max(1, round(thresholds.off * full)),
             reset_to_zero=config.integrator.reset == "zero",
-            initial=initial if isinstance(initial, str) else round(initial * threshold),
+            initial=config.initial,
             **{name: at(config, path) for name, path in AMOUNTS.items()},
             camera=config.camera.number,
         ),

@@ -95,9 +95,11 @@ def _amount(path: str) -> float:
 class Pixel:
     """A pixel's integrator, and what surrounds it. Noises are probabilities, and shares those of odd pixels."""
 
-    threshold: int  # in units of sub-pixels · INTENSITY_ONE
+    threshold_on: int  # in units of sub-pixels · INTENSITY_ONE
+    threshold_off: int
     reset_to_zero: bool
-    initial: int | Literal["uniform", "stationary"]  # in the threshold's unit, or drawn, see `noise.py`
+    initial: float | Literal["uniform", "stationary"]  # in thresholds, or drawn, see `noise.py`
+    spread: float = _amount("integrator.thresholds.spread")  # as a share of a full count
     background: float = _amount("noise.background")
     shape_noise: float = _amount("noise.shape")
     event_noise: float = _amount("noise.event")

@@ -4,7 +4,7 @@ A transformation of space and time takes the motion T(t) of every actor to G(t)�
 
     G(t) p = A·p + b + v·t + a·t²/2
 
-is an affine map of the frame at step t, and s a time scale. Others change what the sensor adds: its three noises. The
+is an affine map of the frame at step t, and s a time scale. Others change what the sensor adds or how it differs. The
 random draws stay as they are, so that x and g·x differ in g and in nothing else; the initial states of the integrators
 and the background noise belong to the sensor, and stay where they are. Lengths are in pixels, times in steps. The
 `transform` of a config and the measures of symmetry both mean what is made here.
@@ -70,7 +70,7 @@ class Transformation:
     def inverse(self) -> Transformation:
         """The transformation that takes this one back."""
         if self.amounts:
-            raise GerdError(f"{self}: a noise cannot be taken back")
+            raise GerdError(f"{self}: what the camera does cannot be taken back")
         return replace(
             self,
             kind=f"inverse {self.kind}",
@@ -199,6 +199,13 @@ def dead(share: float) -> Transformation:
     return _with_amount("dead", share)
 
 
+def threshold_spread(deviation: float) -> Transformation:
+    """Thresholds of the camera's pixels differ with this standard deviation; their pattern stays, and grows with it."""
+    if deviation < 0:
+        raise GerdError(f"threshold_spread {deviation}: allowed: a number from 0 on, as a share of a full count")
+    return Transformation("threshold_spread", deviation, amounts=(("spread", deviation),))
+
+
 def density(kept: float) -> Transformation:
     """This share of the events is kept; those of a smaller share are among those of a larger one."""
     return Transformation("density", _share("density", kept), 1.0, amounts=(("event_noise", 1.0 - kept),))
@@ -209,7 +216,7 @@ def _with_amount(name: str, share: float) -> Transformation:
 
 
 _OF_SPACE_AND_TIME = (translation, rotation, scale, shear, velocity, acceleration, time_scale)
-_MAKERS = (*_OF_SPACE_AND_TIME, background, shape_noise, density, hot, dead)
+_MAKERS = (*_OF_SPACE_AND_TIME, background, shape_noise, density, hot, dead, threshold_spread)
 KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}  # with one amount
 UNITS = {"translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
 

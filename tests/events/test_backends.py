@@ -16,7 +16,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.scenes import SHAPES, actor, casts, config, small_configs
+from support.scenes import SHAPES, actor, casts, config, small_configs, thresholds
 
 import gerd
 from gerd.config.config import Config
@@ -84,7 +84,7 @@ def wider_configs(draw: Any) -> Config:
         timing=draw(st.sampled_from(["step", "exact"])),
         integrator={
             "initial": draw(st.sampled_from(["usual", "uniform", "stationary"])),
-            "threshold": draw(st.sampled_from([0.05, 0.5, 1.3])),
+            "threshold": draw(thresholds(st.sampled_from([0.05, 0.5, 1.3]))),
             "reset": draw(st.sampled_from(["subtract", "zero"])),
             "warmup": draw(st.integers(0, 5)),
         },
@@ -152,6 +152,38 @@ def test_cuda_in_exact_timing() -> None:
         pieces = list(cuda.run(draw(plan_of(made), [1]), CUDA, budget=budget))
         assert np.array_equal(np.concatenate([part.keys for part in pieces]), truth.keys)
         assert np.array_equal(np.concatenate([part.background for part in pieces]), truth.background)
+
+
+@needs_triton
+@pytest.mark.parametrize(
+    ("timing", "initial", "reset"),
+    [("step", "uniform", "subtract"), ("step", "stationary", "zero"), ("exact", "stationary", "subtract")],
+)
+def test_cuda_with_thresholds_of_each_pixel(timing: str, initial: str, reset: str) -> None:
+    """A frame that is no whole number of tiles; events, and frames on the device."""
+    from gerd.events.cuda import run as cuda
+
+    made = config(
+        actor("circle", at=[8.3, 4.4], velocity=[0.4, 0.3], size=7.0, intensity=0.8),
+        width=18,
+        height=9,
+        upsampling=2,
+        steps=3,
+        timing=timing,
+        camera={"number": 3},
+        integrator={
+            "threshold": {"on": 0.1, "off": 0.2, "spread": 0.05},
+            "initial": initial,
+            "reset": reset,
+            "warmup": 1,
+        },
+    )
+    truth = gerd.simulate(made, 1, backend="torch")
+    assert truth.events["p"].any()
+    assert not truth.events["p"].all()
+    assert same(truth, gerd.simulate(made, 1, backend="cuda", device=CUDA, chunk=2))
+    frames = cuda.frames(draw(plan_of(made), [1]), CUDA, counts=True)[0].cpu()
+    assert torch.equal(frames, truth.frames(counts=True))
 
 
 @needs_triton

@@ -305,10 +305,12 @@ def test_stages_are_those_at_the_end_of_each_step() -> None:
     assert np.array_equal(stages.events, recording.frames(1, 6))
     assert (stages.fired >= stages.kept).all()
     assert (stages.events >= stages.kept).all()
-    assert (np.abs(stages.integrator) < stages.threshold).all()
+    threshold = stages.thresholds[0, 0, 0]
+    assert (stages.thresholds == threshold).all()
+    assert (np.abs(stages.integrator) < threshold).all()
     loud = gerd.simulate(CROWD, 3, **{"noise.event": 0.0, "noise.background": 0.0}).frames(1, 6, counts=True).numpy()
     net = loud[1:, 1].astype(int) - loud[1:, 0]
-    assert np.array_equal(np.diff(stages.integrator, axis=0) + stages.threshold * net, stages.difference[1:])
+    assert np.array_equal(np.diff(stages.integrator, axis=0) + threshold * net, stages.difference[1:])
     assert np.array_equal(stages.coverage / stages.full, gerd.simulate(CROWD, 3).images(1, 6))
 
 

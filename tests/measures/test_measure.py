@@ -428,7 +428,7 @@ def test_mistakes_are_named(arguments: dict[str, Any], message: str) -> None:
         (lambda: scale(0), "allowed: factors other than 0"),
         (lambda: mirror("z"), "allowed: x, y, none"),
         (lambda: affine((1, 2, 0), (2, 4, 0)), "a map that can be taken back"),
-        (lambda: density(0.5).inverse(), "a noise cannot be taken back"),
+        (lambda: density(0.5).inverse(), "what the camera does cannot be taken back"),
         (lambda: time_scale(-1), "allowed: a positive factor"),
         (lambda: density(1.5), "a probability from 0 to 1"),
         (lambda: translation(float("nan")), "allowed: finite numbers"),

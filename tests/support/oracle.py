@@ -2,7 +2,8 @@
 
 One scene in, its events out. Every sub-pixel centre is taken back into each shape's unit frame and looked up there;
 the integrators are a loop over pixels; the randomness is Philox in Python's integers. What it shares with the package
-is the scene (numbers), its trajectory T(t), and the constants that say how randomness is counted.
+is the scene (numbers), its trajectory T(t), the thresholds of the camera's pixels, and the constants that say how
+randomness is counted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from math import comb
 
 import numpy as np
 
+from gerd.events.pixel.thresholds import Thresholds
 from gerd.geometry.seen import Seen
 from gerd.geometry.shapes import Outline
 from gerd.geometry.trajectory import Trajectory
@@ -111,25 +113,32 @@ def rendered(scenes: Scenes, time: float, step: int) -> np.ndarray:
     return frame
 
 
+def thresholds(scenes: Scenes) -> tuple[list[list[int]], list[list[int]]]:
+    """Of ON and of OFF events, for each pixel; how they are drawn has a test of its own."""
+    tables, size = Thresholds.of(scenes), (scenes.height, scenes.width)
+    return np.broadcast_to(tables.on, size).tolist(), np.broadcast_to(tables.off, size).tolist()
+
+
 def initial(scenes: Scenes, first: np.ndarray) -> list[list[int]]:
     """The integrators before anything changes; `first` is the first picture that they see."""
-    return [[initial_state(scenes, y, x, int(first[y, x])) for x in range(scenes.width)] for y in range(scenes.height)]
+    on, off = thresholds(scenes)
+    return [
+        [initial_state(scenes, y, x, int(first[y, x]), on[y][x], off[y][x]) for x in range(scenes.width)]
+        for y in range(scenes.height)
+    ]
 
 
-def initial_state(scenes: Scenes, y: int, x: int, seen: int) -> int:
+def initial_state(scenes: Scenes, y: int, x: int, seen: int, on: int, off: int) -> int:
     if not isinstance(scenes.pixel.initial, str):
-        return scenes.pixel.initial
+        return round(scenes.pixel.initial * (on if scenes.pixel.initial >= 0 else off))
     word, other, *_ = words(scenes, y * scenes.width + x, 0, INITIAL)
     if scenes.pixel.initial == "uniform":
-        m = -(-9 * scenes.pixel.threshold // 10) - 1  # the largest integer below 0.9 thresholds
-        return (word * (2 * m + 1) >> 32) - m
-    state, intensities = (
-        word * scenes.pixel.threshold >> 32,
-        sorted(scenes.intensity[0][scenes.chosen[0] >= 0].tolist()),
-    )
+        high, low = -(-9 * on // 10) - 1, -(-9 * off // 10) - 1  # the largest integers below 0.9 thresholds
+        return (word * (high + low + 1) >> 32) - low
+    intensities = sorted(scenes.intensity[0][scenes.chosen[0] >= 0].tolist())
     if seen == 0 and intensities:  # as an actor that has passed has left it
         seen = -1 if intensities[other * len(intensities) >> 32] >= 0 else 1
-    return state if seen > 0 else -state
+    return word * on >> 32 if seen > 0 else -(word * off >> 32)
 
 
 def odd(scenes: Scenes, which: int, share: float) -> set[tuple[int, int]]:
@@ -161,18 +170,18 @@ def surrounded(scenes: Scenes, events: list[Event]) -> list[Event]:
 def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire, as (step, y, x, p), from the first step of the warm-up on."""
     before = -scenes.warmup - 1
-    previous, threshold = rendered(scenes, before, before), scenes.pixel.threshold
-    state = initial(scenes, previous)
+    previous = rendered(scenes, before, before)
+    state, (on, off) = initial(scenes, previous), thresholds(scenes)
     for step in range(-scenes.warmup, scenes.steps):
         current = rendered(scenes, step, step)
         change, previous = (current - previous).tolist(), current
         for y in range(scenes.height):
             for x in range(scenes.width):
                 v = state[y][x] + change[y][x]
-                sign = (v > threshold) - (v < -threshold)
+                sign = (v > on[y][x]) - (v < -off[y][x])
                 if sign:
                     yield step, y, x, int(sign > 0)
-                    v = 0 if scenes.pixel.reset_to_zero else v - sign * threshold
+                    v = 0 if scenes.pixel.reset_to_zero else v - on[y][x] if sign > 0 else v + off[y][x]
                 state[y][x] = v
 
 
@@ -205,7 +214,7 @@ def step_at(time: float) -> int:
 def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire in exact timing, as (microseconds, y, x, p), after event noise."""
     rate, own = scenes.trajectory.rate, scenes.in_own_time()
-    drop, threshold = int(Fraction(scenes.pixel.event_noise) * 2**32), scenes.pixel.threshold
+    drop, (on, off) = int(Fraction(scenes.pixel.event_noise) * 2**32), thresholds(scenes)
     begin = float(-scenes.warmup)
     previous = rendered(own, begin, step_at(begin / rate))
     state, fired = initial(scenes, previous), np.zeros((scenes.height, scenes.width), int)
@@ -219,7 +228,7 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
             current = rendered(own, end, step_at(end / rate))
             for y, x in zip(*np.nonzero(current != previous), strict=True):
                 change, v = int(current[y, x] - previous[y, x]), state[y][x]
-                sign, way = (1, change) if change > 0 else (-1, -change)
+                sign, way, threshold = (1, change, on[y][x]) if change > 0 else (-1, -change, off[y][x])
                 while v * sign + way >= threshold:
                     way -= threshold - v * sign
                     v = 0

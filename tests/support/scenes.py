@@ -157,6 +157,12 @@ def casts(draw: Any, width: int, height: int, most: int) -> list[dict[str, Any]]
     ]
 
 
+def thresholds(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
+    """One threshold, or one for each polarity, and pixels that differ by nothing, by a little or by much."""
+    spreads = st.sampled_from([0.0, 0.02, 0.5])
+    return st.one_of(numbers, st.fixed_dictionaries({"on": numbers, "off": numbers, "spread": spreads}))
+
+
 @st.composite
 def small_configs(draw: Any) -> Config:
     """Anything that the oracle has the patience for."""
@@ -173,7 +179,7 @@ def small_configs(draw: Any) -> Config:
         step_us=draw(st.sampled_from([1000, 1, 7])),
         upsampling=draw(st.sampled_from([1, 2, 3, 8])),
         integrator={
-            "threshold": draw(st.sampled_from([0.001, 0.2, 0.5, 0.77, 1.6])),
+            "threshold": draw(thresholds(st.sampled_from([0.001, 0.2, 0.5, 0.77, 1.6]))),
             "reset": draw(st.sampled_from(["subtract", "zero"])),
             "initial": draw(st.sampled_from(["usual", "uniform", "stationary", 0.0, 1.0, -0.63])),
             "warmup": draw(st.integers(0, 3)),

@@ -9,9 +9,9 @@ from collections import namedtuple
 
 Sensor = namedtuple("Sensor", "width height f")  # pixels, and the upsampling
 Pieces = namedtuple("Pieces", "first is_ellipse convex slot intensity")  # of `Borders`; slots in `Crossings.cols`
-# largest: of an initial state that is uniform, else 0. The last three are for a stationary one: how many actors there
-# are, and how many of them are darker than the background.
-Model = namedtuple("Model", "threshold to_zero initial largest stationary actors dark")
+# Tables of `Thresholds`: a pixel's number is at `pixel · own`, where own is 1, or 0 if all pixels share one number. The
+# last three are for a stationary initial state: how many actors there are, and how many are darker than the background.
+Model = namedtuple("Model", "on off least most own to_zero stationary actors dark")
 Noise = namedtuple("Noise", "shape has_shape drop_below background has_background")  # tables and a bound: `noise.py`
 Chance = namedtuple("Chance", "seed index")  # of random words
 Scene = namedtuple("Scene", "sensor pieces model noise chance")  # what stays as it is over a recording

@@ -14,7 +14,19 @@ import numpy as np
 from gerd.events.compiled import compiled, inlined
 from gerd.events.cpu.arguments import Area, Chance, Draws, Noise, Room, Sensor
 from gerd.events.cpu.crossings import BIAS, WORD_BITS, ZERO, bit_number, find_crossings, named
-from gerd.events.cpu.rules import BACKGROUND, EVENT, ONE, SHIFT, TIME, dropped, key, passage_us, passages, words
+from gerd.events.cpu.rules import (
+    BACKGROUND,
+    EVENT,
+    ONE,
+    SHIFT,
+    TIME,
+    dropped,
+    key,
+    passage_us,
+    passages,
+    threshold_ahead,
+    words,
+)
 from gerd.events.cpu.scattered import groups_of, scattered
 from gerd.events.cpu.steps import begin_block, begin_recording, find_changes, forget
 
@@ -22,14 +34,14 @@ Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks
 
 
 @inlined
-def fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made):
+def fire_passages(begin, length, clock, y, x, ahead, number, scene, pixels, changes, room, made):
     """Put what one integrator fires between two instants into the room; how many events are there."""
-    model, chance, pixel, bound = scene.model, scene.chance, y * scene.sensor.width + x, scene.noise.drop_below
+    chance, pixel, bound = scene.chance, y * scene.sensor.width + x, scene.noise.drop_below
     change = np.int64(changes.change[y, x])
     state = np.int64(pixels.v[y, x]) - BIAS
     along, p = (-state, 0) if change < 0 else (state, 1)
     for nth in range(number):
-        missing = (nth + 1) * model.threshold - along
+        missing = (nth + 1) * ahead - along
         tick = passage_us(begin, length, missing, abs(change), clock.us_per_unit) + (clock.step_us - 1)
         if tick < clock.step_us or tick >= clock.end:
             continue
@@ -58,11 +70,13 @@ def fire_between(begin, length, clock, area, scene, pixels, changes, room, made)
                 if pixels.v[y, x] == 0:
                     begin_block(y, x, model, scene.chance, pixels)
                 state, change = np.int64(pixels.v[y, x]) - BIAS, np.int64(changes.change[y, x])
-                number, left = passages(state, change, model.threshold)
+                at = (y * scene.sensor.width + x) * model.own
+                ahead = threshold_ahead(change, model.on[at], model.off[at])
+                number, left = passages(state, change, ahead)
                 if number > 0:
                     if made + number > len(room.keys):
                         return made, False
-                    made = fire_passages(begin, length, clock, y, x, number, scene, pixels, changes, room, made)
+                    made = fire_passages(begin, length, clock, y, x, ahead, number, scene, pixels, changes, room, made)
                 changes.touched[y, word] = rest ^ bit
                 changes.change[y, x] = 0
                 pixels.v[y, x] = np.int32(left + BIAS)

@@ -32,7 +32,8 @@ def _plan(exact: bool) -> Plan:
     quiet: dict[str, Any] = dict.fromkeys(AMOUNTS, 0.0)
     noise = {**quiet, "background": 0.02, "shape_noise": 0.05, "event_noise": 0.1}
     pixel = Pixel(
-        threshold=threshold,
+        threshold_on=threshold,
+        threshold_off=threshold,
         reset_to_zero=False,
         initial="stationary" if exact else "uniform",
         **noise,

@@ -24,6 +24,7 @@ from gerd.events.cpu.changes import LAYER_SLOTS, MOST_SPLIT
 from gerd.events.cpu.crossings import LANES, NEAR, WORD_BITS
 from gerd.events.cpu.steps import TOGETHER
 from gerd.events.pixel import noise
+from gerd.events.pixel.thresholds import Thresholds
 from gerd.events.rasterise import Borders
 from gerd.scene.scenes import Scenes
 
@@ -42,14 +43,17 @@ def pieces_of(borders: Borders, slots: NDArray[np.int64], intensity: NDArray[np.
     )
 
 
-def model_of(scenes: Scenes, row: int) -> Model:
+def model_of(scenes: Scenes, thresholds: Thresholds, row: int) -> Model:
     """The integrators of a recording."""
-    pixel = scenes.pixel
+    pixel, tables = scenes.pixel, thresholds
+    on, off, least, most = (table.ravel() for table in (tables.on, tables.off, tables.least, tables.most))
     return Model(
-        threshold=pixel.threshold,
+        on=on,
+        off=off,
+        least=least,
+        most=most,
+        own=int(tables.differ),
         to_zero=pixel.reset_to_zero,
-        initial=0 if isinstance(pixel.initial, str) else pixel.initial,
-        largest=noise.largest_initial(pixel.threshold) if pixel.initial == "uniform" else 0,
         stationary=pixel.initial == "stationary",
         actors=int(scenes.present[row].sum()),
         dark=int(scenes.dark[row]),

@@ -56,15 +56,15 @@ def crossings_of_ellipse(y, centre_y, reach, centre_x, tilt, width):
 
 
 @inlined
-def initial_state(word, largest):
-    """An integrator before the first step: -largest … largest."""
-    return np.int64((word * np.uint64(2 * largest + 1)) >> SHIFT) - largest
+def initial_state(word, least, most):
+    """An integrator before the first step: least … most."""
+    return np.int64((word * np.uint64(np.int64(most) - least + 1)) >> SHIFT) + least
 
 
 @inlined
-def stationary_state(word, threshold, upward):
-    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
-    state = np.int64((word * np.uint64(threshold)) >> SHIFT)
+def stationary_state(word, threshold_on, threshold_off, upward):
+    """An integrator after shapes have passed: 0 … ON threshold - 1 after a rise, else 0 … 1 - OFF threshold."""
+    state = np.int64((word * np.uint64(threshold_on if upward else threshold_off)) >> SHIFT)
     return state if upward else -state
 
 
@@ -85,11 +85,11 @@ def pick(word, last, chosen):
 
 
 @inlined
-def integrate_and_fire(state, change, threshold, to_zero):
+def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero):
     """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
     integrated = state + change
-    off, on = integrated < -threshold, integrated > threshold
-    reset = 0 if to_zero else integrated - threshold * (np.int64(on) - np.int64(off))
+    off, on = integrated < -threshold_off, integrated > threshold_on
+    reset = 0 if to_zero else integrated - threshold_on * np.int64(on) + threshold_off * np.int64(off)
     return integrated, off, on, reset if off | on else integrated
 
 
@@ -100,8 +100,14 @@ def dropped(word, bound):
 
 
 @inlined
+def threshold_ahead(change, threshold_on, threshold_off):
+    """The threshold that a change leads to."""
+    return np.int64(threshold_off) if change < 0 else np.int64(threshold_on)
+
+
+@inlined
 def passages(state, change, threshold):
-    """How often an integrator passes its threshold while its count changes, and what is left."""
+    """How often an integrator passes the threshold ahead while its count changes, and what is left."""
     along, size = -state if change < 0 else state, abs(change)
     number = max((along + size) // threshold, 0) if size > 0 else 0
     return number, state + change - threshold * (-number if change < 0 else number)

@@ -33,6 +33,7 @@ from gerd.events.cpu.room import (
     scratch_room,
     slots_of,
 )
+from gerd.events.pixel.thresholds import Thresholds
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
@@ -102,6 +103,7 @@ class _State:
         self._sensor = argument(Sensor(scenes.width, scenes.height, scenes.upsampling))
         self._pieces = argument(pieces_of(borders, slots, self._intensity))
         self._noise = argument(noise_of(scenes))
+        self._thresholds = Thresholds.of(scenes)
         self._crossings = [crossings_room(slots, scenes.upsampling, scenes.height) for _ in range(2)]
         self._frames = [argument(crossings) for crossings in self._crossings]
         self._pixels = pixels_room(scenes)
@@ -119,7 +121,8 @@ class _State:
         scenes = self._scenes
         self._intensity[:] = scenes.intensity[row][self._actor]
         self._chance = argument(Chance(np.uint64(scenes.seed), scenes.indices[row]))
-        self._scene = argument(Scene(self._sensor, self._pieces, model_of(scenes, row), self._noise, self._chance))
+        model = model_of(scenes, self._thresholds, row)
+        self._scene = argument(Scene(self._sensor, self._pieces, model, self._noise, self._chance))
         if scenes.pixel.shape_noise > 0:
             self._carried = argument(self._pixels._replace(activation=blank(scenes.height, scenes.width)))
         for crossings in self._crossings:

@@ -150,10 +150,11 @@ def begin_block(y, x, model, chance, pixels):
     pixel, v = y * width + block, pixels.v[y, block:]
     for i in unsigned_range(ZERO, min(TOGETHER, width - block)):
         word, other, _, _ = words(chance.seed, np.uint64(pixel) + i, 0, chance.index, INITIAL)
-        drawn = initial_state(word, model.largest) if model.largest > 0 else model.initial
+        at = (pixel + np.int64(i)) * model.own
+        drawn = initial_state(word, model.least[at], model.most[at])
         if model.stationary:
             left_by_dark = np.int64((other * np.uint64(model.actors)) >> SHIFT) < model.dark
-            drawn = stationary_state(word, model.threshold, left_by_dark)
+            drawn = stationary_state(word, model.on[at], model.off[at], left_by_dark)
         v[i] = np.int32(drawn + BIAS)
     pixels.begun[pixels.numbers[BEGUN]] = pixel
     pixels.numbers[BEGUN] += 1
@@ -173,8 +174,9 @@ def begin_covered(area, scene, pixels, changes):
                 if changes.change[y, x] != 0:
                     if pixels.v[y, x] == 0:
                         begin_block(y, x, model, chance, pixels)
-                    drawn = words(chance.seed, y * scene.sensor.width + x, 0, chance.index, INITIAL)[0]
-                    state = stationary_state(drawn, model.threshold, changes.change[y, x] > 0)
+                    pixel = y * scene.sensor.width + x
+                    drawn, at = words(chance.seed, pixel, 0, chance.index, INITIAL)[0], pixel * model.own
+                    state = stationary_state(drawn, model.on[at], model.off[at], changes.change[y, x] > 0)
                     pixels.v[y, x] = np.int32(state + BIAS)
 
 
@@ -232,9 +234,10 @@ def integrate(number, scene, pixels, changes):
         if v[y, x] == 0:
             begin_block(np.int64(y), np.int64(x), model, scene.chance, pixels)
         state = np.int64(v[y, x]) - BIAS
-        _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), model.threshold, model.to_zero)
+        above, below = np.int64(model.on[pixel * model.own]), np.int64(model.off[pixel * model.own])
+        _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), above, below, model.to_zero)
         change[y, x], v[y, x] = 0, left + BIAS
-        if (left < -model.threshold) | (left > model.threshold):
+        if (left < -below) | (left > above):
             pixels.pending[pixels.numbers[PENDING]] = pixel
             pixels.numbers[PENDING] += 1
         fired[firing] = 2 * pixel + np.int64(on)

@@ -32,6 +32,7 @@ from gerd.events.cuda.rules import (
     passage_us,
     passages,
     stationary_state,
+    threshold_ahead,
     words,
 )
 from gerd.events.cuda.scattered import missing_pixels, ones
@@ -44,9 +45,10 @@ Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse
 Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
 # The steps of a launch: that of frame 0, how many are recorded, and whether none came before.
 Window = namedtuple("Window", "start recorded fresh")
-# largest: of an initial state that is uniform, or 0; actors, dark: how many actors each recording has, and how many of
+# on, off, least, most: of `Thresholds`. If pixels or polarities differ, tensors with the numbers of each pixel,
+# otherwise numbers, of which `off` is not looked at. actors, dark: how many actors each recording has, and how many of
 # them are darker than the background
-Model = namedtuple("Model", "threshold initial largest drop_below actors dark")
+Model = namedtuple("Model", "on off least most drop_below actors dark")
 # Of exact timing: own times of the frames (recordings, frames) and, for shape noise, their steps, a tensor with the
 # microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many steps
 # there is room for in frames.
@@ -235,18 +237,39 @@ def next_marked(marks, i, words_per_tile):
 
 
 @triton.jit
-def beyond(v, threshold, inside):
-    """1 if some integrator of a tile holds more than a threshold."""
-    return tl.max((((v > threshold) | (v < -threshold)) & inside).to(tl.int32))
+def of_pixels(number, pixel, inside, OWN: tl.constexpr):
+    """(EACH, LANES): a number that all pixels share, or with OWN that of each pixel of a tile, and 1 outside."""
+    result = tl.zeros((EACH, LANES), tl.int32)
+    if OWN:
+        result = tl.load(number + pixel, mask=inside, other=1)
+    else:
+        result += number
+    return result
 
 
 @triton.jit
-def after_shapes(visible, seed, pixel, index, model, recording):
+def thresholds_of(model, pixel, inside, OWN: tl.constexpr):
+    """(EACH, LANES), twice: the thresholds of ON and of OFF events."""
+    on = of_pixels(model.on, pixel, inside, OWN)
+    off = on
+    if OWN:
+        off = of_pixels(model.off, pixel, inside, OWN)
+    return on, off
+
+
+@triton.jit
+def beyond(v, on, off, inside):
+    """1 if some integrator of a tile holds more than a threshold."""
+    return tl.max((((v > on) | (v < -off)) & inside).to(tl.int32))
+
+
+@triton.jit
+def after_shapes(visible, seed, pixel, index, on, off, model, recording):
     """The stationary states of integrators that see `visible` at first."""
     four = words(seed, pixel, 0, index, INITIAL)
     chosen = tl.umulhi(four[1], (four[1] * 0 + tl.load(model.actors + recording)).to(tl.uint32)).to(tl.int64)
     left_by_dark = chosen < tl.load(model.dark + recording)
-    return stationary_state(four[0], model.threshold, (visible > 0) | ((visible == 0) & left_by_dark))
+    return stationary_state(four[0], on, off, (visible > 0) | ((visible == 0) & left_by_dark))
 
 
 @triton.jit
@@ -323,7 +346,7 @@ def put_in_words(fired, on, row, across, rows_left):
 def between(
     out, room, filled, carried, marks, outlines, sizes, moments, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
-    CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr,
+    CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr, OWN: tl.constexpr,
 ):  # fmt: skip
     """Exact timing: one tile of one recording passes its thresholds between frames 0, 1, ….
 
@@ -340,14 +363,16 @@ def between(
     area = sizes.height * sizes.width
     at = recording * area + pixel
 
-    v = tl.zeros((EACH, LANES), tl.int32) + model.initial
+    on, off = thresholds_of(model, pixel, inside, OWN)
+    v = tl.zeros((EACH, LANES), tl.int32)
     fired = tl.zeros((EACH, LANES), tl.int32)
     if moments.fresh:
-        if model.largest > 0:
-            v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
-        if STATIONARY & CARRY:  # a tile that nothing moves in does not look at the picture later
+        if not STATIONARY:
+            least, most = of_pixels(model.least, pixel, inside, OWN), of_pixels(model.most, pixel, inside, OWN)
+            v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], least, most)
+        elif CARRY:  # a tile that nothing moves in does not look at the picture later
             seen = activation(outlines, sizes, recording, recording * sizes.frames, y, x0, y0, x * F, F, FINE)
-            v = after_shapes(seen, seed, pixel, index, model, recording)
+            v = after_shapes(seen, seed, pixel, index, on, off, model, recording)
     else:
         v = tl.load(carried.state + at, mask=inside, other=0)
         if HAS_EVENT:
@@ -363,19 +388,20 @@ def between(
             visible = without_missing(visible, seed, step, index, chance.tables, y, x0, sizes)
         if begun == 0:
             if STATIONARY & (moments.fresh != 0):
-                v = after_shapes(visible, seed, pixel, index, model, recording)
+                v = after_shapes(visible, seed, pixel, index, on, off, model, recording)
         else:
             begin = tl.load(moments.own + frame - 1)
             duration = tl.load(moments.own + frame) - begin
             change = visible - shown
-            number, left = passages(v, change, model.threshold)
+            ahead = threshold_ahead(change, on, off)
+            number, left = passages(v, change, ahead)
             number = tl.where(inside, number, 0)
             along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
             p = (change > 0).to(tl.int64)
             most = tl.max(number)
             nth = 0
             while nth < most:
-                missing = (nth + 1) * model.threshold - along
+                missing = (nth + 1) * ahead - along
                 tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
                 kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
                 if HAS_EVENT:
@@ -402,7 +428,7 @@ def between(
 def signal(
     out, state, marks, outlines, sizes, window, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr,
-    HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, BITS: tl.constexpr,
+    HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, BITS: tl.constexpr, OWN: tl.constexpr,
 ):  # fmt: skip
     """Integrate and fire: one tile of one recording over frames 1 …; frame 0 is the one before them.
 
@@ -417,17 +443,19 @@ def signal(
     x0, y0, y, x, pixel, inside = tile_at(sizes)
 
     carried = state + recording * sizes.height * sizes.width + pixel
-    v = tl.zeros((EACH, LANES), tl.int32) + model.initial
+    on, off = thresholds_of(model, pixel, inside, OWN)
+    v = tl.zeros((EACH, LANES), tl.int32)
     pending = 0  # whether some integrator still holds more than a threshold
     if window.fresh:
-        if model.largest > 0:
-            v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], model.largest)
-        if STATIONARY & CARRY:  # a tile that nothing moves in does not look at the picture later
+        if not STATIONARY:
+            least, most = of_pixels(model.least, pixel, inside, OWN), of_pixels(model.most, pixel, inside, OWN)
+            v = initial_state(words(seed, pixel, 0, index, INITIAL)[0], least, most)
+        elif CARRY:  # a tile that nothing moves in does not look at the picture later
             seen = activation(outlines, sizes, recording, recording * sizes.frames, y, x0, y0, x * F, F, FINE)
-            v = after_shapes(seen, seed, pixel, index, model, recording)
+            v = after_shapes(seen, seed, pixel, index, on, off, model, recording)
     else:
         v = tl.load(carried, mask=inside, other=0)
-        pending = beyond(v, model.threshold, inside)
+        pending = beyond(v, on, off, inside)
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
     i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
@@ -441,12 +469,12 @@ def signal(
             visible = without_missing(visible, seed, step, index, chance.tables, y, x0, sizes)
         if begun == 0:
             if STATIONARY & (window.fresh != 0):
-                v = after_shapes(visible, seed, pixel, index, model, recording)
+                v = after_shapes(visible, seed, pixel, index, on, off, model, recording)
         else:
-            _, off, on, v = integrate_and_fire(v, visible - shown, model.threshold, TO_ZERO)
+            _, is_off, is_on, v = integrate_and_fire(v, visible - shown, on, off, TO_ZERO)
             if not TO_ZERO:
-                pending = beyond(v, model.threshold, inside)
-            fired = (off | on) & inside
+                pending = beyond(v, on, off, inside)
+            fired = (is_off | is_on) & inside
             if step >= 0:
                 if HAS_EVENT:
                     word = words(seed, pixel, step, index, EVENT)[0]
@@ -455,10 +483,10 @@ def signal(
                 if BITS:
                     across = (sizes.width + TILE - 1) // TILE
                     row = out + (recorded * sizes.height + y0) * across + x0 // TILE
-                    put_in_words(fired, on, row, across, sizes.height - y0)
+                    put_in_words(fired, is_on, row, across, sizes.height - y0)
                 else:
                     area = sizes.height * sizes.width
-                    tl.store(out + recorded * 2 * area + (on.to(tl.int32) * area + pixel), 1, mask=fired)
+                    tl.store(out + recorded * 2 * area + (is_on.to(tl.int32) * area + pixel), 1, mask=fired)
         shown = visible
         begun = 1
         i += 1

@@ -53,15 +53,15 @@ def crossings_of_ellipse(y, centre_y, reach, centre_x, tilt, width):
 
 
 @triton.jit
-def initial_state(word, largest):
-    """An integrator before the first step: -largest … largest."""
-    return tl.umulhi(word, (word * 0 + (2 * largest + 1)).to(tl.uint32)).to(tl.int32) - largest
+def initial_state(word, least, most):
+    """An integrator before the first step: least … most."""
+    return tl.umulhi(word, (most - least + 1).to(tl.uint32)).to(tl.int32) + least
 
 
 @triton.jit
-def stationary_state(word, threshold, upward):
-    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
-    state = tl.umulhi(word, (word * 0 + threshold).to(tl.uint32)).to(tl.int32)
+def stationary_state(word, threshold_on, threshold_off, upward):
+    """An integrator after shapes have passed: 0 … ON threshold - 1 after a rise, else 0 … 1 - OFF threshold."""
+    state = tl.umulhi(word, tl.where(upward, threshold_on, threshold_off).to(tl.uint32)).to(tl.int32)
     return tl.where(upward, state, -state)
 
 
@@ -84,11 +84,11 @@ def pick(word, last, chosen):
 
 
 @triton.jit
-def integrate_and_fire(state, change, threshold, to_zero: tl.constexpr):
+def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero: tl.constexpr):
     """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
     integrated = state + change
-    off, on = integrated < -threshold, integrated > threshold
-    reset = integrated - threshold * (on.to(tl.int32) - off.to(tl.int32))
+    off, on = integrated < -threshold_off, integrated > threshold_on
+    reset = integrated - threshold_on * on.to(tl.int32) + threshold_off * off.to(tl.int32)
     if to_zero:
         reset = integrated * 0
     return integrated, off, on, tl.where(off | on, reset, integrated)
@@ -101,8 +101,14 @@ def dropped(word, bound):
 
 
 @triton.jit
+def threshold_ahead(change, threshold_on, threshold_off):
+    """The threshold that a change leads to."""
+    return tl.where(change < 0, threshold_off, threshold_on)
+
+
+@triton.jit
 def passages(state, change, threshold):
-    """How often an integrator passes its threshold while its count changes, and what is left."""
+    """How often an integrator passes the threshold ahead while its count changes, and what is left."""
     along, size = tl.where(change < 0, -state, state), tl.abs(change)
     number = tl.where(size > 0, tl.maximum((along + size) // threshold, 0), 0)
     return number, state + change - threshold * tl.where(change < 0, -number, number)

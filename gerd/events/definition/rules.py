@@ -46,15 +46,14 @@ def crossings_of_ellipse(
     return middle - half, middle + half, gap > 0
 
 
-def initial_state(word: Tensor, largest: int) -> Tensor:
-    """An integrator before the first step: -largest … largest."""
-    return ((word * (2 * largest + 1)) >> 32) - largest
+def initial_state(word: Tensor, least: Tensor, most: Tensor) -> Tensor:
+    """An integrator before the first step: least … most."""
+    return ((word * (most - least + 1)) >> 32) + least
 
 
-def stationary_state(word: Tensor, threshold: int, upward: Tensor) -> Tensor:
-    """An integrator after shapes have passed: 0 … threshold - 1 after a change upward, otherwise its negative."""
-    state = (word * threshold) >> 32
-    return torch.where(upward, state, -state)
+def stationary_state(word: Tensor, threshold_on: Tensor, threshold_off: Tensor, upward: Tensor) -> Tensor:
+    """An integrator after shapes have passed: 0 … ON threshold - 1 after a rise, else 0 … 1 - OFF threshold."""
+    return torch.where(upward, (word * threshold_on) >> 32, -((word * threshold_off) >> 32))
 
 
 def how_many(word: Tensor, table: Tensor) -> Tensor:
@@ -68,11 +67,13 @@ def pick(word: Tensor, last: Tensor, chosen: Tensor) -> Tensor:
     return torch.where((chosen >> pixel) & 1 != 0, last, pixel)
 
 
-def integrate_and_fire(state: Tensor, change: Tensor, threshold: int, to_zero: bool) -> tuple[Tensor, ...]:
+def integrate_and_fire(
+    state: Tensor, change: Tensor, threshold_on: Tensor, threshold_off: Tensor, to_zero: bool
+) -> tuple[Tensor, ...]:
     """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
     integrated = state + change
-    off, on = integrated < -threshold, integrated > threshold
-    reset = 0 if to_zero else integrated - threshold * (on.int() - off.int())
+    off, on = integrated < -threshold_off, integrated > threshold_on
+    reset = 0 if to_zero else integrated - threshold_on * on.int() + threshold_off * off.int()
     return integrated, off, on, torch.where(off | on, reset, integrated)
 
 
@@ -81,8 +82,13 @@ def dropped(word: Tensor, bound: int) -> Tensor:
     return word < bound
 
 
-def passages(state: Tensor, change: Tensor, threshold: int) -> tuple[Tensor, Tensor]:
-    """How often an integrator passes its threshold while its count changes, and what is left."""
+def threshold_ahead(change: Tensor, threshold_on: Tensor, threshold_off: Tensor) -> Tensor:
+    """The threshold that a change leads to."""
+    return torch.where(change < 0, threshold_off, threshold_on)
+
+
+def passages(state: Tensor, change: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
+    """How often an integrator passes the threshold ahead while its count changes, and what is left."""
     along, size = torch.where(change < 0, -state, state), change.abs()
     number = torch.where(size > 0, ((along + size) // threshold).clamp(min=0), 0)
     return number, state + change - threshold * torch.where(change < 0, -number, number)

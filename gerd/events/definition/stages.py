@@ -1,7 +1,7 @@
 """What a recording goes through, stage by stage: a scene in, arrays for some of its steps out.
 
 The arrays are those of the definition, `definition/walk.py`, and all of them are exact: counts are integers,
-`full` of them being a pixel that an actor of intensity 1 covers. With θ = `threshold`, for consecutive steps:
+`full` of them being a pixel that an actor of intensity 1 covers. With θ = `thresholds`, for consecutive steps:
 
     picture ──sum over the pixel──▶ coverage ──shape noise──▶ seen ──minus the step before──▶ difference
             ──added to what the reset left──▶ integrator ──beyond ±θ──▶ fired ──event noise──▶ kept
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from gerd.events.definition import walk
 from gerd.events.keys import Keys, add_events
 from gerd.events.pixel.surroundings import has_surroundings, surrounded
+from gerd.events.pixel.thresholds import Thresholds
 from gerd.scene.scenes import Scenes
 
 Counts = NDArray[np.int32]
@@ -50,9 +51,10 @@ class Stages:
         return self.scene.full_count
 
     @property
-    def threshold(self) -> int:
-        """The integrator's threshold, as a count."""
-        return self.scene.pixel.threshold
+    def thresholds(self) -> Counts:
+        """(2, height, width): the threshold of each pixel for OFF and for ON events."""
+        tables = Thresholds.of(self.scene)
+        return np.stack([np.broadcast_to(table, self.seen.shape[1:]) for table in (tables.off, tables.on)])
 
     @cached_property
     def picture(self) -> Counts:

@@ -30,10 +30,12 @@ from gerd.events.definition.rules import (
     passages,
     pick,
     stationary_state,
+    threshold_ahead,
     words,
 )
 from gerd.events.keys import Keys
 from gerd.events.pixel import noise
+from gerd.events.pixel.thresholds import Thresholds
 from gerd.events.shared import Chunk, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
@@ -77,6 +79,7 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
     before = np.array([-scenes.warmup - 1])
     previous = what_is_seen(scenes, activation(scenes, before, device), before)
     state = _initial_states(scenes, previous[:, 0])
+    thresholds = _thresholds(scenes, device)
     for piece in chain(chunks(-scenes.warmup, 0, chunk), chunks(0, scenes.steps, chunk)):
         steps = np.array(piece)
         scenes = scenes.resumed(steps)
@@ -88,7 +91,7 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
         fired = torch.empty((*seen.shape[:2], 2, *seen.shape[2:]), dtype=torch.bool, device=device)
         for i in range(len(steps)):
             integrator[:, i], fired[:, i, 0], fired[:, i, 1], state = integrate_and_fire(
-                state, difference[:, i], scenes.pixel.threshold, scenes.pixel.reset_to_zero
+                state, difference[:, i], *thresholds, scenes.pixel.reset_to_zero
             )
         if piece.start >= 0:  # before that, the warm-up
             yield Worked(steps, coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps))
@@ -103,13 +106,13 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     begin = exact.Instants(np.full((1, 1), float(-scene.warmup)), rate, scene.step_us / rate)
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
     result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
+    on, off = (table.numpy()[0] for table in _thresholds(scene, "cpu"))
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
         flagged = pixels.passages(resumed, instants)[0]
         step, y, x, p = Keys.of(scene).decoded(flagged >> 1)
+        taken_off = np.where(p == 1, on[y, x], -off[y, x])
         for i, end in enumerate(steps):
-            np.subtract.at(
-                result[i], (y[step <= end], x[step <= end]), scene.pixel.threshold * (2 * p[step <= end] - 1)
-            )
+            np.subtract.at(result[i], (y[step <= end], x[step <= end]), taken_off[step <= end])
     return result
 
 
@@ -118,6 +121,7 @@ class _Pixels:
 
     _state: Tensor
     _fired: Tensor
+    _thresholds: tuple[Tensor, Tensor]
 
     def __init__(self, device: str, from_start: bool = False):
         self._device = device
@@ -131,19 +135,21 @@ class _Pixels:
             self._begun = True
             self._state = _initial_states(scenes, seen[:, 0])
             self._fired = torch.zeros_like(self._state, dtype=torch.int64)
+            self._thresholds = _thresholds(scenes, self._device)
         own = torch.from_numpy(instants.own)
         fired = []
         for i in range(1, seen.shape[1]):
             change = seen[:, i] - seen[:, i - 1]
-            number, left = passages(self._state, change, scenes.pixel.threshold)
-            fired.append(self._events(scenes, own[:, i - 1 : i + 1], change, number, instants.us_per_unit))
+            ahead = threshold_ahead(change, *self._thresholds)
+            number, left = passages(self._state, change, ahead)
+            fired.append(self._events(scenes, own[:, i - 1 : i + 1], change, ahead, number, instants.us_per_unit))
             self._state = left
             self._fired = self._fired + number
         row, events = (torch.cat(part) for part in zip(*fired, strict=True))
         return [events[row == i].cpu().numpy() for i in range(len(scenes))]
 
     def _events(
-        self, scenes: Scenes, own: Tensor, change: Tensor, number: Tensor, us_per_unit: float
+        self, scenes: Scenes, own: Tensor, change: Tensor, ahead: Tensor, number: Tensor, us_per_unit: float
     ) -> tuple[Tensor, Tensor]:
         """Row and flagged key of each of the `number` passages of each pixel between two instants."""
         begin, end = own.unbind(1)
@@ -152,7 +158,7 @@ class _Pixels:
         nth = torch.arange(len(row), device=self._device) - (times.cumsum(0) - times).repeat_interleave(times)
         move = change[row, y, x].long()
         state = self._state[row, y, x].long()
-        missing = (nth + 1) * scenes.pixel.threshold - torch.where(move < 0, -state, state)
+        missing = (nth + 1) * ahead[row, y, x] - torch.where(move < 0, -state, state)
         own_row, wanted, size = (part.cpu() for part in (row, missing, move.abs()))
         us = passage_us(begin[own_row], (end - begin)[own_row], wanted, size, us_per_unit).to(self._device)
         index = torch.from_numpy(scenes.indices).to(self._device)[row]
@@ -222,17 +228,25 @@ def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int) -> Tensor
 
 def _initial_states(scenes: Scenes, seen: Tensor) -> Tensor:
     """(recordings, height, width) int32: the integrators before the first warm-up step, which sees `seen`."""
-    if not isinstance(scenes.pixel.initial, str):
-        return torch.full_like(seen, scenes.pixel.initial)
     pixel = torch.arange(scenes.height * scenes.width, device=seen.device)
     index = torch.from_numpy(scenes.indices).to(seen.device)[:, None]
     word, other, *_ = words(scenes.seed, pixel, torch.zeros_like(pixel), index, philox.INITIAL)
-    if scenes.pixel.initial == "uniform":
-        return initial_state(word, noise.largest_initial(scenes.pixel.threshold)).int().reshape(seen.shape)
+    word = word.reshape(seen.shape)
+    if scenes.pixel.initial != "stationary":
+        tables = Thresholds.of(scenes)
+        least, most = (torch.tensor(table, device=seen.device) for table in (tables.least, tables.most))
+        return initial_state(word, least, most).int()
     dark, actors = (torch.from_numpy(part).to(seen.device)[:, None] for part in (scenes.dark, scenes.present.sum(1)))
     left_by_dark = (other * actors >> 32 < dark).reshape(seen.shape)
     upward = (seen > 0) | ((seen == 0) & left_by_dark)
-    return stationary_state(word.reshape(seen.shape), scenes.pixel.threshold, upward).int()
+    return stationary_state(word, *_thresholds(scenes, str(seen.device)), upward).int()
+
+
+def _thresholds(scenes: Scenes, device: str) -> tuple[Tensor, Tensor]:
+    """(1, height, width): those of ON and those of OFF events."""
+    tables, size = Thresholds.of(scenes), (1, scenes.height, scenes.width)
+    on, off = (torch.tensor(table, device=device).expand(size) for table in (tables.on, tables.off))
+    return on, off
 
 
 def what_is_seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:

@@ -16,10 +16,11 @@ A dropped event costs one word: word 0 of element y · width + x; it is dropped 
 timing the place of the step is taken by the number of events that the pixel has fired before, warm-up included. There,
 a background event is (word 0 of element y · width + x) · step_us >> 32 microseconds after the first of its step.
 
-The initial integrator state is word 0 of element y · width + x at step 0, scaled to -m … m. A stationary one is the
-word scaled to 0 … θ - 1, in a pixel that is brighter than the background, and its negative in a darker one, where θ is
-the threshold. On the background it is as after a shape has left, one of the actors: of a dark one if
-(word 1 · actors) >> 32 is below the number of dark actors; then it is not negative, and otherwise not positive.
+The initial integrator state is word 0 of element y · width + x at step 0, scaled to -m … m, where m belongs to the
+threshold of each side. A stationary one is the word scaled to 0 … θ - 1, in a pixel that is brighter than the
+background, and its negative in a darker one, where θ is the threshold of ON, or of OFF events. On the background it is
+as after a shape has left, one of the actors: of a dark one if (word 1 · actors) >> 32 is below the number of dark
+actors; then it is not negative, and otherwise not positive.
 """
 
 from __future__ import annotations
@@ -27,9 +28,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from math import comb
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Whole = TypeVar("Whole", int, NDArray[np.int32])
 
 WORD = 2**32
 BLOCK = 64  # pixels that share a draw
@@ -64,6 +68,6 @@ def drop_bound(probability: float) -> int:
     return int(Fraction(probability) * WORD)
 
 
-def largest_initial(threshold: int) -> int:
+def largest_initial(threshold: Whole) -> Whole:
     """m, the largest integer below 0.9 thresholds."""
     return (9 * threshold - 1) // 10

@@ -1,0 +1,146 @@
+"""Cameras that are not ideal: against closed forms, and against statistics.
+
+Each statistical test may fail with a probability of `FALSE_ALARM` if the program is right; seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from support.oracle import philox
+from support.scenes import FALSE_ALARM, actor, config, drawn
+
+import gerd
+from gerd.events.pixel.thresholds import Thresholds
+from gerd.recording.recording import Recording
+from gerd.scene import transformation
+
+# A square that covers the whole frame and leaves it again, in steps of a quarter pixel at most.
+PASSING: dict[str, Any] = {"at": [-30.0, 8.0], "velocity": [2.5, 0.0], "size": 40.0, "intensity": 1.0}
+
+
+def passed(threshold: Any, *, seed: int = 0, index: int = 0, number: int = 0, **fields: Any) -> Recording:
+    """A recording of the passing square in exact timing, from integrators at 0."""
+    made = config(
+        actor(**{**PASSING, **fields}),
+        width=24,
+        height=16,
+        steps=44,
+        seed=seed,
+        timing="exact",
+        camera={"number": number},
+        integrator={"threshold": threshold, "initial": 0.0, "warmup": 0},
+    )
+    return gerd.simulate(made, index)
+
+
+def counted(recording: Recording) -> np.ndarray:
+    """(2, height, width): how many OFF and how many ON events each pixel has."""
+    return np.asarray(recording.frames(counts=True).numpy().astype(int).sum(axis=0))
+
+
+def tables(**fields: Any) -> Thresholds:
+    """The thresholds of a camera with 128×96 pixels."""
+    return Thresholds.of(drawn(config(width=128, height=96, **fields), [0]))
+
+
+# Thresholds
+
+
+@pytest.mark.parametrize(("on", "off"), [(1 / 16, 1 / 8), (1 / 4, 1 / 16)])
+def test_each_polarity_has_its_own_threshold(on: float, off: float) -> None:
+    """A pixel that is covered and uncovered fires 1 / on times ON and 1 / off times OFF: thresholds 1:2, events 2:1."""
+    fired = counted(passed({"on": on, "off": off}))
+    assert (fired[1] == round(1 / on)).all()
+    assert (fired[0] == round(1 / off)).all()
+
+
+def test_a_pixel_fires_as_often_as_its_own_threshold_allows() -> None:
+    threshold = {"on": 0.11, "off": 0.17, "spread": 0.03}
+    recording = passed(threshold)
+    table, full = Thresholds.of(recording.scene), recording.scene.full_count
+    fired = counted(recording)
+    assert np.array_equal(fired[1], full // table.on)
+    left = full - fired[1] * table.on  # is still in the integrator when the square leaves
+    assert np.array_equal(fired[0], (full - left) // table.off)
+    assert len(np.unique(fired[1])) > 3
+
+
+def test_thresholds_are_normal_numbers() -> None:
+    made = tables(integrator={"threshold": {"on": 0.5, "off": 0.3, "spread": 0.04}})
+    full = 64 * 1024
+    for table, mean in ((made.on, 0.5), (made.off, 0.3)):
+        assert table.shape == (96, 128)
+        assert stats.kstest(table.ravel() / full, stats.norm(mean, 0.04).cdf).pvalue > FALSE_ALARM
+    pairs = {
+        "polarities": (made.on, made.off),
+        "x": (made.on[:, ::2], made.on[:, 1::2]),
+        "y": (made.on[::2], made.on[1::2]),
+    }
+    for name, (one, other) in pairs.items():
+        assert stats.pearsonr(one.ravel(), other.ravel()).pvalue > FALSE_ALARM, name
+
+
+def test_thresholds_are_those_of_the_words_of_a_camera() -> None:
+    """Box and Muller's rule on the words of an independent generator, with the functions of the C library."""
+    made = tables(integrator={"threshold": {"on": 0.5, "off": 0.3, "spread": 0.04}}, camera={"number": 5})
+    for polarity, (table, mean) in enumerate(((made.off, 0.3), (made.on, 0.5))):
+        for pixel in range(0, 128 * 96, 997):
+            a, b, c, d = philox((pixel, polarity, 0, 11), (5, 0))
+            u, v = ((high // 32 * 2**26 + low // 64) / 2**53 for high, low in ((a, b), (c, d)))
+            normal = math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
+            assert abs(table.ravel()[pixel] - 65536 * (mean + 0.04 * normal)) < 1
+
+
+def test_no_threshold_is_below_a_hundredth_unless_its_mean_is() -> None:
+    made = tables(integrator={"threshold": {"on": 0.05, "off": 0.004, "spread": 0.1}})
+    assert made.on.min() == round(0.01 * 65536)
+    assert made.off.min() == round(0.004 * 65536)
+    assert 0.25 < (made.on == made.on.min()).mean() < 0.45  # a third of a normal distribution lies there
+
+
+def test_the_fixed_pattern_depends_on_the_camera_alone() -> None:
+    threshold = {"on": 0.1, "off": 0.1, "spread": 0.02}
+    fired = counted(passed(threshold, number=1))
+    assert np.array_equal(fired, counted(passed(threshold, number=1, seed=7, index=9)))
+    assert not np.array_equal(fired, counted(passed(threshold, number=2)))
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+def test_one_number_is_the_same_as_two_equal_ones(timing: str) -> None:
+    fields: dict[str, Any] = {"timing": timing, "noise": {"background": 0.01, "event": 0.1, "shape": 0.02}, "steps": 8}
+    moving = actor("circle", velocity=[0.7, 0.2])
+    one = config(moving, **fields, integrator={"threshold": 0.3})
+    two = config(moving, **fields, integrator={"threshold": {"on": 0.3, "off": 0.3}})
+    assert gerd.simulate(one).digest == gerd.simulate(two).digest
+    assert one.digest == two.digest
+
+
+def test_spread_is_an_amount_and_can_be_swept() -> None:
+    made = config(
+        actor("circle", velocity=[0.7, 0.2]),
+        steps=8,
+        integrator={"threshold": {"on": 0.3, "off": 0.4}},
+        sweep={"integrator.threshold.spread": [0.0, 0.05]},
+    )
+    ideal, other = gerd.simulate_family(made)
+    assert ideal.digest != other.digest
+    g = transformation.threshold_spread(0.05)
+    assert g(ideal.scene).pixel == other.scene.pixel
+
+
+def test_a_family_in_time_is_covariant_with_a_fixed_pattern() -> None:
+    """Every event at another speed is the same event at another time: thresholds know nothing of time."""
+    threshold = {"on": 0.11, "off": 0.17, "spread": 0.03}
+    slow = passed(threshold)
+    fast = gerd.simulate(slow.config, time_scale={"factor": 2, "keep": "path"})
+    for recording in (slow, fast):
+        assert len(recording) > 1000
+    key = ["y", "x", "t"]
+    one, two = (np.sort(recording.events, order=key) for recording in (slow, fast))
+    assert np.array_equal(one[["x", "y", "p"]], two[["x", "y", "p"]])
+    assert np.abs(one["t"] - 2 * two["t"]).max() <= 2
