@@ -27,5 +27,6 @@ from .storage.verify import verify as verify
 from .studies import models as models
 from .training.batch import collate as collate
 from .training.dataset import Dataset as Dataset
+from .training.event_files import EventFiles as EventFiles
 from .training.stream import Stream as Stream
 from .version import __version__ as __version__

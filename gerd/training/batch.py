@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.errors import GerdError
+from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.representations import present
 from gerd.training.items import ItemSpec
@@ -80,20 +81,26 @@ def collate_labels(items: Sequence[Any], pad: bool) -> Any:
 def gather(
     spec: ItemSpec, windows: Sequence[Window], pad: bool = False, travels: bool = False, device: str = "cpu"
 ) -> tuple[Any, Any]:
-    """The batch of the items and labels of some windows.
+    """The batch of the items and labels of some windows; see `gather_items`."""
+    parts = [spec.part(*window) for window in windows]
+    labelled = [spec.labelled(*window, part) for window, part in zip(windows, parts, strict=True)]
+    labels = labels_of(spec.label, labelled, spec.every, pad)
+    return gather_items(spec, parts, pad, travels, device), labels
+
+
+def gather_items(
+    spec: ItemSpec, parts: Sequence[Events], pad: bool = False, travels: bool = False, device: str = "cpu"
+) -> Any:
+    """The batch of the items that are made from these steps.
 
     Frames are written straight into the batch. A batch of them that `travels` to another process is sent as events,
     which takes a fraction of the time and memory, and becomes frames there. What is binned is made on the `device`.
     """
-    parts = [spec.part(*window) for window in windows]
-    labelled = [spec.labelled(*window, part) for window, part in zip(windows, parts, strict=True)]
-    labels = labels_of(spec.label, labelled, spec.every, pad)
     if not (spec.is_dense or spec.is_binned):
-        return collate_labels([spec.item_of(part) for part in parts], pad), labels
+        return collate_labels([spec.item_of(part) for part in parts], pad)
     check_shapes((part.height, part.width) for part in parts)
     if spec.is_binned:
-        values, lengths = spec.represented(parts, device)
-        return _with_mask(values, lengths, pad), labels
+        return _with_mask(*spec.represented(parts, device), pad)
     longest = max(part.steps for part in parts)
     shape = (longest, 2, parts[0].height, parts[0].width)
     if not pad:
@@ -103,9 +110,9 @@ def gather(
     repeated = any(part.exact for part in parts)
     frames = (replace(spec, label=None), places, (len(parts), *shape), repeated)
     if travels and not pad:
-        return _Frames(frames), labels
+        return _Frames(frames)
     kept = torch.tensor([spec.kept(part.steps) for part in parts])
-    return _with_mask(ItemSpec.frames_at(*frames), kept, pad), labels
+    return _with_mask(ItemSpec.frames_at(*frames), kept, pad)
 
 
 def labels_of(label: Label, windows: Sequence[Labelled], every: int, pad: bool) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -34,7 +34,8 @@ ITEMS = (*DENSE, *BINNED, "sparse", "events")
 # EVENT_DTYPE with p as a number: Tonic writes -1 into p for OFF, which a boolean takes as ON.
 ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
 
-Item = str | Callable[[Recording], Any]
+Item = str | Callable[[Any], Any]  # of a recording, or of events without a ground truth
+Source = TypeVar("Source", bound=Events)
 
 
 class ItemOptions(TypedDict, total=False):
@@ -192,7 +193,7 @@ class ItemSpec:
         part = self.part(recording, at, steps)
         return self.item_of(part), label_of(self.label, self.labelled(recording, at, steps, part), self.every)
 
-    def part(self, recording: Recording, at: int, steps: int) -> Recording:
+    def part(self, recording: Source, at: int, steps: int) -> Source:
         """The steps that an item is made from."""
         begin = at - recording.first
         return recording.window(begin - self.lead, begin + steps)
@@ -203,7 +204,7 @@ class ItemSpec:
         end = begin + steps
         return Labelled(recording.truth[begin:end], lambda: recording.window(begin, end), lambda: part)
 
-    def item_of(self, part: Recording) -> Any:
+    def item_of(self, part: Events) -> Any:
         """The item that is made from these steps."""
         if self.is_dense:
             return self.frames_at(part.places, (part.steps, 2, part.height, part.width), part.exact)

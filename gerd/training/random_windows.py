@@ -1,4 +1,4 @@
-"""Random windows of the recordings of a dataset, in epochs that can be resumed after any batch.
+"""Random windows of recordings, in epochs that can be resumed after any batch.
 
     sampler = data.random_windows(seed=0)
     loader = data.loader(32, sampler=sampler, num_workers=2)
@@ -21,18 +21,18 @@ from gerd.training.split import drawn_windows
 from gerd.training.state import check_nature, of_one_rank
 
 if TYPE_CHECKING:
-    from gerd.training.dataset import Dataset
+    from gerd.training.windows import Windows
 
 
 class RandomWindows(Sampler[int]):
     """One window of each recording in random order, from the seed and the epoch; each iteration is one epoch more.
 
     `state_dict` tells the epoch and how many of its windows all ranks together have drawn (`item`). A loader with
-    workers draws ahead of what is used: take the loader's state then, that of `Dataset.loader` or of torchdata's
+    workers draws ahead of what is used: take the loader's state then, that of the dataset's `loader` or of torchdata's
     StatefulDataLoader.
     """
 
-    def __init__(self, data: Dataset, seed: int, rank: int, ranks: int):
+    def __init__(self, data: Windows, seed: int, rank: int, ranks: int):
         check_whole("seed", seed, 0)
         check_whole("ranks", ranks, 1)
         if not 0 <= rank < ranks:
@@ -43,7 +43,7 @@ class RandomWindows(Sampler[int]):
         self._now: tuple[int, int] | None = None  # epoch and drawn windows of the latest iteration
         self._nature = {  # what the windows of an epoch are a function of
             "seed": seed,
-            "config": data.recordings.config.digest,
+            **data.nature,
             "recordings": len(data.served),
             "windows": len(data),
             "chosen": hashlib.sha256(data.served.astype("<i8").tobytes()).hexdigest(),
@@ -64,8 +64,8 @@ class RandomWindows(Sampler[int]):
 
     def numbers(self, epoch: int) -> list[int]:
         """The items that this rank draws in an epoch."""
-        window, order = drawn_windows(self.data._counts, self.seed, epoch)
-        numbers = (self.data._firsts[:-1] + window)[order]
+        window, order = drawn_windows(self.data.counts, self.seed, epoch)
+        numbers = (self.data.firsts[:-1] + window)[order]
         numbers = np.resize(numbers, len(self) * self.ranks)  # the same number for each rank: some come twice
         return numbers[self.rank :: self.ranks].tolist()
 
