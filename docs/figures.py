@@ -117,18 +117,19 @@ def voxels(config: Config, voltmeter: Path = VOLTMETER) -> Figure:
     """
     in_steps = gerd.simulate(config)
     exact = gerd.simulate(config, timing="exact", **{"noise.background": 0})
-    t, x, y, p = np.loadtxt(voltmeter, np.int64, ndmin=2).T
+    size = (in_steps.width, in_steps.height)
+    given = gerd.read_events(voltmeter, columns="txyp", size=size, step_us=config.step_us).events
     drawn = Figure(figsize=(11, 3.2))
     titles = (
-        f"(a) DVS-Voltmeter: {moments(t)}",
+        f"(a) DVS-Voltmeter: {moments(given['t'])}",
         f"(b) in steps, with noise: {moments(in_steps.events['t'])}",
         f"(c) at exact times: {moments(exact.events['t'])}",
     )
     theirs = cloud(in_steps, drawn, (0.01, 0.08, 0.28, 0.84), titles[0])
     theirs.collections[0].remove()  # the same axes, with their points in place of ours
-    colours = np.array([shade(OFF), shade(ON)])[p]
+    colours = np.array([shade(OFF), shade(ON)])[given["p"].astype(int)]
     style = {"s": 14, "marker": "s", "linewidths": 0, "depthshade": False, "rasterized": True}
-    theirs.scatter(t / config.step_us, x + 0.5, y + 0.5, c=colours, **style)
+    theirs.scatter(given["t"] / config.step_us, given["x"] + 0.5, given["y"] + 0.5, c=colours, **style)
     cloud(in_steps, drawn, (0.345, 0.08, 0.28, 0.84), titles[1])
     cloud(exact, drawn, (0.68, 0.08, 0.28, 0.84), titles[2])
     return with_legend(drawn, in_steps)
@@ -217,7 +218,10 @@ def main() -> None:
         parser.error(f"{', '.join(unknown)}: there is no such picture; there are {', '.join(known)}")
     wanted.out.mkdir(parents=True, exist_ok=True)
     for name in wanted.names or known:
-        print(f"{name}: {draw(name, wanted.out, wanted.voltmeter)}")
+        try:
+            print(f"{name}: {draw(name, wanted.out, wanted.voltmeter)}")
+        except gerd.GerdError as error:  # of the file of events
+            parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -80,6 +80,25 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "nothing: there is no such picture; there are pipeline, scaling" in capsys.readouterr().err
 
 
+def test_the_figure_of_voltmeter_takes_a_file_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "events.txt"
+    file.write_text("900 3 4 1\n1000 5 4 0\n1000 6 4 0\n")
+    drawn = figures.made("voxels", file)
+    assert drawn.axes[0].get_title() == "(a) DVS-Voltmeter: 3 events,\n2 different times"
+    assert len(drawn.axes[0].collections[-1].get_offsets()) == 3
+    for wrong, message in {"900 3 4 1\n1000 500 4 0\n": "x 500, y 4", "time x y\n": "begins with b'time x y"}.items():
+        file.write_text(wrong)
+        monkeypatch.setattr(sys, "argv", ["figures.py", "voxels", "--voltmeter", str(file), "--out", str(tmp_path)])
+        with pytest.raises(SystemExit):
+            figures.main()
+        said = capsys.readouterr().err
+        assert str(file) in said
+        assert message in said.split(str(file))[1]
+    assert not (tmp_path / "voxels.png").exists()
+
+
 # What the paper says of its figures
 
 
