@@ -5,8 +5,9 @@ The page in `web/` asks for one recording at a time, and gets it as these bytes,
     "GERD"                        4 bytes
     length of the head            uint32, a multiple of 4
     head                          JSON in UTF-8, blanks at its end: width, height, steps, first, step_us, timing, index,
-                                  member, name, labels, digest, events, intensities, actors (each with its rings,
-                                  none for the circle, null if it is absent; and wraps)
+                                  member, name, labels, digest, events, has_truth, intensities, shapes (the class of
+                                  each actor, null if it is absent), actors (each with its rings, none for the circle,
+                                  null if it is absent; and wraps)
     offsets (steps + 1)           uint32: step i has the events offsets[i] … offsets[i + 1] - 1
     events (events)               uint32: ((y · width + x) · 2 + p) · 2 + whether it is background noise
     times (events)                float32, in exact timing only: in steps, counted from the first
@@ -46,13 +47,14 @@ from gerd.page.limits import LIMITS, Limits
 from gerd.page.table import table
 from gerd.pictures import video
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, OFF, ON
+from gerd.pictures.figure import MOST_PANELS
 from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
 from gerd.storage.whole import write_whole
 
 MOST_OFFERED = 500  # members of a sweep that the page offers by name
-MOST_SAVED = 2  # recordings in a file that is saved from the page
+MOST_SAVED = MOST_PANELS  # recordings in a file that is saved from the page
 
 COLOURS = {"backdrop": BACKDROP, "on": ON, "off": OFF, "both": BOTH, "actors": ACTORS}  # for the page to draw with
 NEW_ACTOR = {
@@ -91,7 +93,7 @@ def pack(recording: Events, limits: Limits = LIMITS, **more: Any) -> bytes:
 
 
 # What the page is told of events without a ground truth, in place of `_about`.
-UNKNOWN = {"index": 0, "member": 0, "labels": {}, "intensities": [], "actors": []}
+UNKNOWN = {"has_truth": False, "index": 0, "member": 0, "labels": {}, "intensities": [], "shapes": [], "actors": []}
 
 
 def _about(recording: Recording) -> dict[str, Any]:
@@ -99,11 +101,13 @@ def _about(recording: Recording) -> dict[str, Any]:
     outlines = [outline and [ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines()]
     actors = zip(outlines, recording.shown.wraps, strict=True)
     return {
+        "has_truth": True,
         "index": recording.identity.index,
         "member": recording.member,
         "name": named(recording.config, recording.identity.index),
         "labels": recording.identity.labels,
         "intensities": recording.intensities.tolist(),
+        "shapes": recording.shapes,
         "actors": [{"rings": rings, "wraps": bool(wraps)} for rings, wraps in actors],
     }
 

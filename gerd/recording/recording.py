@@ -133,10 +133,7 @@ class Recording(Events):
     @property
     def shapes(self) -> list[str | None]:
         """The name of each actor's shape, None for one that is absent."""
-        return [
-            None if which == ABSENT else self.config.actors[entry].shape_names[which]
-            for (entry, _), which in zip(self.config.cast, self.shown.chosen[0], strict=True)
-        ]
+        return named_shapes(self.config, self.shown.chosen[0])
 
     @property
     def shape(self) -> NDArray[np.int64]:
@@ -308,3 +305,11 @@ class Recording(Events):
 def _origin(config: Config) -> tuple[str, Mapping[str, Any]]:
     """The digest of a config's family, and the values that were set for this member of it."""
     return config.family.digest, config.origin.labels
+
+
+def named_shapes(config: Config, chosen: NDArray[np.int64]) -> list[str | None]:
+    """The name of each actor's shape, of which `chosen` has the numbers; None for one that is absent."""
+    return [
+        None if which == ABSENT else config.actors[entry].shape_names[which]
+        for (entry, _), which in zip(config.cast, chosen, strict=True)
+    ]

@@ -2,9 +2,10 @@
 
 import { eventColours, isDark, style } from "./colours.js";
 import { make } from "./dom.js";
-import { fit, pen } from "./draw.js";
+import { pen } from "./draw.js";
 
 const DEPTH = 1.7; // of the box along t, where its larger side in space is 1
+const WIDE = 1.35; // width by height of a place that the box fills
 const FAR = 3.2; // from the eye to the middle of the box
 const FIRST_LOOK = { yaw: -0.95, pitch: 0.3, zoom: 1 };
 
@@ -36,25 +37,16 @@ void main() {
   result = vec4(colour, 1.0);
 }`;
 
-export class Cloud {
-  constructor(look, redraw) {
-    this.look = look; // shared by clouds side by side
+// What draws the points: one for all clouds of the page, because a browser keeps only a few such contexts.
+class Renderer {
+  constructor() {
     this.canvas = make("canvas");
-    this.over = make("canvas");
-    this.message = make("p", { className: "missing", hidden: true });
-    this.element = make("div", { className: "cloud" });
-    this.element.append(this.canvas, this.over, this.message);
     this.gl = this.canvas.getContext("webgl2", { antialias: true, alpha: false });
     if (this.gl) this.#prepare();
-    else this.#missing("This browser has no WebGL2, which the point cloud needs. Everything else works without it.");
-    this.canvas.addEventListener("webglcontextlost", () => this.#missing("The graphics card has lost the point cloud; load the page again."));
-    this.#turn(redraw);
-  }
-
-  #missing(message) {
-    this.gl = null;
-    this.message.textContent = message;
-    this.message.hidden = false;
+    else this.missing = "This browser has no WebGL2, which the point cloud needs. Everything else works without it.";
+    this.canvas.addEventListener("webglcontextlost", () => {
+      this.missing = "The graphics card has lost the point cloud; load the page again.";
+    });
   }
 
   #prepare() {
@@ -67,56 +59,44 @@ export class Cloud {
     }
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
-      this.#missing(`The point cloud does not work on this graphics card: ${gl.getProgramInfoLog(program)}`);
+      this.missing = `The point cloud does not work on this graphics card: ${gl.getProgramInfoLog(program)}`;
       return;
     }
     gl.useProgram(program);
+    gl.enable(gl.DEPTH_TEST);
     this.place = (name) => gl.getUniformLocation(program, name);
-    this.buffers = [gl.createBuffer(), gl.createBuffer()];
-    this.buffers.forEach((buffer, i) => {
-      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+  }
+
+  // The events of a recording where the graphics card can read them; in the room of those that are replaced.
+  load(recording, replaced) {
+    const gl = this.gl, points = replaced ?? { array: gl.createVertexArray(), buffers: [gl.createBuffer(), gl.createBuffer()] };
+    gl.bindVertexArray(points.array);
+    [recording.packed, recording.times].forEach((data, i) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, points.buffers[i]);
+      gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
       gl.enableVertexAttribArray(i);
       if (i === 0) gl.vertexAttribIPointer(i, 1, gl.UNSIGNED_INT, 0, 0);
       else gl.vertexAttribPointer(i, 1, gl.FLOAT, false, 0, 0);
     });
-    gl.enable(gl.DEPTH_TEST);
+    return Object.assign(points, { recording });
   }
 
-  #turn(redraw) {
-    let last = null;
-    this.over.addEventListener("pointerdown", (event) => {
-      last = [event.clientX, event.clientY];
-      this.over.setPointerCapture(event.pointerId);
-    });
-    this.over.addEventListener("pointermove", (event) => {
-      if (!last) return;
-      this.look.yaw += (event.clientX - last[0]) * 0.008;
-      this.look.pitch = within(-1.55, this.look.pitch + (event.clientY - last[1]) * 0.008, 1.55);
-      last = [event.clientX, event.clientY];
-      redraw();
-    });
-    for (const end of ["pointerup", "pointercancel"]) this.over.addEventListener(end, () => (last = null));
-    this.over.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.look.zoom = within(0.4, this.look.zoom * Math.exp(-event.deltaY * 0.001), 6);
-      redraw();
-    }, { passive: false });
-    this.over.addEventListener("dblclick", () => {
-      Object.assign(this.look, FIRST_LOOK);
-      redraw();
-    });
-  }
-
-  #load(recording) {
-    const gl = this.gl;
-    [recording.packed, recording.times].forEach((data, i) => {
-      gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[i]);
-      gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
-    });
+  // Draws the points as seen through `view` into the corner of a canvas, from which they are copied to (0, 0) of `context`.
+  draw(context, { array, recording }, step, view, zoom) {
+    const gl = this.gl, { width, height } = context.canvas;
+    if (this.canvas.width < width) this.canvas.width = width;
+    if (this.canvas.height < height) this.canvas.height = height;
+    gl.bindVertexArray(array);
+    gl.viewport(0, 0, width, height);
+    this.#colour();
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.uniformMatrix4fv(this.place("view"), false, view);
     gl.uniform2f(this.place("size"), recording.width, recording.height);
-    gl.uniform1f(this.place("steps"), recording.steps);
-    gl.uniform1f(this.place("depth"), DEPTH);
-    this.loaded = recording;
+    const pixel = (Math.min(height, width) * zoom) / Math.max(recording.width, recording.height);
+    const numbers = { steps: recording.steps, depth: DEPTH, now: step, dot_size: pixel * FAR * 0.75 };
+    for (const [name, number] of Object.entries(numbers)) gl.uniform1f(this.place(name), number);
+    gl.drawArrays(gl.POINTS, 0, recording.events);
+    context.drawImage(this.canvas, 0, this.canvas.height - height, width, height, 0, 0, width, height);
   }
 
   #colour() {
@@ -126,25 +106,66 @@ export class Cloud {
     }
     gl.clearColor(...ground.map((channel) => channel / 255), 1);
   }
+}
 
-  show(recording, step) {
-    if (!this.gl) return;
-    const gl = this.gl, { width, height, ratio } = fit(this.canvas);
-    if (this.loaded !== recording) this.#load(recording);
-    this.#colour();
-    const view = projection(this.look, width / height);
-    gl.viewport(0, 0, this.canvas.width, this.canvas.height);
-    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    gl.uniformMatrix4fv(this.place("view"), false, view);
-    gl.uniform1f(this.place("now"), step);
-    const pixel = (Math.min(height, width) * this.look.zoom * ratio) / Math.max(recording.width, recording.height);
-    gl.uniform1f(this.place("dot_size"), pixel * FAR * 0.75);
-    gl.drawArrays(gl.POINTS, 0, recording.events);
-    this.#frame(recording, step, view);
+let renderer = null; // made with the first cloud
+
+export class Cloud {
+  constructor(look, redraw) {
+    this.look = look; // shared by clouds side by side
+    renderer ??= new Renderer();
+    this.canvas = make("canvas");
+    this.message = make("p", { className: "missing", hidden: true });
+    this.element = make("div", { className: "cloud" });
+    this.element.append(this.canvas, this.message);
+    this.points = null;
+    this.#turn(redraw);
   }
 
-  #frame(recording, step, view) {
-    const { context, width, height } = pen(this.over);
+  // How large the box is that is drawn in a place.
+  picture(_, width, height) {
+    return [Math.min(width, height * WIDE), Math.min(height, width / WIDE)];
+  }
+
+  #turn(redraw) {
+    let last = null;
+    this.canvas.addEventListener("pointerdown", (event) => {
+      last = [event.clientX, event.clientY];
+      this.canvas.setPointerCapture(event.pointerId);
+    });
+    this.canvas.addEventListener("pointermove", (event) => {
+      if (!last) return;
+      this.look.yaw += (event.clientX - last[0]) * 0.008;
+      this.look.pitch = within(-1.55, this.look.pitch + (event.clientY - last[1]) * 0.008, 1.55);
+      last = [event.clientX, event.clientY];
+      redraw();
+    });
+    for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, () => (last = null));
+    this.canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.look.zoom = within(0.4, this.look.zoom * Math.exp(-event.deltaY * 0.001), 6);
+      redraw();
+    }, { passive: false });
+    this.canvas.addEventListener("dblclick", () => {
+      Object.assign(this.look, FIRST_LOOK);
+      redraw();
+    });
+  }
+
+  show(recording, step) {
+    this.message.textContent = renderer.missing ?? "";
+    this.message.hidden = !renderer.missing;
+    if (renderer.missing) return;
+    const { context, width, height } = pen(this.canvas), view = projection(this.look, width / height);
+    if (this.points?.recording !== recording) this.points = renderer.load(recording, this.points);
+    context.save();
+    context.resetTransform();
+    renderer.draw(context, this.points, step, view, this.look.zoom);
+    context.restore();
+    this.#frame(context, recording, step, view, { width, height });
+  }
+
+  #frame(context, recording, step, view, { width, height }) {
     const side = Math.max(recording.width, recording.height);
     const [w, h, d] = [recording.width / side / 2, recording.height / side / 2, DEPTH / 2];
     const spot = (x, y, z) => project(view, [x, y, z], width, height);
@@ -198,7 +219,7 @@ const within = (low, number, high) => Math.max(low, Math.min(high, number));
 // From the box to the screen, by columns: turned about y, then about x, moved away, seen in perspective.
 function projection({ yaw, pitch, zoom }, aspect) {
   const [cy, sy, cp, sp] = [Math.cos(yaw), Math.sin(yaw), Math.cos(pitch), Math.sin(pitch)];
-  const focus = 3.1 * zoom * Math.min(1, aspect / 1.35), near = 0.1, far = 20;
+  const focus = 3.1 * zoom * Math.min(1, aspect / WIDE), near = 0.1, far = 20;
   const [p, q] = [-(far + near) / (far - near), (-2 * far * near) / (far - near)];
   const column = (x, y, z, move) => [(focus / aspect) * x, focus * y, p * (z - move) + (move ? q : 0), -(z - move)];
   return new Float32Array([

@@ -1,8 +1,8 @@
-// T's parameters and their derivatives over time, and the events per step; each with a line at the current step.
+// T's parameters and their derivatives over time, with axes, and beside them the numbers of the current step.
 
-import { actorColour, css, eventColours, isDark, style } from "./colours.js";
-import { make } from "./dom.js";
-import { pen, short } from "./draw.js";
+import { actorColour, style } from "./colours.js";
+import { Chart, line, longest } from "./chart.js";
+import { short, ticks } from "./draw.js";
 import { truth } from "./recording.js";
 
 const COLUMNS = [
@@ -13,155 +13,176 @@ const COLUMNS = [
   { name: "shear", unit: "", parameters: [5] },
 ];
 const ROWS = [["T", ""], ["T′", "/step"], ["T″", "/step²"]];
-const LEFT = 22, TOP = 15, GAP = 10, LINE = 12; // units of the page
-const NARROW = 560; // a width at which the columns stand in two blocks
+const LEFT = 20, TOP = 15, BOTTOM = 14, GAP = 6, BETWEEN = 5, LINE = 12; // units of the page
+const NARROWEST = 128; // of a column with its numbers; where there is less room, fewer stand abreast
+const AXIS = 10; // height of the axes' numbers
 const MOST_LINES = 6; // of numbers under each other
 const MOST_POINTS = 600; // of a curve; more would not be seen
-
-// Draws a still picture once and only the line at the current step anew.
-class Chart {
-  constructor(canvas) {
-    this.canvas = canvas;
-    this.still = make("canvas");
-  }
-
-  show(recordings, step) {
-    const { context, width, height, ratio } = pen(this.canvas);
-    const key = [width, height, ratio, isDark()];
-    if (this.drawn !== recordings || String(key) !== this.size) {
-      Object.assign(this.still, { width: this.canvas.width, height: this.canvas.height });
-      const still = this.still.getContext("2d");
-      still.setTransform(ratio, 0, 0, ratio, 0, 0);
-      still.font = context.font;
-      this.draw(still, recordings, width, height);
-      [this.drawn, this.size] = [recordings, String(key)];
-    }
-    context.drawImage(this.still, 0, 0, width, height);
-    this.cursor(context, recordings, step, width, height);
-  }
-}
-
-const longest = (recordings) => Math.max(...recordings.map((recording) => recording.steps));
-
-function line(context, x, top, bottom) {
-  context.strokeStyle = style("--accent");
-  context.lineWidth = 1;
-  context.beginPath();
-  context.moveTo(Math.round(x) + 0.5, top);
-  context.lineTo(Math.round(x) + 0.5, bottom);
-  context.stroke();
-}
+const LOOKS = 40; // steps at which the room for numbers is measured
 
 export class Curves extends Chart {
   // The canvas is as high as the numbers of all actors need.
-  show(recordings, step) {
-    const lines = Math.min(MOST_LINES, recordings.reduce((count, recording) => count + recording.actors.length, 0));
-    const blocks = this.canvas.clientWidth < NARROW ? 2 : 1;
-    const block = Math.max(parseInt(style("--curves"), 10), TOP + ROWS.length * (lines * LINE + 8));
+  show(recordings, main, step) {
+    const numbered = read(recordings, main);
+    const lines = Math.min(MOST_LINES, numbered.reduce((count, { recording }) => count + recording.actors.length, 0));
+    const block = Math.max(parseInt(style("--curves"), 10), TOP + BOTTOM + ROWS.length * (lines * LINE + BETWEEN));
+    const { blocks } = grid(this.canvas.clientWidth);
     this.canvas.style.height = `${blocks * block + (blocks - 1) * GAP}px`;
-    super.show(recordings, step);
+    super.show(recordings, main, step);
   }
 
-  #cells(width, height) {
-    const blocks = width < NARROW ? 2 : 1, abreast = Math.ceil(COLUMNS.length / blocks);
-    const block = (height - GAP * (blocks - 1)) / blocks;
-    const w = (width - LEFT - GAP * (abreast - 1)) / abreast;
-    const h = (block - TOP - 4 * (ROWS.length - 1)) / ROWS.length;
-    return COLUMNS.flatMap((column, i) => {
-      const left = LEFT + (i % abreast) * (w + GAP), above = Math.floor(i / abreast) * (block + GAP) + TOP;
-      return ROWS.map((_, order) => ({ ...column, order, left, top: above + order * (h + 4), w, h, isFirst: i % abreast === 0 }));
-    });
-  }
-
-  draw(context, recordings, width, height) {
-    for (const cell of this.#cells(width, height)) {
-      if (cell.order === 0) this.#title(context, cell);
-      context.textBaseline = "middle";
+  draw(context, recordings, main, width, height) {
+    this.cells = cells(context, recordings, main, width, height);
+    for (const cell of this.cells) {
+      if (cell.order === 0) title(context, cell);
       context.fillStyle = style("--faint");
+      Object.assign(context, { textBaseline: "middle", textAlign: "left" });
       if (cell.isFirst) context.fillText(ROWS[cell.order][0], 2, cell.top + cell.h / 2);
       context.fillStyle = style("--field");
       context.fillRect(cell.left, cell.top, cell.w, cell.h);
-      this.#cell(context, cell, recordings);
+      axes(context, cell, recordings);
+      curves(context, cell, recordings, main);
     }
   }
 
-  #title(context, { name, unit, left, top }) {
-    context.textBaseline = "alphabetic";
-    context.fillStyle = style("--ink");
-    context.fillText(name, left + 1, top - 5);
-    const shift = context.measureText(`${name} `).width;
-    context.fillStyle = style("--faint");
-    context.fillText(unit, left + 1 + shift, top - 5);
-  }
-
-  #cell(context, cell, recordings) {
-    const { left, top, w, h, order, parameters, factor = 1 } = cell;
-    const curves = recordings.flatMap((recording, k) =>
-      recording.actors.flatMap((_, actor) => parameters.map((parameter, i) => ({ recording, k, actor, parameter, faint: i > 0 }))));
-    const sampled = curves.map((curve) => ({ ...curve, points: samples(curve, order, factor) }));
-    const [low, high] = range(sampled.flatMap((curve) => curve.points.map(([, value]) => value)));
-    const steps = longest(recordings);
-    const height = (value) => top + 3 + (h - 6) * (1 - (value - low) / (high - low));
-    context.save();
-    context.beginPath();
-    context.rect(left, top, w, h);
-    context.clip();
-    if (low < 0 && high > 0) {
-      context.fillStyle = "#8883";
-      context.fillRect(left, height(0), w, 1);
-    }
-    for (const { k, actor, faint, points } of sampled) {
-      context.strokeStyle = actorColour(actor);
-      context.globalAlpha = faint ? 0.45 : 1;
-      context.lineWidth = k ? 1.2 : 1.5;
-      context.setLineDash(k ? [4, 3] : []);
-      context.beginPath();
-      for (const [step, value] of points) context.lineTo(left + ((step + 0.5) / steps) * w, height(value)); // from the first
-      context.stroke();
-    }
-    context.restore();
-  }
-
-  cursor(context, recordings, step, width, height) {
-    for (const cell of this.#cells(width, height)) {
+  cursor(context, recordings, main, step) {
+    for (const cell of this.cells) {
       line(context, cell.left + ((step + 0.5) / longest(recordings)) * cell.w, cell.top, cell.top + cell.h);
-      this.#numbers(context, cell, recordings, step);
-    }
-  }
-
-  // The numbers of all actors at the step, under each other and, where that is not enough, in columns to the left.
-  #numbers(context, { left, top, w, h, order, parameters, factor = 1 }, recordings, step) {
-    const upright = context.font;
-    const numbers = recordings.flatMap((recording, k) => recording.actors.flatMap(({ rings }, actor) => {
-      if (!rings) return []; // it is absent
-      const values = parameters.map((parameter) => short(truth(recording, Math.min(step, recording.steps - 1), actor, order, parameter) * factor));
-      return [[[...new Set(values)].join(" × "), actorColour(actor), k ? `italic ${upright}` : upright]];
-    }));
-    const rows = Math.max(1, Math.floor((h - 2) / LINE));
-    context.textBaseline = "top";
-    context.textAlign = "right";
-    for (let first = 0, right = left + w - 3; first < numbers.length; first += rows) {
-      const column = numbers.slice(first, first + rows);
-      const wide = Math.max(...column.map(([text]) => context.measureText(text).width));
-      if (right - wide < left) {
-        context.fillStyle = style("--faint");
-        context.fillText("…", right, top + 1);
-        return;
-      }
-      context.fillStyle = style("--veil");
-      context.fillRect(right - wide - 3, top + 1, wide + 5, column.length * LINE + 1);
-      column.forEach(([text, colour, font], i) => {
-        Object.assign(context, { fillStyle: colour, font });
-        context.fillText(text, right, top + 2 + i * LINE);
-      });
-      right -= wide + 8;
-      context.font = upright;
+      numbers(context, cell, read(recordings, main), step);
     }
   }
 }
 
+// The recordings whose numbers are shown: both of two, and of more only the one that is described.
+function read(recordings, main) {
+  const all = recordings.map((recording, k) => ({ recording, isOther: k !== main }));
+  return recordings.length > 2 ? [all[main]] : all;
+}
+
+// How many columns stand beside each other, and in how many blocks.
+function grid(width) {
+  const most = Math.max(1, Math.min(COLUMNS.length, Math.floor((width - LEFT + GAP) / (NARROWEST + GAP))));
+  const blocks = Math.ceil(COLUMNS.length / most);
+  return { abreast: Math.ceil(COLUMNS.length / blocks), blocks };
+}
+
+// Where the curves of each parameter and derivative are, between the numbers of their axis and those of the step.
+function cells(context, recordings, main, width, height) {
+  const { abreast, blocks } = grid(width);
+  const block = (height - GAP * (blocks - 1)) / blocks, wide = (width - LEFT - GAP * (abreast - 1)) / abreast;
+  const h = (block - TOP - BOTTOM - BETWEEN * (ROWS.length - 1)) / ROWS.length;
+  return COLUMNS.flatMap((column, i) => {
+    const begin = LEFT + (i % abreast) * (wide + GAP), above = Math.floor(i / abreast) * (block + GAP) + TOP;
+    const rows = ROWS.map((_, order) => sampled({ ...column, order }, recordings));
+    context.font = sized(context, AXIS);
+    const axis = 6 + Math.max(...rows.flatMap(({ ticks }) => ticks.map((tick) => context.measureText(short(tick)).width)));
+    context.font = sized(context, 11);
+    const room = 6 + Math.max(0, ...rows.map((row) => widest(context, row, read(recordings, main))));
+    return rows.map((row, order) => ({
+      ...row, left: begin + axis, top: above + order * (h + BETWEEN), w: Math.max(20, wide - axis - room), h, room,
+      isFirst: i % abreast === 0, isLast: order === ROWS.length - 1,
+    }));
+  });
+}
+
+const sized = (context, size) => context.font.replace(/[\d.]+px/, `${size}px`);
+
+// The curves of a cell as points, their range, and the numbers of their axis.
+function sampled(cell, recordings) {
+  const { parameters, order, factor = 1 } = cell;
+  const curves = recordings.flatMap((recording, k) => recording.actors.flatMap(({ rings }, actor) =>
+    rings ? parameters.map((parameter, i) => ({ k, actor, isSecond: i > 0, points: samples(recording, actor, parameter, order, factor) })) : []));
+  const [low, high] = range(curves);
+  return { ...cell, curves, low, high, ticks: ticks(low, high) };
+}
+
+// The width of the widest numbers of a cell, as far as a look at some of the steps shows.
+function widest(context, cell, recordings) {
+  const looks = recordings.flatMap(({ recording: { steps } }) => Array.from({ length: LOOKS }, (_, i) => Math.floor((i * steps) / LOOKS)));
+  return Math.max(0, ...looks.flatMap((step) => written(cell, recordings, step).map(({ text }) => context.measureText(text).width)));
+}
+
+function title(context, { name, unit, left, top }) {
+  Object.assign(context, { textBaseline: "alphabetic", textAlign: "left" });
+  context.fillStyle = style("--ink");
+  context.fillText(name, left + 1, top - 5);
+  const shift = context.measureText(`${name} `).width;
+  context.fillStyle = style("--faint");
+  context.fillText(unit, left + 1 + shift, top - 5);
+}
+
+// Numbers at the left, and below the last row the steps, with faint lines at them.
+function axes(context, { left, top, w, h, low, high, ticks: values, isLast }, recordings) {
+  const height = heightIn({ top, h, low, high }), steps = longest(recordings), { first } = recordings[0], font = context.font;
+  context.font = sized(context, AXIS);
+  Object.assign(context, { textBaseline: "middle", textAlign: "right" });
+  for (const value of values) {
+    context.fillStyle = "#8882";
+    context.fillRect(left, Math.round(height(value)), w, 1);
+    context.fillStyle = style("--faint");
+    context.fillText(short(value), left - 4, Math.min(Math.max(height(value), top + AXIS / 2 - 1), top + h - AXIS / 2 + 1));
+  }
+  Object.assign(context, { textBaseline: "top", textAlign: "center" });
+  for (const step of steps > 1 ? ticks(first, first + steps - 1, w < 90 ? 2 : 3).filter(Number.isInteger) : [first]) {
+    const x = left + ((step - first + 0.5) / steps) * w;
+    context.fillStyle = "#8882";
+    context.fillRect(Math.round(x), top, 1, h);
+    context.fillStyle = style("--faint");
+    if (isLast) context.fillText(step, x, top + h + 3);
+  }
+  context.font = font;
+}
+
+const heightIn = ({ top, h, low, high }) => (value) => top + 3 + (h - 6) * (1 - (value - low) / (high - low));
+
+// The one that is described is drawn full, over the others: a second one is dashed, more are faint.
+function curves(context, cell, recordings, main) {
+  const { left, top, w, h } = cell, height = heightIn(cell), steps = longest(recordings);
+  const ordered = [...cell.curves.filter(({ k }) => k !== main), ...cell.curves.filter(({ k }) => k === main)];
+  context.save();
+  context.beginPath();
+  context.rect(left, top, w, h);
+  context.clip();
+  for (const { k, actor, isSecond, points } of ordered) {
+    const isOther = k !== main;
+    context.strokeStyle = actorColour(actor);
+    context.globalAlpha = (isSecond ? 0.45 : 1) * (isOther && recordings.length > 2 ? 0.3 : 1);
+    context.lineWidth = isOther ? 1.2 : 1.5;
+    context.setLineDash(isOther && recordings.length === 2 ? [4, 3] : []);
+    context.beginPath();
+    for (const [step, value] of points) context.lineTo(left + ((step + 0.5) / steps) * w, height(value)); // from the first
+    context.stroke();
+  }
+  context.restore();
+}
+
+// What is written beside a cell: the numbers of each actor that is there, in its colour.
+function written({ order, parameters, factor = 1 }, recordings, step) {
+  return recordings.flatMap(({ recording, isOther }) => recording.actors.flatMap(({ rings }, actor) => {
+    if (!rings) return []; // it is absent
+    const at = Math.min(step, recording.steps - 1);
+    const values = parameters.map((parameter) => short(truth(recording, at, actor, order, parameter) * factor));
+    return [{ text: [...new Set(values)].join("×"), actor, isOther }];
+  }));
+}
+
+// The numbers of the step under each other, at the right of the curves; of more than there is room for, the first.
+function numbers(context, cell, recordings, step) {
+  const { left, top, w, h, room } = cell, all = written(cell, recordings, step), upright = context.font;
+  const fit = Math.max(1, Math.floor((h + 3) / LINE)), shown = all.length > fit ? all.slice(0, fit - 1) : all;
+  Object.assign(context, { textBaseline: "top", textAlign: "left" });
+  shown.forEach(({ text, actor, isOther }, i) => {
+    context.fillStyle = actorColour(actor);
+    context.font = isOther ? `italic ${upright}` : upright;
+    context.fillText(text, left + w + 5, top + i * LINE, room);
+  });
+  context.font = upright;
+  context.fillStyle = style("--faint");
+  if (shown.length < all.length) context.fillText(`+ ${all.length - shown.length}`, left + w + 5, top + shown.length * LINE);
+}
+
 // The points of a curve; of one with too many steps, the lowest and the highest of every few.
-function samples({ recording, actor, parameter }, order, factor) {
+function samples(recording, actor, parameter, order, factor) {
   const stride = Math.ceil(recording.steps / MOST_POINTS), points = [];
   for (let begin = 0; begin < recording.steps; begin += stride) {
     let low = Infinity, high = -Infinity;
@@ -176,44 +197,16 @@ function samples({ recording, actor, parameter }, order, factor) {
   return points;
 }
 
-// The range of a curve's axis; a constant lies in the middle of it.
-function range(values) {
+// The range of a cell's axis; a constant lies in the middle of it.
+function range(curves) {
   let low = Infinity, high = -Infinity;
-  for (const value of values) {
-    if (value < low) low = value;
-    if (value > high) high = value;
+  for (const { points } of curves) {
+    for (const [, value] of points) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
   }
   if (low > high) return [-1, 1];
   const least = Math.max(1e-6, 1e-4 * Math.max(Math.abs(low), Math.abs(high)));
   return high - low < least ? [low - 1, high + 1] : [low, high];
 }
-
-// Events per step: ON upwards, OFF downwards.
-export class Timeline extends Chart {
-  draw(context, recordings, width, height) {
-    const steps = longest(recordings), bar = width / steps, middle = height / 2, { on, off } = eventColours();
-    context.fillStyle = style("--field");
-    context.fillRect(0, 0, width, height);
-    const most = Math.max(1, ...recordings.flatMap(({ counts }) => [peak(counts.on), peak(counts.off)]));
-    recordings.forEach(({ counts, steps: own }, k) => {
-      for (const [counted, colour, way] of [[counts.on, on, -1], [counts.off, off, 1]]) {
-        context.fillStyle = css(colour, 0.85);
-        context.strokeStyle = style("--ink");
-        context.beginPath();
-        for (let step = 0; step < own; step++) {
-          const y = middle + (way * (middle - 2) * counted[step]) / most;
-          if (k) context.lineTo((step + 0.5) * bar, y); // the second recording as a line over the first
-          else context.rect(step * bar, middle, Math.max(bar - (bar > 3 ? 1 : 0), 0.7), y - middle);
-        }
-        if (k) context.stroke();
-        else context.fill();
-      }
-    });
-  }
-
-  cursor(context, recordings, step, width, height) {
-    line(context, ((step + 0.5) / longest(recordings)) * width, 0, height);
-  }
-}
-
-const peak = (numbers) => numbers.reduce((most, number) => Math.max(most, number), 0);

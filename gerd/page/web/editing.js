@@ -2,7 +2,7 @@
 
 import { packText, unpackText, whole } from "./address.js";
 import { asked, complain, Line, Refused } from "./asking.js";
-import { describe, offer, onChoice } from "./choosing.js";
+import { askedAll, describe, offer, onChoice, together } from "./choosing.js";
 import { element } from "./dom.js";
 import { markLines, prepareEditor, showText } from "./editor.js";
 import { Form } from "./form.js";
@@ -15,7 +15,8 @@ export class Editing {
     Object.assign(this, { player, changed, file: start.text, text: start.text });
     this.index = Math.min(whole(state, "index", 0), LARGEST_INDEX);
     this.member = whole(state, "member", 0);
-    this.other = whole(state, "other", null);
+    this.other = state.all?.[0] === "on" ? "all" : whole(state, "other", null); // a member, or all of them
+    this.count = 1; // of members, as far as is known
     const sets = (state.set ?? []).filter((set) => set.includes("="));
     this.pending = new Map(sets.map((set) => set.split(/=(.*)/s).slice(0, 2))); // path → YAML, not yet in the text
     this.actors = null; // "add", or the number of the one to take away
@@ -74,17 +75,22 @@ export class Editing {
     return {
       index: this.index || null,
       member: this.member || null,
-      other: this.other,
+      other: this.other === "all" ? null : this.other,
+      all: this.other === "all" ? "on" : null,
       change: this.takesNext ? "next" : null,
       set: [...this.pending].map(([path, value]) => `${path}=${value}`),
       text: this.text === this.file ? null : await packText(this.text),
     };
   }
 
-  get questions() {
+  // What is asked for of all members that are shown.
+  get #wanted() {
     const overrides = [...this.pending].map(([path, value]) => `${path}=${value}`);
-    const members = this.other === null ? [this.member] : [this.member, this.other];
-    return members.map((member) => ({ text: this.text, overrides, index: this.index, member, actors: this.actors }));
+    return { text: this.text, overrides, index: this.index, actors: this.actors };
+  }
+
+  get questions() {
+    return shown(this.count, this.member, this.other).map((member) => ({ ...this.#wanted, member }));
   }
 
   change(path, value) {
@@ -132,17 +138,26 @@ export class Editing {
     this.line.call();
   }
 
+  // The k-th of those that are shown has been chosen.
+  pick(k) {
+    this.choose(shown(this.count, this.member, this.other)[k], this.other);
+  }
+
+  // The member that is described is asked for first, because only its answer says which others there are.
   async ask(signal) {
-    const sent = new Map(this.pending), { text, actors, member } = this;
-    const [first, second] = this.questions;
+    const sent = new Map(this.pending), { text, actors, member, other } = this, wanted = this.#wanted;
+    const question = (each) => asked({ ...wanted, member: each }, signal);
     try {
-      const recordings = [await asked(first, signal)];
-      if (second && this.other < recordings[0].member_count) recordings.push(await asked(second, signal));
+      const described = await question(member), members = shown(described.member_count, described.member, other);
+      const recordings = await askedAll(members, (each) => (each === described.member ? described : question(each)));
       if (this.text !== text) return; // typed on meanwhile
+      this.count = described.member_count;
       if (this.actors === actors) this.actors = null;
-      if (this.member === member) this.member = recordings[0].member; // the last one, where there are not so many
+      if (this.member === member) this.member = described.member; // the last one, where there are not so many
       for (const [path, value] of sent) if (this.pending.get(path) === value) this.pending.delete(path);
-      this.show(recordings);
+      const main = members.indexOf(described.member);
+      if (main < recordings.length) this.show(recordings, main, recordings.length === members.length ? across(described) : []);
+      else this.show([described], 0, []);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       this.actors = null;
@@ -159,7 +174,7 @@ export class Editing {
       try {
         const { index, member } = this;
         const recording = await asked({ text, overrides: [], index, member, actors: null }, signal);
-        this.#present([recording]);
+        this.#present([recording], 0, []);
         showText(this.text);
         return;
       } catch (error) {
@@ -180,28 +195,40 @@ export class Editing {
     complain(rest.join("\n"));
   }
 
-  show(recordings) {
-    this.text = recordings[0].text;
+  show(recordings, main, across) {
+    this.text = recordings[main].text;
     complain("");
     element("undescribed").hidden = true;
     markLines([]);
     this.form.complain([]);
-    this.#present(recordings);
+    this.#present(recordings, main, across);
     element("edited").hidden = !this.isEdited;
     this.changed();
   }
 
-  #present(recordings) {
-    const [{ text, members, member, timing }] = recordings;
+  #present(recordings, main, across) {
+    const { text, members, member, timing, sweep } = recordings[main];
     this.shown = text;
-    this.form.show(recordings[0], this.pending);
+    this.form.show(recordings[main], this.pending);
     for (const button of element("timing").querySelectorAll("button")) {
       button.setAttribute("aria-checked", button.dataset.timing === timing);
-      button.disabled = "timing" in recordings[0].sweep;
+      button.disabled = "timing" in sweep;
     }
     if (document.activeElement !== element("index")) element("index").value = this.index; // it may be being typed
     offer(members.map((labels, k) => [`${k}: ${labelled(labels)}`, k]), member, this.other);
-    this.player.show(recordings);
-    describe(recordings[0]);
+    this.player.show(recordings, main, across);
+    describe(recordings[main]);
   }
+}
+
+// The members that are shown, of so many.
+function shown(count, member, other) {
+  if (other === "all") return together([...Array(Math.max(count, member + 1)).keys()], member);
+  return other === null || other === member || other >= count ? [member] : [member, other];
+}
+
+// How many members lie beside each other: as many as the path that is swept last has values.
+function across({ sweep, member_count }) {
+  const last = Object.values(sweep).map((values) => values.length).filter((count) => count > 1).at(-1);
+  return last < member_count ? [last] : [];
 }

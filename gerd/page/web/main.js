@@ -68,7 +68,7 @@ async function begin() {
     page.chooser?.form?.colour();
   });
   const changed = () => page.chooser && page.address.changed();
-  page.player = new Player(state, changed);
+  page.player = new Player(state, changed, (k) => page.chooser.pick(k));
   page.chooser = editing ? new Editing(start, page.player, state, changed) : new Browsing(start, page.player, state, changed);
   tabs(state.tab?.[0], changed);
   keyboard(page.player, page.chooser);

@@ -1,34 +1,43 @@
-// The stage: one recording, or two in lockstep, as events, brightness, cloud, timeline and curves, all at the same step.
+// The stage: recordings in lockstep, as events, brightness, cloud, timeline and curves, all at the same step.
 
 import { whole } from "./address.js";
 import { Cloud, firstLook } from "./cloud.js";
-import { Curves, Timeline } from "./curves.js";
+import { captioned, heading } from "./caption.js";
+import { Curves } from "./curves.js";
 import { element, make } from "./dom.js";
+import { arranged, lay } from "./layout.js";
 import { sum } from "./recording.js";
+import { Timeline } from "./timeline.js";
 import { brightnessPane, eventPane } from "./video.js";
 
 const SPEEDS = [1, 2, 5, 10, 20, 30, 60, 120, 240, 1000]; // steps per second
 const PANES = ["events", "brightness", "cloud"];
+const GAP = 8, CAPTION = 24; // units of the page: between pictures, and of the words above them
+const SMALL = window.matchMedia("(max-width: 900px)"); // where the form stands below the pictures
+const TIGHT = window.matchMedia("(max-width: 900px), (max-height: 640px)"); // where there is no room for the curves
 
 export class Player {
-  constructor(state, changed) {
-    Object.assign(this, { changed, recordings: [], playing: false });
+  // `chosen(k)` is called when the k-th of several recordings is clicked.
+  constructor(state, changed, chosen) {
+    Object.assign(this, { changed, recordings: [], main: 0, playing: false });
     this.step = whole(state, "step", 0);
     this.isChosen = "step" in state; // the step, by the user; until then it is one at which there is something to see
     this.speed = SPEEDS.includes(whole(state, "speed")) ? whole(state, "speed") : 20;
-    const chosen = PANES.filter((pane) => state.show?.[0].split(",").includes(pane));
-    this.chosen = chosen.length ? chosen : null;
+    const panes = PANES.filter((pane) => state.show?.[0].split(",").includes(pane));
+    this.chosen = panes.length ? panes : null;
+    this.hasCurves = { on: true, off: false }[state.curves?.[0]] ?? null;
     this.look = firstLook(state.look?.[0]);
     this.views = [];
     this.curves = new Curves(element("curves"));
-    this.timeline = new Timeline(element("timeline"));
+    this.timeline = new Timeline(element("timeline"), element("peak"));
     element("outlines").checked = state.outlines?.[0] !== "off";
     element("speed").append(...SPEEDS.map((speed) => new Option(`${speed} steps/s`, speed, false, speed === this.speed)));
-    this.#listen();
-    new ResizeObserver(() => this.redraw()).observe(element("stage"));
+    this.#listen(chosen);
+    const resized = new ResizeObserver(() => this.redraw());
+    for (const part of ["views", "timeline", "curves"]) resized.observe(element(part));
   }
 
-  #listen() {
+  #listen(chosen) {
     element("play").addEventListener("click", () => this.toggle());
     element("back").addEventListener("click", () => this.go(this.step - 1));
     element("forth").addEventListener("click", () => this.go(this.step + 1));
@@ -38,9 +47,20 @@ export class Player {
       this.changed();
     });
     element("outlines").addEventListener("change", () => this.redraw());
-    for (const button of element("panes").querySelectorAll("button")) {
+    for (const button of element("panes").querySelectorAll("[data-pane]")) {
       button.addEventListener("click", () => this.#choose(button.dataset.pane));
     }
+    element("with-curves").addEventListener("click", () => {
+      this.hasCurves = !this.showsCurves;
+      this.#arrange();
+      this.redraw();
+    });
+    TIGHT.addEventListener("change", () => this.#arrange());
+    element("views").addEventListener("scroll", () => this.redraw());
+    element("views").addEventListener("click", (event) => {
+      const box = event.target.closest("figure");
+      if (box && this.recordings.length > 2) chosen([...element("views").children].indexOf(box));
+    });
   }
 
   // What of the stage is worth keeping in an address; nothing of it where it is as at first.
@@ -48,6 +68,7 @@ export class Player {
     return {
       step: this.isChosen ? this.step : null,
       show: this.chosen && this.chosen.join(","),
+      curves: this.hasCurves === null ? null : this.hasCurves ? "on" : "off",
       outlines: element("outlines").checked ? null : "off",
       speed: this.speed === 20 ? null : this.speed,
       look: this.look.toString() === firstLook().toString() ? null : this.look.toString(),
@@ -63,42 +84,70 @@ export class Player {
     this.redraw();
   }
 
-  // What is shown of each recording: two beside each other have room for their events only, unless the user says so.
+  // What is shown of each recording: several have room for their events only, unless the user says so. There is no
+  // brightness where nobody knows it.
   get panes() {
-    return this.chosen ?? (this.recordings.length > 1 ? ["events"] : ["events", "cloud"]);
+    const panes = this.chosen ?? (this.recordings.length > 1 ? ["events"] : ["events", "cloud"]);
+    const known = panes.filter((pane) => pane !== "brightness" || this.#hasTruth);
+    return known.length ? known : ["events"];
+  }
+
+  get #hasTruth() {
+    return this.recordings.some(({ has_truth }) => has_truth);
+  }
+
+  get #hasActors() {
+    return this.recordings.some(({ actors }) => actors.length > 0);
+  }
+
+  get showsCurves() {
+    return this.#hasActors && (this.hasCurves ?? !TIGHT.matches);
   }
 
   get steps() {
     return Math.max(1, ...this.recordings.map((recording) => recording.steps));
   }
 
-  // Shows one recording or two; the step stays where it is.
-  show(recordings) {
-    const others = recordings.length !== this.recordings.length;
-    this.recordings = recordings;
+  // The recording that is described, of those that are shown.
+  get recording() {
+    return this.recordings[this.main];
+  }
+
+  // Shows recordings, of which that of number `main` is described; the step stays where it is. `across` says how many
+  // may lie beside each other, where not all numbers are as good.
+  show(recordings, main = 0, across = []) {
+    Object.assign(this, { recordings, main, across });
     element("scrub").max = this.steps - 1;
-    if (others) this.#arrange();
+    this.#arrange();
     const step = Math.min(this.step, this.steps - 1);
-    this.go(this.isChosen || isBusy(recordings[0], step) ? step : firstBusyStep(recordings[0]), false);
+    this.go(this.isChosen || isBusy(this.recording, step) ? step : firstBusyStep(this.recording), false);
   }
 
   #arrange() {
-    const { panes } = this;
-    for (const button of element("panes").querySelectorAll("button")) {
+    const { panes, recordings } = this;
+    for (const button of element("panes").querySelectorAll("[data-pane]")) {
       button.setAttribute("aria-pressed", panes.includes(button.dataset.pane));
+      button.hidden = button.dataset.pane === "brightness" && !this.#hasTruth;
     }
-    while (this.views.length < this.recordings.length) {
-      this.views.push({ events: eventPane(), brightness: brightnessPane(), cloud: new Cloud(this.look, () => this.redraw()) });
-    }
-    const boxes = this.recordings.map((_, k) => {
+    element("outlines").parentElement.hidden = element("with-curves").hidden = !this.#hasActors;
+    element("with-curves").setAttribute("aria-pressed", this.showsCurves);
+    element("curves").hidden = !this.showsCurves;
+    while (this.views.length < recordings.length) {
       const box = make("figure"), caption = make("figcaption"), row = make("div");
-      row.append(...panes.map((pane) => this.views[k][pane].element));
       box.append(caption, row);
-      this.views[k].caption = caption;
-      return box;
-    });
-    element("views").replaceChildren(...boxes);
-    element("views").classList.toggle("two", this.recordings.length > 1);
+      this.views.push({ box, caption, row, events: eventPane(), brightness: brightnessPane(), cloud: new Cloud(this.look, () => this.redraw()) });
+    }
+    const views = this.views.slice(0, recordings.length);
+    for (const view of views) if (view.panes !== String(panes)) {
+      view.row.replaceChildren(...panes.map((pane) => view[pane].element));
+      view.panes = String(panes);
+    }
+    views.forEach(({ box }, k) => box.classList.toggle("main", recordings.length > 2 && k === this.main));
+    const shown = [...element("views").children];
+    if (shown.length !== views.length) element("views").replaceChildren(...views.map(({ box }) => box));
+    element("views").classList.toggle("many", recordings.length > 2);
+    element("heading").textContent = recordings.length > 2 ? heading(recordings) : "";
+    element("heading").hidden = !element("heading").textContent;
   }
 
   go(step, chosen = true) {
@@ -136,17 +185,34 @@ export class Player {
   }
 
   draw() {
-    const { panes } = this, outlines = element("outlines").checked;
-    this.recordings.forEach((recording, k) => {
-      const step = Math.min(this.step, recording.steps - 1);
-      for (const pane of panes) this.views[k][pane].show(recording, step, { outlines });
-      this.views[k].caption.replaceChildren(...captioned(recording, step));
+    const { panes, recordings } = this, outlines = element("outlines").checked;
+    this.#lay();
+    const many = recordings.length > 2, classes = !many || new Set(recordings.map(({ shapes }) => String(shapes))).size > 1;
+    recordings.forEach((recording, k) => {
+      const { box, caption } = this.views[k], step = Math.min(this.step, recording.steps - 1);
+      caption.replaceChildren(...captioned(recording, step, box.clientWidth, { many, classes }));
+      if (isSeen(box)) for (const pane of panes) this.views[k][pane].show(recording, step, { outlines });
     });
-    this.timeline.show(this.recordings, this.step);
-    this.curves.show(this.recordings, this.step);
-    const { first } = this.recordings[0];
+    this.timeline.show(recordings, this.main, this.step);
+    if (this.showsCurves) this.curves.show(recordings, this.main, this.step);
+    const { first } = this.recording;
     element("scrub").value = this.step;
     element("step").textContent = `step ${first + this.step} / ${first + this.steps - 1}`;
+  }
+
+  // Gives all pictures their places; on a small screen the room is no higher than they are.
+  #lay() {
+    const { panes, recordings } = this, views = element("views");
+    const { width, height } = recordings.reduce((one, other) => (other.width / other.height > one.width / one.height ? other : one));
+    const measure = (pane, wide, high) => this.views[0][pane].picture({ width, height }, wide, high);
+    views.style.height = "";
+    const { paddingTop, paddingBottom, paddingLeft, paddingRight } = getComputedStyle(views);
+    const [beside, above] = [[paddingLeft, paddingRight], [paddingTop, paddingBottom]].map(([one, other]) => parseFloat(one) + parseFloat(other));
+    const room = { width: views.clientWidth - beside, height: views.clientHeight - above, gap: GAP, caption: CAPTION };
+    const rows = this.views.slice(0, recordings.length).map(({ row }) => row);
+    const arrangement = arranged(recordings.length, panes, room, measure, this.across);
+    if (SMALL.matches && arrangement.high < room.height) views.style.height = `${arrangement.high + above}px`;
+    lay(views, rows, arrangement);
   }
 }
 
@@ -159,12 +225,8 @@ function firstBusyStep(recording) {
 const seen = ({ counts: { on, off, background } }, step) => on[step] + off[step] - background[step];
 const isBusy = (recording, step) => step < recording.steps && seen(recording, step) > 0 && step >= firstBusyStep(recording);
 
-function captioned(recording, step) {
-  const part = (textContent, className) => make("span", { textContent, className });
-  const { on, off, background } = recording.counts;
-  return [
-    part(recording.name, "what"),
-    part(`${on[step]} ON`, "on"), part(`${off[step]} OFF`, "off"),
-    part(`of ${sum(on)} ON, ${sum(off)} OFF, ${sum(background)} noise`, "faint"),
-  ];
+// Whether a box is where the room shows it, and not scrolled away.
+function isSeen(box) {
+  const { top, bottom } = box.parentElement.getBoundingClientRect(), own = box.getBoundingClientRect();
+  return own.bottom > top && own.top < bottom;
 }

@@ -10,7 +10,7 @@ const FASTEST_GIF = 50; // pictures per second
 export function prepareSaving(page) {
   const stem = page.start.name.replace(/\.ya?ml$/i, ""), { player, chooser } = page;
   const file = (ending) => {
-    const { index, member, labels } = player.recordings[0], isSwept = Object.keys(labels).length > 0 && member !== null;
+    const { index, member, labels } = player.recording, isSwept = Object.keys(labels).length > 0 && member !== null;
     return `${stem}-index${index}${isSwept ? `-member${member}` : ""}.${ending}`;
   };
   const yaml = () => download(`${stem}.yaml`, new Blob([element("text").value], { type: "application/yaml" }));
@@ -90,7 +90,7 @@ function picture(player) {
     context.drawImage(part, left, top, width, height);
   }
   context.textBaseline = "top";
-  for (const words of element("views").querySelectorAll("figcaption span")) {
+  for (const words of element("views").querySelectorAll("figcaption span:not(:has(span))")) {
     const { font, color } = getComputedStyle(words), { left, top } = words.getBoundingClientRect();
     Object.assign(context, { font, fillStyle: color });
     context.fillText(words.textContent, left, top);

@@ -8,20 +8,27 @@ const SPARE = 8; // rows kept above and below those that are seen
 const CONDITION = /^(.+?)(<=|>=|!=|=|<|>)(.*)$/;
 
 export class Table {
-  constructor(element, columns, open) {
-    Object.assign(this, { columns, open });
+  constructor(element, { columns }, open, changed) {
+    Object.assign(this, { columns, open, shown: new Set() });
     this.names = new Map(columns.flatMap((column) => [column.name, brief(column.name)].map((name) => [name, column])));
     this.count = columns[0].values.length;
     this.order = { column: null, down: false };
     this.filter = make("input", { type: "search", id: "filter", spellcheck: false, placeholder: "filter: index<10 events>=500" });
+    this.classes = make("select", { id: "class", title: "Only recordings with an actor of this class" });
     this.told = make("p", { className: "faint", id: "rows" });
     this.head = make("div", { className: "head" });
     this.body = make("div", { className: "body" });
     this.scroller = make("div", { className: "table", tabIndex: 0 });
     this.scroller.append(this.head, this.body);
     element.classList.add("with-table");
-    element.append(this.filter, this.told, this.scroller);
-    this.filter.addEventListener("input", () => this.arrange());
+    const conditions = make("div", { className: "conditions" });
+    conditions.append(this.filter, this.classes);
+    element.append(conditions, this.told, this.scroller);
+    this.#offerClasses();
+    for (const condition of [this.filter, this.classes]) condition.addEventListener("input", () => {
+      this.arrange();
+      changed();
+    });
     this.scroller.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroller);
     this.#widths();
@@ -36,6 +43,28 @@ export class Table {
     this.scroller.style.setProperty("--columns", `5ch ${wide.join(" ")}`);
   }
 
+  // The classes in the columns of classes, each with the number of its recordings.
+  #offerClasses() {
+    this.named = this.columns.filter((column) => column.class).map(({ values }) => values);
+    const counts = new Map();
+    for (let row = 0; row < this.count; row++) {
+      for (const name of new Set(this.named.map((values) => values[row]))) if (name) counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    this.classes.hidden = counts.size < 2;
+    this.classes.append(new Option("any class", ""), ...[...counts].sort().map(([name, count]) => new Option(`${name} (${count})`, name)));
+  }
+
+  // What an address keeps of the table.
+  state() {
+    return { filter: this.filter.value || null, class: this.classes.value || null };
+  }
+
+  restore({ filter, class: chosen }) {
+    this.filter.value = filter?.[0] ?? "";
+    this.classes.value = [...this.classes.options].some(({ value }) => value === chosen?.[0]) ? chosen[0] : "";
+    this.arrange();
+  }
+
   // Which rows to show, and in which order.
   arrange() {
     const words = this.filter.value.trim().split(/\s+/).filter(Boolean);
@@ -47,6 +76,8 @@ export class Table {
       if (!column) wrong = `there is no column ${name}`;
       return (row) => column && holds(column.values[row], sign, wanted);
     });
+    const wanted = this.classes.value;
+    if (wanted) tests.push((row) => this.named.some((values) => values[row] === wanted));
     this.rows = [...Array(this.count).keys()].filter((row) => tests.every((test) => test(row)));
     const values = this.order.column?.values;
     if (values) this.rows.sort((a, b) => compared(values[a], values[b]) * (this.order.down ? -1 : 1) || a - b);
@@ -82,15 +113,16 @@ export class Table {
     line.dataset.row = row;
     line.style.top = `${place * ROW}px`;
     line.classList.toggle("chosen", row === this.chosen);
-    line.classList.toggle("other", row === this.other);
+    line.classList.toggle("other", row !== this.chosen && this.shown.has(row));
     line.append(make("span", { textContent: row }), ...this.columns.map(({ values, swept }) =>
       make("span", { textContent: shown(values[row]), className: swept ? "swept" : "" })));
     line.addEventListener("click", (event) => this.open(row, event.shiftKey));
     return line;
   }
 
-  mark(chosen, other) {
-    Object.assign(this, { chosen, other });
+  // Marks the chosen row, and the others that are shown beside it.
+  mark(chosen, shown) {
+    Object.assign(this, { chosen, shown: new Set(shown) });
     const place = this.rows.indexOf(chosen) * ROW;
     const { scrollTop, clientHeight } = this.scroller;
     if (place >= 0 && (place < scrollTop || place + 2 * ROW > scrollTop + clientHeight)) {

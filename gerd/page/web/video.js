@@ -6,6 +6,7 @@ import { pen } from "./draw.js";
 import { matrix } from "./recording.js";
 
 const FINEST = 8; // fine pixels in one, a side, where brightness is drawn
+const FULL = 0.85; // of the room that is used, at which a picture of whole pixels is large enough
 const MOST_FINE = 2 ** 21; // of them in a picture
 
 // A pane with a picture of one pixel for each of the sensor's, enlarged. `paint(context, recording, step)` makes it.
@@ -18,19 +19,22 @@ class Pane {
     this.element.append(this.canvas);
   }
 
+  // How large a picture is in a place of this width and height, in units of the page.
+  picture(sensor, width, height) {
+    const zoom = zoomOf(sensor, width, height, window.devicePixelRatio || 1);
+    return [sensor.width * zoom, sensor.height * zoom];
+  }
+
   show(recording, step, { outlines }) {
-    this.element.style.setProperty("--aspect", recording.width / recording.height);
     const { context, width, height, ratio } = pen(this.canvas);
-    const room = Math.min((width * ratio - 2) / recording.width, (height * ratio - 2) / recording.height);
-    const zoom = (room >= 1 ? Math.floor(room) : room) / ratio; // whole pixels stay sharp
+    const zoom = zoomOf(recording, width, height, ratio);
     const left = Math.round(((width - recording.width * zoom) / 2) * ratio) / ratio;
     const top = Math.round(((height - recording.height * zoom) / 2) * ratio) / ratio;
     if (this.pixels.width !== recording.width || this.pixels.height !== recording.height) {
       Object.assign(this.pixels, { width: recording.width, height: recording.height });
     }
     this.paint(this.pixels.getContext("2d", { willReadFrequently: true }), recording, step);
-    context.imageSmoothingEnabled = room < 1;
-    context.drawImage(this.pixels, left, top, recording.width * zoom, recording.height * zoom);
+    enlarge(context, this.pixels, left, top, zoom, ratio);
     context.save();
     context.beginPath();
     context.rect(left, top, recording.width * zoom, recording.height * zoom);
@@ -44,6 +48,32 @@ class Pane {
     context.strokeRect(left - edge, top - edge, recording.width * zoom + 2 * edge, recording.height * zoom + 2 * edge);
   }
 }
+
+// Units of the page for a pixel of the sensor: whole pixels of the screen, because these stay sharp, unless much of the
+// room would be left over.
+function zoomOf(sensor, width, height, ratio) {
+  const room = Math.max(0, Math.min((width * ratio - 2) / sensor.width, (height * ratio - 2) / sensor.height));
+  return (Math.floor(room) >= FULL * room ? Math.floor(room) : room) / ratio;
+}
+
+// Draws a picture in a size that may be no multiple of its own: enlarged to whole pixels first, and then made smaller, so
+// that all of its pixels are of one size, and only their edges are soft.
+function enlarge(context, pixels, left, top, zoom, ratio) {
+  const whole = Math.ceil(zoom * ratio - 1e-9), [width, height] = [pixels.width * zoom, pixels.height * zoom];
+  const isExact = Math.abs(whole - zoom * ratio) < 1e-9;
+  context.imageSmoothingEnabled = zoom * ratio < 1;
+  if (isExact || zoom * ratio < 1) {
+    context.drawImage(pixels, left, top, width, height);
+    return;
+  }
+  Object.assign(large.canvas, { width: pixels.width * whole, height: pixels.height * whole });
+  large.imageSmoothingEnabled = false;
+  large.drawImage(pixels, 0, 0, large.canvas.width, large.canvas.height);
+  context.imageSmoothingEnabled = true;
+  context.drawImage(large.canvas, left, top, width, height);
+}
+
+const large = make("canvas").getContext("2d");
 
 export const eventPane = () => new Pane("video", paintEvents);
 export const brightnessPane = () => new Pane("brightness", paintBrightness);
