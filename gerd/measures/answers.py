@@ -2,13 +2,14 @@
 
 An error between f(g·x) and ρ(g) f(x) means something beside the distance between ρ(g) f(x) of two *different*
 recordings: 0 is the same answer, 1 an answer as different as that to an unrelated scene. Where a model says the same of
-every recording there is no such unit, and no verdict.
+every recording there is no such unit, and no verdict. Error and distance are both root mean squares, so that answers
+that have nothing to do with each other are 1 apart however they are distributed, also where most are the same.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from gerd.errors import GerdError, counted
 from gerd.measures.chance import FALSE_ALARM
-from gerd.measures.statistics import LEAST, Summary, bootstrap, summary
+from gerd.measures.statistics import LEAST, Estimate, estimate
 from gerd.scene.transformation import Transformation
 
 Array = NDArray[np.float64]
@@ -34,9 +35,10 @@ class Measured:
     """An error of a model under a transformation, for each pair of recordings."""
 
     transformation: Transformation
-    relative: Summary | None  # absolute / between; none where the model says the same of every recording
-    absolute: Summary  # root mean square of f(g·x) - ρ(g) f(x), in the unit of the output; of coordinates a distance
+    relative: Estimate | None  # absolute / between; none where the model says the same of every recording
+    absolute: Estimate  # root mean square of f(g·x) - ρ(g) f(x), in the unit of the output; of coordinates a distance
     between: float  # root mean square distance between ρ(g) f(x) of two recordings, in the same unit
+    changed: int  # recordings of which the transformation changes the frames
     different: int  # recordings of which the model says something else than of most
     chance: float | None  # how likely answers that know nothing of the truth vary with it as much; none: no truth known
     values: Array  # (pairs, 2): relative (not a number where there is none) and absolute
@@ -48,6 +50,8 @@ class Measured:
         count = self.absolute.count
         if count < LEAST:
             return f"{counted(count, 'recording')}: allowed for a verdict: {LEAST} or more"
+        if 2 * self.changed <= count:
+            return f"the transformation changes the frames of {self.changed or 'none'} of {count} recordings"
         if self.different == 0:
             return "the model says the same of every recording"
         if self.different < LEAST_DIFFERENT:
@@ -57,9 +61,8 @@ class Measured:
         return None
 
     def verdict(self, tolerance: float = math.inf, absolute: float = math.inf) -> Found:
-        """Whether the median error is within `tolerance` (relative) and `absolute`, and its whole interval with it."""
-        if min(tolerance, absolute) == math.inf:
-            raise GerdError("there is no bound to judge by: allowed: tolerance=… and absolute=…")
+        """Whether the error is within `tolerance` (relative) and `absolute`, and its whole interval with it."""
+        check_bounds(tolerance, absolute)
         if self.relative is None or self.why_no_verdict is not None:
             return "no verdict"
         judged = ((self.relative.interval, tolerance), (self.absolute.interval, absolute))
@@ -71,22 +74,38 @@ class Measured:
         if self.relative is None:
             relative = "no relative error" if self.absolute.count == 1 else "the same answer to every recording"
         else:
-            relative = f"relative error: {self.relative}"
+            relative = f"relative error {self.relative}"
         between = "" if self.relative is None else f"; between recordings: {self.between:.4g}"
-        return f"{self.transformation}: {relative}; absolute: {self.absolute}{between}"
+        return f"{self.transformation}: {relative}; absolute {self.absolute}{between}"
+
+
+def check_bounds(tolerance: float, absolute: float) -> None:
+    """An error unless there is something to judge by."""
+    for name, bound in (("tolerance", tolerance), ("absolute", absolute)):
+        if not bound >= 0:
+            raise GerdError(f"{name} {bound:g}: allowed: a number, 0 or more")
+    if min(tolerance, absolute) == math.inf:
+        raise GerdError("there is no bound to judge by: allowed: tolerance=… and absolute=…")
 
 
 def measured(
-    g: Transformation, gaps: Tensor, expected: Tensor, different: int, chance: float | None, axes: int
+    g: Transformation, gaps: Tensor, expected: Tensor, changed: int, different: int, chance: float | None, axes: int
 ) -> Measured:
     """From root mean square gaps (pairs,) and ρ(g) f(x) (pairs, …), of which `axes` numbers make one of the output."""
-    absolute = (gaps * math.sqrt(axes)).numpy()
+    errors = (gaps * math.sqrt(axes)).numpy()
     apart = (distances_from_mean(expected) * math.sqrt(axes)).numpy()
-    relative = relative_error(absolute, apart) if different else None
+    relative = relative_error(errors, apart) if different else None
     between = float(between_recordings(apart)) if len(apart) > 1 else 0.0
-    shares = absolute / between if relative is not None else np.full(len(absolute), math.nan)
-    values = np.stack([shares, absolute], axis=1)
-    return Measured(g, relative, summary(absolute), between, different, chance, values, apart)
+    shares = errors / between if relative is not None else np.full(len(errors), math.nan)
+    absolute = estimate(lambda rows: root_mean_square(errors[rows]), len(errors))
+    values = np.stack([shares, errors], axis=1)
+    return Measured(g, relative, absolute, between, changed, different, chance, values, apart)
+
+
+def root_mean_square(errors: Array) -> Array:
+    """Over the last axis."""
+    result: Array = np.sqrt((errors**2).mean(axis=-1))
+    return result
 
 
 def distances_from_mean(answers: Tensor) -> Tensor:
@@ -102,22 +121,20 @@ def between_recordings(apart: Array) -> Array:
     return result
 
 
-def relative_error(absolute: Array, apart: Array) -> Summary | None:
-    """Errors of pairs in units of what answers to different recordings differ by; none where they do not differ.
+def relative_error(errors: Array, apart: Array) -> Estimate | None:
+    """The error of pairs in units of what answers to different recordings differ by; none where they do not differ.
 
-    The interval is that of the median error over the distance: both are of the same resampled recordings.
+    errors, apart: (recordings,); both are resampled together.
     """
     if len(apart) < 2 or not apart.any():
         return None
 
     def statistic(rows: NDArray[np.int64]) -> Array:
-        middle = np.median(absolute[rows], axis=-1)
-        between = between_recordings(apart[rows])
+        error, between = root_mean_square(errors[rows]), between_recordings(apart[rows])
         unit = np.where(between > 0, between, 1.0)
-        return np.where((between > 0) | (middle == 0), middle / unit, np.inf)
+        return np.where((between > 0) | (error == 0), error / unit, np.inf)
 
-    found = summary(absolute / between_recordings(apart))
-    return replace(found, interval=bootstrap(statistic, len(apart)))
+    return estimate(statistic, len(apart))
 
 
 def count_different(answers: Tensor, rounding: float) -> int:

@@ -79,8 +79,12 @@ class Curve:
 
         Neither it nor its interval is ever below 1; if the true error is the same everywhere, the interval is above 1.
         """
-        tiny = np.finfo(float).tiny
-        return self._from_medians(lambda middle: middle.max(axis=0) / np.maximum(middle.min(axis=0), tiny))
+
+        def spread(middle: Array) -> Array:
+            some = np.maximum(middle, np.finfo(float).tiny)
+            return some.max(axis=0) / some.min(axis=0)
+
+        return self._from_medians(spread)
 
     def invariance(self) -> Invariance:
         """The ratio, and where it comes from."""
@@ -270,4 +274,6 @@ def covariance_matrix(
         if each.ndim != 2 or each.shape[0] != len(channels) or each.shape != share.shape or each.shape[1] == 0:
             wanted = f"({len(channels)}, recordings) of both, with one recording or more"
             raise GerdError(f"errors of shape {each.shape} and weights of shape {share.shape}; allowed: {wanted}")
+        if not (np.isfinite(each).all() and np.isfinite(share).all()):
+            raise GerdError("errors or weights that are not finite; allowed: numbers")
     return Covariance(tuple(channels), tuple(amounts), tuple(matched), tuple(table), tuple(shares))

@@ -16,9 +16,8 @@ intervals; docs/measures.md has a formula for each measure, and its limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Protocol, TypedDict, Unpack
+from collections.abc import Callable, Sequence
+from typing import Protocol, Unpack
 
 import numpy as np
 import torch
@@ -28,7 +27,7 @@ from torch import Tensor
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import classes
-from gerd.errors import GerdError, check_whole
+from gerd.errors import GerdError, check_whole, counted
 from gerd.events import backends
 from gerd.measures.action import (
     Action,
@@ -39,7 +38,8 @@ from gerd.measures.action import (
     action,
     numbers_of_one,
 )
-from gerd.measures.answers import Measured, count_different, measured
+from gerd.measures.answers import Measured, check_bounds, count_different, measured
+from gerd.measures.asking import COUNT, Model, Options, evaluating, exact, output, stimuli, with_axis
 from gerd.measures.chance import chance_of, chance_of_dependence
 from gerd.measures.conformance import Conformance, ConformanceCurve, conformance, each_conformance
 from gerd.measures.curves import Accuracy, AccuracyCurve, Covariance, Curve, Invariance, covariance_matrix
@@ -50,10 +50,7 @@ from gerd.scene.scenes import Scenes
 from gerd.scene.transformation import Transformation
 
 Array = NDArray[np.float64]
-Model = Callable[[Tensor], Tensor]
-
-COUNT = 64  # recordings, unless told
-WHERE = ("coordinates", "T")  # outputs that say where something is: the truth is known
+WHERE, WHICH = ("coordinates", "T"), "scores"  # outputs that say where or which something is: the truth is known
 
 __all__ = [
     "Accuracy",
@@ -94,16 +91,6 @@ __all__ = [
 ]
 
 
-class Options(TypedDict, total=False):
-    """Which recordings of a config a model is measured on, and how: what every measure takes by name."""
-
-    count: int  # of recordings: 64 by default
-    first: int  # the index of the first of them: 0
-    first_step: int  # steps before this one are not compared: 0
-    device: str  # where the frames are: cpu
-    batch: int  # recordings that the model gets at once: 16
-
-
 class BoundedOptions(Options, total=False):
     """`Options` and the bounds of `assert_equivariant`."""
 
@@ -136,12 +123,14 @@ def equivariance_error(
     all_expected = []
     all_said = []
     truths = []
-    batches, first_step, device = _stimuli(config, **options)
-    rounding = 0.0
+    chosen = as_config(config)
+    batches, first_step, device = stimuli(chosen, **options)
+    rounding, changed = 0.0, 0
     for scenes in batches:
-        answer = _output(model, backends.frames(scenes, device))
-        out = _exact(answer)
-        out_g = _exact(_output(model, backends.frames(transformation(scenes), device)))
+        frames, frames_g = (backends.frames(each, device) for each in (scenes, transformation(scenes)))
+        changed += int((frames != frames_g).flatten(1).any(1).sum())
+        answer = output(model, frames)
+        out, out_g = (with_axis(exact(each)) for each in (answer, output(model, frames_g)))
         late = slice(first_step if out.ndim > least and out.shape[1] == scenes.steps else 0, None)
         settled = out.clone()
         settled[:, : late.start] = math.nan
@@ -152,23 +141,32 @@ def equivariance_error(
         gaps.append(_gaps(out_g[:, late], expected[:, late]).cpu())
         all_expected.append(expected[:, late].cpu())
         all_said.append(out[:, late].cpu())
-        truths.append(scenes.truth(np.arange(min(first_step, scenes.steps - 1), scenes.steps))[..., 0, :])
+        truths.append(_known(acts, chosen, scenes, first_step))
         rounding = torch.finfo(answer.dtype).eps / 2 if answer.is_floating_point() else 0.0
     said = torch.cat(all_said)
-    chance = _dependence(said, said.ndim > least, np.concatenate(truths)) if acts in WHERE else None
+    chance = _dependence(said.mean(1) if said.ndim > least else said, np.concatenate(truths), acts == WHICH)
     different = count_different(said, rounding)
     axes = numbers_of_one(acts)
-    return measured(transformation, torch.cat(gaps), torch.cat(all_expected), different, chance, axes)
+    return measured(transformation, torch.cat(gaps), torch.cat(all_expected), changed, different, chance, axes)
 
 
-def _dependence(said: Tensor, has_steps: bool, truth: Array) -> float | None:
-    """How likely answers about places would vary with where the shapes are as much as these, if they knew nothing."""
-    places = truth.reshape(*truth.shape[:2], -1)
-    present = np.isfinite(places).all(axis=(0, 1))  # an actor that is not in every recording has no place in some
-    if not present.any():
+def _known(acts: str | Action, config: Config, scenes: Scenes, first_step: int) -> Array:
+    """(recordings, numbers): what answers of this kind are about, as far as it is known: places or classes."""
+    if acts in WHERE:
+        places = scenes.truth(np.arange(first_step, scenes.steps))[..., 0, :]
+        return places.reshape(*places.shape[:2], -1).mean(axis=1)
+    if acts != WHICH:
+        return np.empty((len(scenes), 0))
+    numbers, names = _class_numbers(config, scenes), classes(config.family)
+    return np.full((len(scenes), len(names)), math.nan) if numbers is None else np.eye(len(names))[numbers]
+
+
+def _dependence(answers: Tensor, truth: Array, by_class: bool) -> float | None:
+    """How likely answers that know nothing of the truth would vary with it as much as these (recordings, …)."""
+    known = np.isfinite(truth).all(axis=0)  # an actor that is not in every recording has no place in some
+    if not known.any() or (by_class and answers.shape[1] != truth.shape[1]):
         return None
-    answers = said.mean(1) if has_steps else said
-    return chance_of_dependence(answers.flatten(1).numpy(), places[..., present].mean(axis=1))
+    return chance_of_dependence(answers.flatten(1).numpy(), truth[:, known])
 
 
 def invariance_error(
@@ -188,14 +186,13 @@ def assert_equivariant(
     acts: str | Action = "coordinates",
     **options: Unpack[Options],
 ) -> Measured:
-    """Fails unless the median error, up to the end of its interval, is within its bound, and where nothing can be said.
+    """Fails unless the error, up to the end of its interval, is within its bound, and where nothing can be said.
 
     `tolerance` bounds the relative error, `absolute` the one in the unit of the output; give one or both. Nothing can
     be said of a model that says the same of every recording, or of one whose answers about places (`acts` coordinates
-    or T) do not vary with the truth.
+    or T) or classes (scores) do not vary with the truth, nor by a transformation that changes hardly any frames.
     """
-    if min(tolerance, absolute) == math.inf:
-        raise GerdError("there is no bound to judge by: allowed: tolerance=… and absolute=…")
+    check_bounds(tolerance, absolute)
     check_whole("count", options.get("count", COUNT), LEAST)
     found = equivariance_error(model, config, transformation, acts=acts, **options)
     verdict = found.verdict(tolerance, absolute)
@@ -221,56 +218,6 @@ def _unchanged(g: Transformation, out: Tensor, size: tuple[int, int]) -> Tensor:
     return out
 
 
-def _stimuli(
-    config: AnyConfig, *, count: int = COUNT, first: int = 0, first_step: int = 0, device: str = "cpu", batch: int = 16
-) -> tuple[list[Scenes], int, str]:
-    """The recordings that `Options` name, in batches; the first step to compare, and the device."""
-    check_whole("count", count, 1)
-    check_whole("batch", batch, 1)
-    scenes = draw(plan_of(as_config(config)), range(first, first + count))
-    return [scenes[begin : begin + batch] for begin in range(0, count, batch)], first_step, device
-
-
-def _output(model: Model, frames: Tensor) -> Tensor:
-    try:
-        with torch.no_grad(), _evaluating(model):
-            out = model(frames.float())
-    except GerdError:
-        raise
-    except Exception as error:  # whatever a user's model may raise
-        shape = tuple(frames.shape)
-        raise GerdError(f"the model failed on frames of shape {shape}: {type(error).__name__}: {error}") from error
-    if not isinstance(out, Tensor) or out.shape[:1] != frames.shape[:1]:
-        shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-        several = "" if isinstance(out, Tensor) else "; of several outputs give a function that returns one"
-        wanted = "a tensor with one row for each"
-        raise GerdError(f"the model gave {shape} for {len(frames)} recordings; allowed: {wanted}{several}")
-    finite = torch.isfinite(out).flatten(1).all(1)
-    if not bool(finite.all()):
-        bad = f"{int((~finite).sum())} of {len(frames)} recordings"
-        raise GerdError(
-            f"the model gave numbers that are not finite for {bad}; nothing can be said of the others alone"
-        )
-    return out
-
-
-def _exact(out: Tensor) -> Tensor:
-    return (out.cpu() if out.device.type == "mps" else out).double()  # which has no float64
-
-
-@contextmanager
-def _evaluating(model: object) -> Iterator[None]:
-    """While each part of a module is in its evaluation mode; then all are as they were."""
-    modes = [(part, part.training) for part in model.modules()] if isinstance(model, torch.nn.Module) else []
-    try:
-        for part, _ in modes:
-            part.training = False
-        yield
-    finally:
-        for part, training in modes:
-            part.training = training
-
-
 def _gaps(out_g: Tensor, expected: Tensor) -> Tensor:
     """(pairs,): root mean squares. Where nothing is expected (not a number) nothing is compared."""
     known = torch.isfinite(expected)
@@ -294,10 +241,10 @@ def truth_and_chance_errors(
     """(count,) each: the errors of `truth_error`, and those of the best answer that is the same for every recording."""
     parts = []
     truths = []
-    batches, first_step, device = _stimuli(config, **options)
+    batches, first_step, device = stimuli(config, **options)
     for scenes in batches:
         seen = transformation(scenes)
-        out = _exact(_output(model, backends.frames(seen, device))).cpu().numpy()
+        out = exact(output(model, backends.frames(seen, device))).cpu().numpy()
         truth = seen.truth(np.arange(seen.steps))[..., 0, :2]
         if out.shape == (*truth.shape[:2], 2):
             out = out[:, :, None]
@@ -305,7 +252,13 @@ def truth_and_chance_errors(
         if out.shape != truth.shape:
             allowed = f"{truth.shape} or one place per step, {(*truth.shape[:2], 2)}"
             raise GerdError(f"the model gave an output of shape {out.shape}; allowed: {allowed}")
-        parts.append(np.nanmean(np.linalg.norm(out - truth, axis=-1)[:, first_step:], axis=(1, 2)))
+        away = np.linalg.norm(out - truth, axis=-1)[:, first_step:]
+        if not (known := np.isfinite(away).any(axis=(1, 2))).all():
+            empty = counted(int((~known).sum()), "recording")
+            raise GerdError(
+                f"{empty} of {len(known)} with no actor, and so no error; allowed: one actor or more in each"
+            )
+        parts.append(np.nanmean(away, axis=(1, 2)))
         truths.append(truth[:, first_step:])
     return np.concatenate(parts), chance_of(np.concatenate(truths))
 
@@ -357,23 +310,29 @@ def _confusion(
 ) -> NDArray[np.int64]:
     """(classes, classes): the recordings of each class (row) by the class that they were taken for."""
     result = np.zeros((len(names), len(names)), np.int64)
-    batches, first_step, device = _stimuli(config, **options)
+    batches, first_step, device = stimuli(config, **options)
     for scenes in batches:
-        if len(config.cast) != 1 or not scenes.present.all():
+        numbers = _class_numbers(config, scenes)
+        if numbers is None:
             raise GerdError("accuracy is of configs in which every recording has one actor")
-        number_of = np.array([names.index(name) for name in config.actors[0].shape_names])
-        out = _output(model, backends.frames(transformation(scenes), device))
+        out = output(model, backends.frames(transformation(scenes), device))
         allowed = (len(scenes), len(names)), (len(scenes), scenes.steps, len(names))
         if tuple(out.shape) not in allowed:
             wanted = f"{allowed[0]}, a score for each class of {', '.join(names)}, or {allowed[1]}"
             raise GerdError(f"the model gave an output of shape {tuple(out.shape)}; allowed: {wanted}")
-        if first_step >= scenes.steps:
-            raise GerdError(f"first_step {first_step}: allowed: less than the {scenes.steps} steps of a recording")
-        scores = _exact(out)
+        scores = exact(out)
         if scores.ndim == 3:
             scores = scores[:, first_step:].mean(1)
-        np.add.at(result, (number_of[scenes.chosen[:, 0]], scores.argmax(1).cpu().numpy()), 1)
+        np.add.at(result, (numbers, scores.argmax(1).cpu().numpy()), 1)
     return result
+
+
+def _class_numbers(config: Config, scenes: Scenes) -> NDArray[np.int64] | None:
+    """(recordings,): the number of the class that each shows; none unless every recording has one actor."""
+    if len(config.cast) != 1 or not scenes.present.all():
+        return None
+    names = classes(config.family)
+    return np.array([names.index(name) for name in config.actors[0].shape_names])[scenes.chosen[:, 0]]
 
 
 def _check_kind(transformations: Sequence[Transformation]) -> None:
@@ -394,6 +353,8 @@ def assert_flat(
     The curve is that of `generalisation_curve`; a model that is at chance at any of the amounts fails, too.
     """
     check_whole("count", options.get("count", COUNT), LEAST)
+    if len(set(transformations)) < 2:
+        raise GerdError("the error at one amount says nothing of another; allowed: two amounts or more")
     curve = generalisation_curve(model, config, transformations, **options)
     flatness = curve.invariance()
     verdict = flatness.verdict(bound)
@@ -405,6 +366,7 @@ def assert_flat(
 def chance_error(config: AnyConfig, first: int, count: int, first_step: int = 0) -> Summary:
     """The errors in pixels of the best answer that is the same for every recording, at each step and for each actor."""
     scenes = draw(plan_of(as_config(config)), range(first, first + count))
+    check_whole("first_step", first_step, 0, scenes.steps - 1)
     return summary(chance_of(scenes.truth(np.arange(first_step, scenes.steps))[..., 0, :2]))
 
 
@@ -426,10 +388,10 @@ def channel_errors(
     """
     errors = []
     shares = []
-    batches, first_step, device = _stimuli(config, **options)
+    batches, first_step, device = stimuli(config, **options)
     for scenes in batches:
         seen = transformation(scenes)
-        with torch.no_grad(), _evaluating(getattr(read, "__self__", None)):
+        with torch.no_grad(), evaluating(read):
             reading = read(backends.frames(seen, device).float())
         truth = torch.from_numpy(seen.trajectory.parameters(np.arange(seen.steps))[:, 0, :, 0, :2])
         places = reading.places.cpu().double()

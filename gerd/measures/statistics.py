@@ -39,6 +39,24 @@ class Summary:
         return f"median {self.median:.4g} (95 % interval {low:.4g} to {high:.4g}, n = {self.count})"
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """A number that was made of a sample."""
+
+    value: float
+    interval: tuple[float, float]
+    count: int
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.value:.4g} (95 % interval {low:.4g} to {high:.4g}, n = {self.count})"
+
+
+def estimate(statistic: Callable[[NDArray[np.int64]], Array], count: int) -> Estimate:
+    """A statistic of a sample with its interval; `statistic` is as in `bootstrap`."""
+    return Estimate(float(statistic(np.arange(count))), bootstrap(statistic, count), count)
+
+
 def summary(values: ArrayLike) -> Summary:
     """Mean, median, quartiles and the interval of the median.
 

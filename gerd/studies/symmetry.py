@@ -339,8 +339,8 @@ def report(results: Results, out: Path) -> str:
         "The first amount of each transformation changes nothing. Numbers are medians over the recordings, with "
         "95 % intervals. *Chance* is the error of the best answer that is the same for every recording, at that "
         "amount. The equivariance error compares the answer with the transformed answer, and not with the truth; "
-        "*relative* is the same in units of what the answers to different recordings differ by: 0 is the same answer, "
-        "1 one as different as that to an unrelated scene.\n",
+        "*relative* is its root mean square over the recordings, in units of that of the distance between the answers "
+        "to two different ones: 0 is the same answer, 1 one as different as that to an unrelated scene.\n",
         drawing.table(["transformation", "amount", *NUMBERS, "respected"], lines),
         "## Limits\n",
         "A transformation may take the shape out of the frame or change how many events there are; then no "
@@ -368,7 +368,7 @@ def _rows(test: SweepResult, judged: bool) -> Iterator[tuple[list[str], dict[str
         relative = None
         if test.different:
             relative = relative_error(np.array(test.absolute[number]), np.array(test.apart[number]))
-        in_units = "–" if relative is None else drawing.px([relative], 3)
+        in_units = "–" if relative is None else drawing.over_seeds([(relative.value, relative.interval)], 3)
         growth = drawing.over_seeds([growths[number]])
         numbers = [drawing.px([errors]), drawing.px([chance]), growth, drawing.px([absolute]), in_units]
         named = f"{amount:g}"
@@ -381,7 +381,7 @@ def _rows(test: SweepResult, judged: bool) -> Iterator[tuple[list[str], dict[str
             **drawing.columns("growth_px", growths[number], digits=6),
             **drawing.columns("equivariance_px", (absolute.median, absolute.interval), digits=6),
             **(
-                drawing.columns("relative", (relative.median, relative.interval), digits=6)
+                drawing.columns("relative", (relative.value, relative.interval), digits=6)
                 if relative
                 else dict.fromkeys(("relative", "relative_low", "relative_high"), "")
             ),

@@ -112,7 +112,7 @@ def test_mistakes_are_explained() -> None:
     maybe = config({**actor(), "repeat": {"choice": [0, 1]}})
     with pytest.raises(GerdError, match="every recording has one actor"):
         measure.accuracy_curve(lambda frames: torch.zeros(len(frames), 1), maybe, SIZES)
-    with pytest.raises(GerdError, match="first_step 8: allowed: less than the 8 steps"):
+    with pytest.raises(GerdError, match="first_step 8: allowed: a whole number from 0 to 7"):
         measure.accuracy_curve(by_its_events, shapes(), SIZES, first_step=8)
     with pytest.raises(GerdError, match="3 of 2: allowed"):
         wilson(3, 2)
