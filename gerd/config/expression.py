@@ -21,7 +21,7 @@ from gerd.geometry import exactmath
 LONGEST = 500  # characters
 HIGHEST_POWER = 16
 DEEPEST = 250  # operations inside each other
-LARGEST = 1e300  # of a number that is written
+LARGEST_LITERAL = 1e300  # of a number that is written
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {  # name: (number of arguments, function)
     "sin": (1, lambda x: exactmath.sincos(x)[0]),
@@ -80,9 +80,9 @@ def _walk(node: ast.AST, t: NDArray[np.float64], depth: int = 0) -> Any:
     depth += 1
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            if abs(number) < LARGEST:
+            if abs(number) < LARGEST_LITERAL:
                 return np.float64(number)
-            raise ValueError(f"contains a number that is too large; allowed: below {LARGEST:g}")
+            raise ValueError(f"contains a number that is too large; allowed: below {LARGEST_LITERAL:g}")
         case ast.Name(id="t"):
             return t
         case ast.Name(id=name) if name in NAMES:

@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from gerd.config.actor import TRANSFORMATIONS, Actor
 from gerd.config.samples import MOST_HELD, MOST_LOOKED_AT, Fingerprint, FunctionValues, Sampled
 from gerd.config.trust import trusted_function
-from gerd.config.values import LARGEST, Function
+from gerd.config.values import LARGEST_NUMBER, Function
 from gerd.errors import GerdError
 
 if TYPE_CHECKING:
@@ -326,10 +326,10 @@ def _evaluated(config: Config, use: _Use, function: Callable[[float], Any], t: A
 
 def usable(config: Config, numbers: Array, t: Array, path: str, value: Any) -> Array:
     """Accelerations (times,) or pairs (times, 2) at times `t`, if they are numbers that a path can be made of."""
-    bad = ~(np.abs(numbers) <= LARGEST)
+    bad = ~(np.abs(numbers) <= LARGEST_NUMBER)
     if bad.any():
         first = t[bad.reshape(len(t), -1).any(axis=1)][0]
-        message = f"is {numbers[bad][0]:g} at t = {first:g}; allowed: numbers within ±{LARGEST:g}"
+        message = f"is {numbers[bad][0]:g} at t = {first:g}; allowed: numbers within ±{LARGEST_NUMBER:g}"
         raise config.error(path, message, value)
     return numbers + 0.0  # a zero has no sign
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field, Tag, field_validator
 
 from gerd.config.base import Model, invalid, tag
-from gerd.config.values import LARGEST, forms
+from gerd.config.values import LARGEST_NUMBER, forms
 
 Array = NDArray[np.float64]
 
@@ -47,8 +47,8 @@ class Sampled(Model):
         value = " ".join(value.split())
         if not _NUMBERS.fullmatch(value):
             raise invalid("allowed: numbers such as '0 0.5 -1e-3', or pairs such as '0,1 0.5,1'", value=value)
-        if not (np.abs(_numbers_in(value)) <= LARGEST).all():
-            raise invalid(f"allowed: numbers within ±{LARGEST:g}", value=value)
+        if not (np.abs(_numbers_in(value)) <= LARGEST_NUMBER).all():
+            raise invalid(f"allowed: numbers within ±{LARGEST_NUMBER:g}", value=value)
         return value
 
     @classmethod

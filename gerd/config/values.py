@@ -22,10 +22,12 @@ def without_sign(value: float) -> float:
     return value + 0.0
 
 
-LARGEST = 1e9  # of the numbers in a config, and of what its functions give
+LARGEST_NUMBER = 1e9  # of the numbers in a config, and of what its functions give
 ZeroWithoutSign = AfterValidator(without_sign)
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST), ZeroWithoutSign]
-NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST), ZeroWithoutSign]
+Number = Annotated[
+    float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER), ZeroWithoutSign
+]
+NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=LARGEST_NUMBER), ZeroWithoutSign]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9)]
 TimeFactor = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1000)]
 Period = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e9)]  # as many turns as sincos can tell

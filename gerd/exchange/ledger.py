@@ -19,7 +19,7 @@ from gerd.files import open_regular, open_to_append, read_regular
 from gerd.storage.whole import remove
 
 NOTES = ".finished.jsonl"
-LARGEST = 2**30  # bytes; of ten million files
+LARGEST_FILE = 2**30  # bytes; of ten million files
 
 
 class Ledger:
@@ -64,7 +64,7 @@ class Ledger:
 def read_plain(path: Path) -> bytes:
     """The bytes of a file of this folder, none if it is not there; StorageError if it is something else."""
     try:
-        return read_regular(path, LARGEST, follow=False)
+        return read_regular(path, LARGEST_FILE, follow=False)
     except FileNotFoundError:
         return b""
     except OSError as error:

@@ -31,7 +31,7 @@ from gerd.recording.events import LARGEST_SIDE, Events
 if TYPE_CHECKING:
     import torch
 
-LARGEST = 2**32  # bytes of a file
+LARGEST_FILE = 2**32  # bytes of a file
 LAST_TIME = 2**63 - 1  # microseconds: t is a 64-bit number
 FOREIGN = "is not a file of gerd 0.5.1"
 
@@ -84,7 +84,7 @@ def _loaded(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
     import torch
 
     try:
-        data = io.BytesIO(read_regular(path, LARGEST))
+        data = io.BytesIO(read_regular(path, LARGEST_FILE))
     except FileNotFoundError:
         raise StorageError(f"{path}: there is no such file") from None
     except OSError as error:

@@ -21,7 +21,7 @@ Whole = NDArray[np.int64]
 
 AT_ONCE = 2**22  # entries of the tables that are worked out together
 MOST = 2**26  # of one table
-LARGEST = 2**62
+LARGEST_PRODUCT = 2**62
 
 
 def matched(
@@ -36,7 +36,7 @@ def matched(
     for one, other in _groups(sites, times, other_sites, other_times, window):
         rows, columns = one.shape[1], other.shape[1]
         size = (rows + 1) * (columns + 1)
-        if size > most or min(rows, columns) ** 2 * (window + 1) > LARGEST:
+        if size > most or min(rows, columns) ** 2 * (window + 1) > LARGEST_PRODUCT:
             begin, end = times[one[0, 0]], times[one[0, -1]]
             raise GerdError(
                 f"{rows} and {columns} events of one pixel and polarity, from {begin} to {end} µs, follow each other "

@@ -20,7 +20,7 @@ from gerd.events.keys import Keys
 from gerd.recording.events import Events
 
 MOST_CELLS = 2**34  # in the bins of a window
-LARGEST = 2**62  # of the products of times
+LARGEST_PRODUCT = 2**62  # of the products of times
 
 
 @dataclass(frozen=True)
@@ -206,5 +206,5 @@ def present(lengths: Tensor, most: int) -> Tensor:
 
 
 def _check_product(name: str, factor: int, windows: Windows) -> None:
-    if windows.longest * factor > LARGEST:
+    if windows.longest * factor > LARGEST_PRODUCT:
         raise GerdError(f"{name} {factor}: too many for a window of {windows.longest} µs; take a shorter window")

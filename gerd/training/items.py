@@ -35,7 +35,7 @@ ITEMS = (*DENSE, *BINNED, "sparse", "events")
 ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
 
 Item = str | Callable[[Any], Any]  # of a recording, or of events without a ground truth
-Source = TypeVar("Source", bound=Events)
+Cut = TypeVar("Cut", bound=Events)
 
 
 class ItemOptions(TypedDict, total=False):
@@ -193,7 +193,7 @@ class ItemSpec:
         part = self.part(recording, at, steps)
         return self.item_of(part), label_of(self.label, self.labelled(recording, at, steps, part), self.every)
 
-    def part(self, recording: Source, at: int, steps: int) -> Source:
+    def part(self, recording: Cut, at: int, steps: int) -> Cut:
         """The steps that an item is made from."""
         begin = at - recording.first
         return recording.window(begin - self.lead, begin + steps)

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SMALLEST, LARGEST = 2**22, 2**30  # bytes: less is not worth keeping; no more is kept, in one array or in all of them
+SMALLEST_KEPT, LARGEST_KEPT = (
+    2**22,
+    2**30,
+)  # bytes: less is not worth keeping; no more is kept, in one array or in all of them
 MOST_ARRAYS = 4
 
 _Bytes = NDArray[np.uint8]
@@ -24,7 +27,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     a training loop drops its batches one after the other. So the memory of the latest few large results is kept.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    if not SMALLEST <= size <= LARGEST:
+    if not SMALLEST_KEPT <= size <= LARGEST_KEPT:
         return np.zeros(shape, dtype)
     in_use, fitting = [], []
     with suppress(IndexError):  # popped one by one until none is left, so that no two threads get the same
@@ -41,7 +44,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         memory = np.zeros(size, np.uint8)
     array = np.frombuffer(memory.data, np.uint8)  # an object that all views of it, and only they, keep alive
     keep = [*in_use, *fitting, (memory, weakref.ref(array))]
-    while len(keep) > MOST_ARRAYS or sum(len(memory) for memory, _ in keep) > LARGEST:
+    while len(keep) > MOST_ARRAYS or sum(len(memory) for memory, _ in keep) > LARGEST_KEPT:
         keep.pop(0)
     _kept.extend(keep)
     return array.view(dtype).reshape(shape)

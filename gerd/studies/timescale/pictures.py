@@ -74,7 +74,7 @@ def _chain(ax: Axes, steps: list[tuple[str, str]], title: str, legend: bool = Fa
 
 
 def animation(results: Results, out: Path) -> str:
-    """The same path at three speeds, in own time: what the invariant network sees and says, channel by channel."""
+    """One path at three speeds, in own time: what the invariant network sees and says, channel by channel."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
