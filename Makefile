@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PACKAGE := $(VENV)/.package
 READY := $(VENV)/.ready
+INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt
 # A file stays with one process, which makes its fixtures once; tests/conftest.py has the longest come first. What Python
 # compiles is kept, whatever the environment says: tests start it some hundred times.
 PARALLEL := -q -n auto --dist loadfile --no-loadscope-reorder
@@ -12,27 +14,38 @@ PARALLEL := -q -n auto --dist loadfile --no-loadscope-reorder
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: $(READY) ## make .venv with the package and the exact versions in constraints.txt
+setup: $(READY) ## make .venv with the package and all that tests and documents need
 
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
-	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt torch
-	# What builds the package, too, in the versions that were tested: it compiles the kernels.
-	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt hatchling editables lazy-loader numba numpy pydantic pyyaml
-	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[dev]'
+# What the package needs, and what builds it: it compiles the kernels. Versions are those that were tested.
+$(PACKAGE): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
+	@echo "1/3  making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "2/3  installing PyTorch and the other packages that GERD needs: half a minute from a near mirror"
+	@$(INSTALL) torch hatchling editables lazy-loader numba numpy pydantic pyyaml
+	@echo "3/3  installing GERD, and compiling its kernels for this processor: a minute"
+	@$(INSTALL) --no-build-isolation -e .
+	@touch $@
+
+$(READY): $(PACKAGE)
+	@echo "installing what tests and documents need, in $(VENV): minutes"
+	@$(INSTALL) --no-build-isolation -e '.[dev]'
 	# Without what they ask for and the examples do not use: norse a torchvision, and with it often a GPU build of
 	# PyTorch; sinabs a samna that installs another package when it is imported.
-	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.txt --no-deps norse sinabs
-	touch $@
+	@$(INSTALL) --no-deps norse sinabs
+	@touch $@
 
-demo: setup ## generate a small dataset and leave pictures of it in out/
+demo: $(PACKAGE) ## install what it takes, make a small dataset, and leave a moving picture of it in out/
 	$(BIN)/gerd check configs/bouncing.yaml -n 64
 	$(BIN)/gerd generate configs/bouncing.yaml out/bouncing -n 64
 	$(BIN)/gerd info out/bouncing
 	$(BIN)/gerd verify out/bouncing
-	$(BIN)/gerd render out/bouncing out/bouncing.gif
-	@echo "look at out/bouncing.gif"
+	$(BIN)/gerd render out/bouncing out/bouncing.gif --overlay --side-by-side --zoom 3
+	@echo
+	@echo "The picture: out/bouncing.gif"
+	@echo "Next:        $(BIN)/gerd new mine.yaml                          a config of your own, with comments"
+	@echo "             $(BIN)/gerd render mine.yaml mine.gif --overlay    see what it makes"
+	@echo "             $(BIN)/gerd generate mine.yaml data -n 100         make a dataset of it"
 
 test: setup ## run the tests
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest $(PARALLEL)
