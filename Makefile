@@ -27,11 +27,11 @@ $(PACKAGE): pyproject.toml constraints.txt
 	@$(INSTALL) --no-build-isolation -e .
 	@touch $@
 
+# norse and sinabs come without what they ask for and the examples do not use: norse a torchvision, and with it often a
+# GPU build of PyTorch; sinabs a samna that installs another package when it is imported.
 $(READY): $(PACKAGE)
 	@echo "installing what tests and documents need, in $(VENV): minutes"
 	@$(INSTALL) --no-build-isolation -e '.[dev]'
-	# Without what they ask for and the examples do not use: norse a torchvision, and with it often a GPU build of
-	# PyTorch; sinabs a samna that installs another package when it is imported.
 	@$(INSTALL) --no-deps norse sinabs
 	@touch $@
 

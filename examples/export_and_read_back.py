@@ -1,6 +1,6 @@
 """Export a dataset in formats of other tools, and read the files back with the libraries of those tools.
 
-Needs the packages faery, h5py (`pip install 'gerd[export]'`), expelliarmus and dv-processing. Run it with
+Needs the packages faery, h5py (`pip install 'gerd-events[export]'`), expelliarmus and dv-processing. Run it with
 `python examples/export_and_read_back.py`; it writes into a temporary folder. It takes about 5 seconds.
 """
 

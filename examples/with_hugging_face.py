@@ -1,6 +1,6 @@
 """Export a dataset as Parquet, load it with Hugging Face's `datasets`, and train a network to tell three shapes apart.
 
-Needs the packages pyarrow (`pip install 'gerd[export]'`) and datasets. Run it with
+Needs the packages pyarrow (`pip install 'gerd-events[export]'`) and datasets. Run it with
 `python examples/with_hugging_face.py`; it needs no network. It prints the share of shapes that the network gets wrong,
 before and after training. It takes about 10 seconds on one core.
 """

@@ -10,7 +10,21 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from gerd.cli.commands import check, conform, export, generate, info, new, play, render, schema, study, verify, view
+from gerd.cli.commands import (
+    cache,
+    check,
+    conform,
+    export,
+    generate,
+    info,
+    new,
+    play,
+    render,
+    schema,
+    study,
+    verify,
+    view,
+)
 from gerd.cli.terminal import say
 from gerd.errors import GerdError
 from gerd.surroundings import ignore_settings
@@ -21,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, schema, check, generate, info, verify, render, export, play, view, conform):
+for command in (new, schema, check, generate, info, verify, render, export, play, view, conform, cache):
     app.command()(command)
 app.command(add_help_option=False)(study)  # its help depends on the study
 

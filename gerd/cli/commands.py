@@ -401,6 +401,16 @@ def study(
     say(f"wrote {report}")
 
 
+def cache(clear: Annotated[bool, Option("--clear", help="Remove them.")] = False) -> None:
+    """Say where compiled kernels are kept, and how many; what is removed is compiled again when it is needed.
+
+    A GPU's are not among them: Triton keeps these in a cache of its own.
+    """
+    from gerd.cli.kept import tell_of_cache
+
+    tell_of_cache(clear)
+
+
 class _StoppedError(GerdError):
     """The user pressed Ctrl-C."""
 

@@ -18,6 +18,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import re
 import stat
 import struct
 import sys
@@ -61,6 +62,7 @@ OF_EVERY_SYSTEM = frozenset(["memset", "memcpy", "memmove", "sqrt"])  # function
 # have it. Without either, compiling takes two thirds of the time.
 OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "_nrt": False}
 
+_KEPT = re.compile(r"\w+(-[0-9a-f]{16}){3}|\.\w+(-[0-9a-f]{16}){3}\.\d+")  # names of files in the cache
 _LOADING = RLock()
 
 Rule = TypeVar("Rule", bound=Callable[..., object])  # a function that can be compiled
@@ -224,6 +226,13 @@ def cache_folder() -> Path:
     named = os.environ.get("NUMBA_CACHE_DIR")
     home = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gerd"
     return home.absolute()
+
+
+def kept_files() -> list[Path]:
+    """This user's files of code, for any processor and of any version, and what writers that were killed have left."""
+    with suppress(OSError):  # then there are none
+        return sorted(file for file in cache_folder().iterdir() if _KEPT.fullmatch(file.name) and not file.is_dir())
+    return []
 
 
 def _settings() -> list[tuple[str, str]]:

@@ -12,4 +12,4 @@ def package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise GerdError(f"this format needs the package {name}: pip install 'gerd[export]'") from None
+        raise GerdError(f"this format needs the package {name}: pip install 'gerd-events[export]'") from None

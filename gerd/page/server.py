@@ -79,7 +79,7 @@ def serve(
     """
     for package in ("starlette", "uvicorn"):
         if find_spec(package) is None:
-            raise GerdError(f"gerd view needs the package {package}: pip install 'gerd[view]'")
+            raise GerdError(f"gerd view needs the package {package}: pip install 'gerd-events[view]'")
     content = opened(source, overrides, trust) if events is None else Shelf(source.name, [events])
     with contextlib.closing(Worker(content)) as worker, listening(host, port) as bound:
         worker.ask("start")

@@ -276,7 +276,9 @@ def ffmpeg() -> str:
 
         return get_ffmpeg_exe()
     except (ImportError, RuntimeError):
-        raise GerdError("an MP4 needs the package imageio-ffmpeg: pip install 'gerd[video]', or write a GIF") from None
+        raise GerdError(
+            "an MP4 needs the package imageio-ffmpeg: pip install 'gerd-events[video]', or write a GIF"
+        ) from None
 
 
 def _write_mp4(path: Path, size: tuple[int, int], pictures: Iterable[Picture], fps: float) -> None:

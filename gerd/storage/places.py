@@ -211,7 +211,7 @@ class Bucket:
             system, root = fsspec.core.url_to_fs(self.url)
             yield system, f"{root.rstrip('/')}/{name}".rstrip("/")
         except ImportError as error:
-            needed = f"pip install 'gerd[cluster]' {OBJECT_STORES[scheme]}"
+            needed = f"pip install 'gerd-events[cluster]' {OBJECT_STORES[scheme]}"
             raise StorageError(f"{self.url}: needs a package that is not installed ({error}): {needed}") from None
         except StorageError:
             raise

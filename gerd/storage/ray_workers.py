@@ -102,7 +102,7 @@ def connected(address: str | None) -> Iterator[None]:
     try:
         import ray
     except ImportError:
-        raise GerdError("engine ray: Ray is not installed: pip install 'gerd[cluster]'") from None
+        raise GerdError("engine ray: Ray is not installed: pip install 'gerd-events[cluster]'") from None
     if ray.is_initialized():
         yield
         return

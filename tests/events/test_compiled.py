@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.processes import run_at_a_terminal
+from support.processes import run_at_a_terminal, run_here
 
 import gerd
 from gerd.events import compiled
@@ -160,6 +160,29 @@ def test_code_is_kept_and_found_again(kernel: Kernel, home: Path, tmp_path: Path
     assert was_kept(fresh(tmp_path))
     assert files(home) == [file]
     assert (home / "gerd").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_cache_is_cleared_of_what_was_kept_there_and_of_nothing_else(
+    kernel: Kernel, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("cache") == 0
+    assert capsys.readouterr().out == f"{home / 'gerd'}: 0 files of compiled kernels, 0 bytes\n"
+    assert not was_kept(kernel)
+    (file,) = files(home)
+    (home / "gerd" / f".{file.name}.4711").write_bytes(b"begun")  # by a process that was killed
+    others = [home / "gerd" / name for name in ("mine.txt", f"{file.name}.txt", "kernel-abc")]
+    for other in others:
+        other.write_text("not ours")
+    others.append(file.with_name(f"{file.name[:-1]}{'0' if file.name[-1] != '0' else '1'}"))
+    others[-1].mkdir()
+    assert run_here("cache") == 0
+    size = f"{(file.stat().st_size + 5) / 1000:.3g} kB"
+    assert capsys.readouterr().out == f"{home / 'gerd'}: 2 files of compiled kernels, {size}\n"
+    assert was_kept(fresh(tmp_path))
+    assert run_here("cache", "--clear") == 0
+    assert capsys.readouterr().out == f"{home / 'gerd'}: removed 2 files of compiled kernels, {size}\n"
+    assert files(home) == sorted(others)
+    assert not was_kept(fresh(tmp_path))
 
 
 def test_code_that_came_with_the_package_is_taken(

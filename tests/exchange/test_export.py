@@ -398,7 +398,7 @@ def test_a_missing_package_is_named(
     format: str, package: str, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(gerd.GerdError, match=rf"needs the package {package}: pip install 'gerd\[export\]'"):
+    with pytest.raises(gerd.GerdError, match=rf"needs the package {package}: pip install 'gerd-events\[export\]'"):
         export_dataset(dataset, tmp_path / "out", format)
     assert not (tmp_path / "out").exists()
 

@@ -250,7 +250,7 @@ def test_long_recordings_without_events_and_mixed_sweeps(tmp_path: Path) -> None
 
 def test_a_missing_package_is_named(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(gerd.GerdError, match=r"needs the package pyarrow: pip install 'gerd\[export\]'"):
+    with pytest.raises(gerd.GerdError, match=r"needs the package pyarrow: pip install 'gerd-events\[export\]'"):
         gerd.export_dataset(dataset, tmp_path / "out", "parquet")
     assert not (tmp_path / "out").exists()
 

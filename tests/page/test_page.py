@@ -742,5 +742,5 @@ def test_mistakes_are_told_before_anything_is_served(file: Path, dataset: Path, 
 
 def test_without_the_extra_the_command_says_what_to_install(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "find_spec", lambda name: None)
-    with pytest.raises(gerd.GerdError, match=r"pip install 'gerd\[view\]'"):
+    with pytest.raises(gerd.GerdError, match=r"pip install 'gerd-events\[view\]'"):
         server.serve(file)

@@ -320,7 +320,7 @@ def test_without_ffmpeg_a_user_is_told_what_to_install(
     square: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(gerd.GerdError, match=re.escape("pip install 'gerd[video]'")):
+    with pytest.raises(gerd.GerdError, match=re.escape("pip install 'gerd-events[video]'")):
         render(square, tmp_path / "a.mp4")
 
 

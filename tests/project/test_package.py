@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from packaging.tags import sys_tags
 
 import gerd
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-
+NEEDED = PROJECT["dependencies"]
 
 STUB = ast.parse((ROOT / "gerd" / "__init__.pyi").read_text("utf-8"))
 NAMES = {alias.asname for node in STUB.body if isinstance(node, ast.ImportFrom) for alias in node.names}
@@ -101,7 +103,7 @@ def test_machine_code_is_made_for_every_processor_or_for_this_one(
     monkeypatch.setattr(hook, "run_python", compiler)
     events = tmp_path / "gerd" / "events"
     shutil.copytree(ROOT / "gerd" / "events", events, ignore=shutil.ignore_patterns("machine"))
-    data: dict[str, Any] = {"artifacts": []}
+    data: dict[str, Any]
     for version, made in (
         ("editable", ["best"]),
         ("editable", []),
@@ -110,8 +112,12 @@ def test_machine_code_is_made_for_every_processor_or_for_this_one(
         ("editable", []),
     ):
         asked.clear()
+        data = {"artifacts": []}
         hook(str(tmp_path), {}, None, None, "", "wheel").initialize(version, data)
         assert sorted(asked) == made
+        tag = data.get("tag", "py3-none-any")
+        assert tag in map(str, sys_tags())
+        assert (tag == "py3-none-any") == (version == "editable")  # which stays where it is
     names = {file.name for file in (events / "machine").iterdir()}
     assert names == {"kernel-types-linux-best", "kernel-types-linux-plain", "sources"}
     assert set(data["artifacts"]) == {"/gerd/events/machine/*"}
@@ -119,6 +125,23 @@ def test_machine_code_is_made_for_every_processor_or_for_this_one(
     hook(str(tmp_path), {}, None, None, "", "wheel").initialize("editable", data)
     assert asked == ["best"]
     assert not (events / "machine" / "kernel-types-linux-plain").exists()  # it is of the old kernel
+
+
+def test_a_wheel_without_machine_code_is_for_all_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    hook = import_module("hatch_build").MachineCode
+
+    def no_compiler(_hook: Any, _program: str, **settings: str) -> str:
+        if not settings:
+            return "linux-best"
+        raise OSError("there is no compiler")
+
+    monkeypatch.setattr(hook, "run_python", no_compiler)
+    (tmp_path / "gerd" / "events").mkdir(parents=True)
+    data: dict[str, Any] = {"artifacts": []}
+    hook(str(tmp_path), {}, None, None, "", "wheel").initialize("standard", data)
+    assert set(data) == {"artifacts"}
+    assert not (tmp_path / "gerd" / "events" / "machine").exists()
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
@@ -134,14 +157,26 @@ def test_the_metadata_is_complete(wheel: Path) -> None:
     opened = zipfile.ZipFile(wheel)
     (folder,) = {name.partition("/")[0] for name in opened.namelist() if ".dist-info/" in name}
     metadata = message_from_bytes(opened.read(f"{folder}/METADATA"))
-    assert (metadata["Name"], metadata["Version"]) == ("gerd", gerd.__version__)
+    assert (metadata["Name"], metadata["Version"]) == ("gerd-events", gerd.__version__)
     assert metadata["License-Expression"] == "MIT"
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["Summary"] == PROJECT["description"]
     assert str(metadata.get_payload()).startswith("# GERD")
     needed = {line.partition(">")[0] for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line}
-    assert needed == {line.partition(">")[0] for line in PROJECT["dependencies"]}
+    assert needed == {line.partition(">")[0] for line in NEEDED}
     assert f"gerd = {PROJECT['scripts']['gerd']}" in opened.read(f"{folder}/entry_points.txt").decode()
+
+
+def test_the_recipe_for_conda_forge_asks_for_what_the_package_needs() -> None:
+    names = {"matplotlib": "matplotlib-base", "torch": "pytorch", "xxhash": "python-xxhash"}
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text("utf-8"))
+    needed = {f"{names.get(name, name)} >={least}" for name, _, least in (line.partition(">=") for line in NEEDED)}
+    context = recipe["context"]
+    assert set(recipe["requirements"]["run"]) == {"python >=${{ python_min }}", *needed}
+    assert (recipe["package"]["name"], context["version"]) == (PROJECT["name"], gerd.__version__)
+    assert f">={context['python_min']}" == PROJECT["requires-python"]
+    (start,) = recipe["build"]["python"]["entry_points"]
+    assert start == f"gerd = {PROJECT['scripts']['gerd']}"
 
 
 def test_every_import_is_a_declared_dependency() -> None:
@@ -157,7 +192,7 @@ def test_every_import_is_a_declared_dependency() -> None:
     extras = {name: lines for name, lines in PROJECT["optional-dependencies"].items() if name != "dev"}
     declared, optional = (
         {known.get(line.partition(">")[0], line.partition(">")[0]) for line in lines}
-        for lines in (PROJECT["dependencies"], [line for lines in extras.values() for line in lines])
+        for lines in (NEEDED, [line for lines in extras.values() for line in lines])
     )
     imported: set[str] = set()
     for file in (ROOT / "gerd").rglob("*.py"):
@@ -174,6 +209,7 @@ def test_every_import_is_a_declared_dependency() -> None:
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path: Path) -> None:
     """The dependencies are borrowed from this environment; the package comes from the wheel alone, machine code too."""
     wheel = built(tmp_path)
+    assert not wheel.name.endswith("-any.whl")  # pip, below, agrees that it is for this machine
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA"))}
     environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")

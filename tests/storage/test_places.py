@@ -154,10 +154,10 @@ def test_other_places_are_refused(place: str) -> None:
 def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adlfs", None)
     pytest.importorskip("fsspec")
-    with pytest.raises(gerd.StorageError, match=r"pip install 'gerd\[cluster\]' adlfs"):
+    with pytest.raises(gerd.StorageError, match=r"pip install 'gerd-events\[cluster\]' adlfs"):
         gerd.Recordings("az://bucket/data")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(gerd.StorageError, match=r"pip install 'gerd\[cluster\]' fsspec"):
+    with pytest.raises(gerd.StorageError, match=r"pip install 'gerd-events\[cluster\]' fsspec"):
         gerd.Recordings("memory://data")
 
 

@@ -128,7 +128,7 @@ def test_a_cluster_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytes
         with pytest.raises(gerd.GerdError, match=f"there is no cluster at {wrong} .*ray start --head"):
             gerd.generate(gerd.parse(SMALL), tmp_path / "data", 1, engine="ray", address=wrong)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(gerd.GerdError, match=r"pip install 'gerd\[cluster\]'"):
+    with pytest.raises(gerd.GerdError, match=r"pip install 'gerd-events\[cluster\]'"):
         gerd.generate(gerd.parse(SMALL), tmp_path / "data", 1, engine="ray")
     assert not (tmp_path / "data").exists()
 

@@ -525,7 +525,7 @@ def test_a_report_of_a_study_that_is_not_finished(tmp_path: Path, monkeypatch: p
 def test_a_report_says_which_package_its_page_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was written as Markdown stays."""
     monkeypatch.setitem(sys.modules, "markdown_it", None)  # as if it were not installed
-    with pytest.raises(GerdError, match=r"needs the package markdown-it-py: pip install 'gerd\[study\]'"):
+    with pytest.raises(GerdError, match=r"needs the package markdown-it-py: pip install 'gerd-events\[study\]'"):
         drawing.write_report(lambda results, folder: "# Found\n", invented(2.0), tmp_path)
     assert (tmp_path / "report.md").read_text("utf-8") == "# Found\n"
 

@@ -33,7 +33,9 @@ def as_html(markdown: str, folder: Path) -> str:
     try:
         from markdown_it import MarkdownIt
     except ImportError:
-        raise GerdError("a report as a page needs the package markdown-it-py: pip install 'gerd[study]'") from None
+        raise GerdError(
+            "a report as a page needs the package markdown-it-py: pip install 'gerd-events[study]'"
+        ) from None
     title = next((line[2:] for line in markdown.splitlines() if line.startswith("# ")), "Report")
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     body = re.sub(r'src="([\w.-]+)"', lambda match: f'src="{_inside(folder / match[1])}"', body)
