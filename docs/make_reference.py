@@ -44,7 +44,7 @@ EXAMPLES = {
     "integrator.initial": "stationary",
     "integrator.warmup": "20",
     "noise": "{background: 0.001}",
-    "noise.background": "0.001",
+    "noise.background": "{on: 0.001, off: 0.0005}",
     "noise.shape": "0.05",
     "noise.event": "0.1",
     "noise.hot": "{share: 0.001, rate_hz: 100}",
@@ -97,6 +97,7 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
         "All are shares of a full count; what is left out is 0.5, 0.5 and 0. Each can be swept, as "
         "`integrator.threshold.spread`, where the threshold is written in this way.",
     ),
+    "PerPolarity": ("noise.background", "{on: 0.001, off: 0.0005}", "What is left out is 0."),
     "TimeScale": (
         "time_scale",
         "{factor: 4, keep: path}",

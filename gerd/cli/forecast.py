@@ -282,7 +282,11 @@ def _instants(scenes: Scenes, steps: int) -> float:
 
 
 def _background(scenes: Scenes, steps: int) -> float:
-    return scenes.pixel.background * scenes.width * scenes.height * _intervals(scenes, steps)
+    """How many events of the first steps no edge causes, about."""
+    pixel = scenes.pixel
+    hot = pixel.hot_share * pixel.hot_rate_hz * scenes.step_us * 1e-6
+    per_step = pixel.background + pixel.background_on + pixel.background_off + hot
+    return per_step * scenes.width * scenes.height * _intervals(scenes, steps)
 
 
 def _cost(scenes: Scenes, steps: int, signal: Array) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from gerd.config.functions import sample
 from gerd.config.members import NOT_SWEPT, checked_sweep, with_whole_numbers
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
-from gerd.config.sensor import NOISE_PER_STEP, Camera, Integrator, Noise, Sensor
+from gerd.config.sensor import Camera, Integrator, Noise, Sensor
 from gerd.config.sweep import member, member_count, member_number, relatives
 from gerd.config.transform import ScaleTime, Transform
 from gerd.config.values import MOST_ACTORS, FunctionName, Speed, TimeScale
@@ -296,11 +296,11 @@ class Config(Model):
         origin = replace(self._origin, text=None, family=self.family)
         if self.time_scale.keep == "steps":
             return Config.of(data, origin)
-        shorter, integrator, noise = self.time_scale.intervals, dict(self.integrator), dict(self.noise)
+        shorter, integrator = self.time_scale.intervals, dict(self.integrator)
         data["steps"] = shorter(self.steps - 1) + 1
         if self.timing == "step":  # exact timing counts the warm-up in own time
             data["integrator"] = {**integrator, "warmup": shorter(self.integrator.warmup)}
-        data["noise"] = {**noise, **{name: noise[name] * self.rate for name in NOISE_PER_STEP}}
+        data["noise"] = self.noise.times(self.rate)
         return Config.of(data, replace(origin, path=self))
 
     def __hash__(self) -> int:

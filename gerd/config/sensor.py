@@ -5,7 +5,7 @@ Each field's unit, default and range stand here and nowhere else. Noises are pro
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, Tag
 
@@ -94,15 +94,49 @@ class Hot(Model):
     )
 
 
-NOISE_PER_STEP = ("background", "shape")  # the others do not change with the time scale
+class PerPolarity(Model):
+    """Noise of each polarity by itself: a pixel fires ON with the one probability, and OFF with the other."""
+
+    on: Probability = 0.0
+    off: Probability = 0.0
+
+    def times(self, factor: float) -> dict[str, float]:
+        """Its fields, so many times as likely."""
+        return {"on": self.on * factor, "off": self.off * factor}
+
+
+Background = Annotated[
+    Union[Annotated[Probability, Tag(tag("number"))], Annotated[PerPolarity, Tag(tag("{on}"))]],
+    forms("a number from 0 to 1, {on: number, off: number}"),
+]
 
 
 class Noise(Model):
     """What adds events or takes them away, by chance. Each is absent at 0."""
 
     part = "noise"
-    background: Probability = Field(0.0, description="a pixel fires regardless, per pixel and step")
+    background: Background = Field(
+        0.0, description="a pixel fires regardless, per pixel and step: ON or OFF, equally likely; or each by itself"
+    )
     shape: Probability = Field(0.0, description="a covered pixel is missing in one rendered frame, per pixel and step")
     event: Probability = Field(0.0, description="an event is dropped after the integrator, per event")
     hot: Hot = Hot()
     dead: Probability = Field(0.0, description="with this probability, a pixel of the camera is dead, and never fires")
+
+    @property
+    def of_either_polarity(self) -> float:
+        """Background noise of which ON and OFF are equally likely, 0 where each has a probability of its own."""
+        return self.background if isinstance(self.background, float) else 0.0
+
+    @property
+    def of_each_polarity(self) -> PerPolarity:
+        """Background noise of ON and OFF by themselves, 0 where one probability is that of both."""
+        return self.background if isinstance(self.background, PerPolarity) else PerPolarity()
+
+    def times(self, factor: float) -> dict[str, Any]:
+        """Its fields, with noise per step that is so many times as likely."""
+        if isinstance(self.background, PerPolarity):
+            background: Any = self.background.times(factor)
+        else:
+            background = self.background * factor
+        return {**dict(self), "background": background, "shape": self.shape * factor}

@@ -100,7 +100,9 @@ class Pixel:
     reset_to_zero: bool
     initial: float | Literal["uniform", "stationary"]  # in thresholds, or drawn, see `noise.py`
     spread: float = _amount("integrator.thresholds.spread")  # as a share of a full count
-    background: float = _amount("noise.background")
+    background: float = _amount("noise.of_either_polarity")
+    background_on: float = _amount("noise.of_each_polarity.on")
+    background_off: float = _amount("noise.of_each_polarity.off")
     shape_noise: float = _amount("noise.shape")
     event_noise: float = _amount("noise.event")
     hot_share: float = _amount("noise.hot.share")

@@ -180,8 +180,9 @@ def time_scale(factor: float) -> Transformation:
 
 
 def background(probability: float) -> Transformation:
-    """Background noise of this level."""
-    return _with_amount("background", probability)
+    """Background noise of this level, of which ON and OFF are equally likely."""
+    g = _with_amount("background", probability)
+    return replace(g, amounts=(*g.amounts, ("background_on", 0.0), ("background_off", 0.0)))
 
 
 def shape_noise(probability: float) -> Transformation:

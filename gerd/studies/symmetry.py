@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from gerd.config.config import Config
+from gerd.config.sensor import PerPolarity
 from gerd.errors import GerdError, counted, shorten
 from gerd.measures.answers import LEAST_DIFFERENT, relative_error
 from gerd.measures.chance import surely_below
@@ -79,10 +80,12 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
         "velocity": (0.0, 0.25, 0.5, 1.0, 2.0),
         "acceleration": (0.0, 0.01, 0.03, 0.1),
         "time_scale": tuple(s for s in TIME_SCALES if _comparable(config.steps, s, first_step)),
-        "background": (noise.background, 0.0, 0.001, 0.003, 0.01, 0.03),
+        "background": (noise.of_either_polarity, 0.0, 0.001, 0.003, 0.01, 0.03),
         "shape_noise": (noise.shape, 0.03, 0.1, 0.3),
         "density": (1 - noise.event, 1.0, 0.5, 0.25, 0.1, 0.05),
     }
+    if noise.of_each_polarity != PerPolarity():  # which none of these amounts leaves as it is
+        del amounts["background"]
     if any(actor.translation.border == "wrap" for actor in config.actors):  # a torus cannot be moved or turned
         amounts = {kind: amounts[kind] for kind in amounts if kind not in SPATIAL}
     moving = {"velocity": velocity, "acceleration": acceleration}

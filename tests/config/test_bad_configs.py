@@ -211,6 +211,8 @@ FIELDS = [
     Bad("upsampling_0", top("upsampling: 0"), 1, "upsampling", "greater than or equal to 1", "0"),
     Bad("upsampling_33", top("upsampling: 33"), 1, "upsampling", "less than or equal to 32", "33"),
     Bad("threshold_0", top("integrator: {threshold: 0}"), 1, "integrator.threshold", "equal to 0.001", "0"),
+    Bad("background_on", top("noise: {background: {on: 2}}"), 1, "noise.background.on", "less than or equal to 1", "2"),
+    Bad("background_list", top("noise: {background: [0, 1]}"), 1, "noise.background", "{on: number", "[0, 1]"),
     Bad("threshold_on", top("integrator: {threshold: {on: 0}}"), 1, "integrator.threshold.on", "equal to 0.001", "0"),
     Bad(
         "threshold_spread",

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy import stats
 from support.scenes import FALSE_ALARM, actor, config, simulated
 
 import gerd
+from gerd.config.sensor import PerPolarity
 from gerd.events.pixel import noise
 from gerd.recording.recording import Recording
 
@@ -66,6 +68,31 @@ def test_every_column_and_row_has_the_same_rate(p: float, width: int) -> None:
         counts, trials = fired.sum(axis=axes), fired.size / lines
         z = (counts - trials * p) ** 2 / (trials * p * (1 - p))
         assert FALSE_ALARM / 2 < stats.chi2.sf(z.sum(), lines) < 1 - FALSE_ALARM / 2
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+@pytest.mark.parametrize(("on", "off"), [(0.02, 0.01), (0.0, 0.5), (1.0, 0.3)])
+def test_each_polarity_has_its_own_rate(on: float, off: float, timing: str) -> None:
+    """And fires by itself: a pixel has both in a step with the product of the probabilities."""
+    recording = simulated(width=33, height=9, steps=300, timing=timing, noise={"background": {"on": on, "off": off}})
+    assert recording.background.all()
+    frames = recording.frames(int(timing == "exact")).numpy()
+    trials = frames[:, 0].size
+    assert likely(frames[:, 1].sum(), trials, on)
+    assert likely(frames[:, 0].sum(), trials, off)
+    assert likely((frames[:, 0] & frames[:, 1]).sum(), trials, on * off)
+    assert len(recording) == frames.sum()  # each at most once in a step
+    if timing == "exact":
+        inside = (recording.events["t"] - 1) % 1000
+        assert stats.kstest(inside, stats.randint(0, 1000).cdf).pvalue > FALSE_ALARM
+
+
+def test_a_kept_path_keeps_the_noise_of_each_polarity() -> None:
+    fields: dict[str, Any] = {"noise": {"background": {"on": 0.2, "off": 0.1}}, "steps": 9}
+    faster = config(**fields, time_scale={"factor": 2, "keep": "path"})
+    assert gerd.simulate(faster).config.noise.background == PerPolarity(on=0.4, off=0.2)
+    with pytest.raises(ValidationError, match=r"makes noise\.background\.on 1\.2"):
+        config(**fields, time_scale={"factor": 6, "keep": "path"})
 
 
 def test_background_events_are_independent() -> None:

@@ -26,6 +26,7 @@ Event = tuple[int, int, int, int, bool]  # microseconds, y, x, p, background
 
 BLOCK = 64
 INITIAL, SHAPE, EVENT, BACKGROUND, TIME, CAMERA, HOT = 2, 3, 4, 5, 8, 9, 10  # purposes
+OF_POLARITY = 12, 13
 
 
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -148,6 +149,16 @@ def odd(scenes: Scenes, which: int, share: float) -> set[tuple[int, int]]:
     return {divmod(i, width) for i in pixels if philox((i, 0, 0, CAMERA), key)[which] < bound}
 
 
+def background_of_polarities(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
+    """Background noise of OFF and of ON events, each by itself, as (microseconds, y, x, p)."""
+    us = scenes.step_us
+    for p, probability in enumerate((scenes.pixel.background_off, scenes.pixel.background_on)):
+        for step in range(int(scenes.exact), scenes.steps) if probability else ():
+            for y, x in scattered(scenes, step, probability, OF_POLARITY[p]):
+                late = words(scenes, y * scenes.width + x, step, TIME)[1 + p] * us >> 32
+                yield (step - 1) * us + 1 + late if scenes.exact else step * us, y, x, p
+
+
 def hot_events(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What hot pixels fire, as (microseconds, y, x, 1)."""
     us = scenes.step_us
@@ -162,7 +173,8 @@ def hot_events(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
 def surrounded(scenes: Scenes, events: list[Event]) -> list[Event]:
     """The events with what the camera adds and without what it loses."""
     there = {event[:4] for event in events}
-    added = [(*event, True) for event in hot_events(scenes) if event not in there]
+    new = {*hot_events(scenes), *background_of_polarities(scenes)} - there
+    added = [(*event, True) for event in new]
     dead = odd(scenes, 1, scenes.pixel.dead)
     return sorted(event for event in events + added if event[1:3] not in dead)
 

@@ -186,7 +186,7 @@ def small_configs(draw: Any) -> Config:
         },
         camera={"number": draw(st.integers(0, 3))},
         noise={
-            "background": draw(noises),
+            "background": draw(st.one_of(noises, st.fixed_dictionaries({"on": noises, "off": noises}))),
             "shape": draw(noises),
             "event": draw(noises),
             "hot": {"share": draw(noises), "rate_hz": draw(st.sampled_from([0.0, 300.0, 1000.0]))},

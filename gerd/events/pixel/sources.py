@@ -1,8 +1,8 @@
 """Sources: what adds events of its own to those of the integrators. Scenes and steps in, keys out.
 
 A source is a function (scenes, row, steps) that gives the keys of its events in a recording at some steps, in ascending
-order; `SOURCES` has all of them, each with the question whether a scene has any. Background noise is a source, too, but
-has kernels of its own in every backend, because it can pick any pixel at any step.
+order; `SOURCES` has all of them, each with the question whether a scene has any. Background noise of which ON and OFF
+are equally likely is a source, too, but has kernels of its own in every backend: it is the one that most scenes have.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gerd.events.keys import Keys
 from gerd.events.pixel.camera import HOT, odd_pixels
-from gerd.events.pixel.noise import drop_bound
+from gerd.events.pixel.noise import BLOCK, GROUP, ROUND, block_tables, drop_bound, last_block
 from gerd.plan.plan import Pixel
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
@@ -47,4 +47,48 @@ def hot(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     return np.sort(Keys.of(scenes).encoded(tick, y, x, 1))
 
 
-SOURCES = (Source(lambda pixel: pixel.hot_share > 0 and pixel.hot_rate_hz > 0, hot),)
+def background(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
+    """Background noise of ON and of OFF events, each by itself.
+
+    Which pixels fire is scattered by the rule of `noise.py`, with purposes OF_POLARITY. In exact timing an event comes
+    (word 1 + p of purpose TIME) · step_us >> 32 microseconds after the first of the step, and step 0 has none.
+    """
+    keys = [np.empty(0, np.int64)]
+    index, area = scenes.indices[row], scenes.width * scenes.height
+    first = max(steps.start, 1) if scenes.exact else steps.start
+    for p, probability in enumerate((scenes.pixel.background_off, scenes.pixel.background_on)):
+        for step in range(first, steps.stop) if probability > 0 else ():
+            pixel = scattered(scenes.seed, index, step, philox.OF_POLARITY[p], probability, area)
+            tick = np.full(len(pixel), step)
+            if scenes.exact:
+                when = philox.words(scenes.seed, pixel, step, index, philox.TIME)[1 + p]
+                tick = tick * scenes.step_us + (when.astype(np.int64) * scenes.step_us >> 32)
+            keys.append(Keys.of(scenes).encoded(tick, *np.divmod(pixel, scenes.width), p))
+    return np.sort(np.concatenate(keys))
+
+
+def scattered(seed: int, index: int, step: int, purpose: int, probability: float, pixels: int) -> NDArray[np.int64]:
+    """The pixels that a noise picks at a step, by the rule of `noise.py`, whose polarities are not used."""
+    blocks = -(-pixels // BLOCK)
+    word = np.stack(philox.words(seed, np.arange(-(-blocks // GROUP)), step, index, purpose), axis=1).ravel()[:blocks]
+    whole, last = block_tables(probability, pixels)
+    count = np.searchsorted(whole, word.astype(np.int64), side="right")
+    count[-1] = np.searchsorted(last, np.int64(word[-1]), side="right")
+    block = np.flatnonzero(count)
+    count = count[block]
+    size = np.where(block == blocks - 1, last_block(pixels), BLOCK)
+    taken = np.zeros((len(block), BLOCK), np.bool_)
+    for i in range(int(count.max(initial=0))):
+        more = np.flatnonzero(count > i)
+        of_round = philox.words(seed, block[more], step, index, purpose + ROUND * (1 + i // 4))[i % 4]
+        end = (size - count)[more] + i  # Floyd: one of the pixels up to here, or this one
+        place = (of_round.astype(np.int64) * (end + 1)) >> 32
+        taken[more, np.where(taken[more, place], end, place)] = True
+    at, place = np.nonzero(taken)
+    return block[at] * BLOCK + place
+
+
+SOURCES = (
+    Source(lambda pixel: pixel.hot_share > 0 and pixel.hot_rate_hz > 0, hot),
+    Source(lambda pixel: pixel.background_on > 0 or pixel.background_off > 0, background),
+)

@@ -68,7 +68,7 @@ def own_time(config: Config, scale: float) -> Config:
         "time_scale": scale,
         "steps": _in_own_time(config.steps, scale),
         "integrator.warmup": _in_own_time(config.integrator.warmup, scale),
-        "noise.background": config.noise.background * scale,
+        "noise.background": config.noise.of_either_polarity * scale,
     }
     return with_values(config, values)
 
