@@ -48,8 +48,11 @@ _NOTHING = object()
 def _written(data: Any, path: Location) -> Any:
     """What the user has written at `path`; `_NOTHING` where that is nothing."""
     for part in path:
-        children = dict(enumerate(data)) if isinstance(data, list) else data
-        if not isinstance(children, Mapping) or part not in children:
+        if isinstance(data, list):
+            there = isinstance(part, int) and part in range(len(data))
+        else:
+            there = isinstance(data, Mapping) and part in data
+        if not there:
             return _NOTHING
-        data = children[part]
+        data = data[part]
     return data

@@ -55,6 +55,13 @@ def test_few_of_many_misspelt_words_are_compared_with_the_right_ones(calls: Coun
     assert len(compared) <= 40
 
 
+def test_many_faults_of_one_list_are_told_soon(tmp_path: Path) -> None:
+    """Each of them is looked up in what was written, without going through the list."""
+    (tmp_path / "zeros.yaml").write_text(f"actors: [{{shape: {{choice: [{'0, ' * 60_000}]}}}}]\n")
+    result = bounded(tmp_path, "check", "zeros.yaml", gigabytes=3, seconds=30)
+    assert (result.returncode, "and 59950 more problems" in result.stderr) == (2, True), result.stderr
+
+
 def test_too_many_actors_are_not_looked_at(calls: Count) -> None:
     looked_at = calls(shapes, "outline"), calls(difflib, "get_close_matches")
     assert "at most 64 items, not 5000" in refused({"actors": [{"shpe": "sqare"}] * 5000})
