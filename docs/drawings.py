@@ -236,6 +236,9 @@ def packages() -> Figure:
         ax.text(left + 0.975, top + 0.62, result, ha="center", va="top")
     room(ax, "studies", left + 2.4, 2.2, (1.25, 1.1), "#f7ecd9")
     room(ax, "page", left + 2.4, 3.55, (1.25, 0.55), "#f7ecd9")
+    room(ax, "screen", left + 2.4, 0.2, (1.25, 0.55), "#f7ecd9")
+    arrow(ax, (left + 1.6, 1.3), (left + 2.4, 0.65))
+    arrow(ax, (left + 3.65, 0.6), (left + 4.4, 1.15))
     room(ax, "cli", left + 4.4, 1.1, (0.8, 3.0), "#f3e0e8")
     for begin, end, y in ((1.6, 2.4, 2.475), (1.6, 4.4, 1.375), (3.65, 4.4, 2.75), (3.65, 4.4, 3.825)):
         arrow(ax, (left + begin, y), (left + end, y))

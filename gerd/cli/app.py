@@ -21,6 +21,7 @@ from gerd.cli.commands import (
     play,
     render,
     schema,
+    stimulus,
     study,
     verify,
     view,
@@ -35,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, schema, check, generate, info, verify, render, export, play, view, conform, cache):
+for command in (new, schema, check, generate, info, verify, render, export, play, stimulus, view, conform, cache):
     app.command()(command)
 app.command(add_help_option=False)(study)  # its help depends on the study
 

@@ -304,6 +304,40 @@ def play(
     tell(str(sent))
 
 
+def stimulus(
+    config: ConfigFile,
+    out: Annotated[Path, Argument(metavar="OUT.mp4", help="The video to write, and beside it OUT.json.")],
+    screen: Annotated[str, Option(metavar="WxH", help="Pixels of the screen that will show it full-screen.")] = (
+        "1920x1080"
+    ),
+    fps: Annotated[str, Option(help="Frames per second of that screen: 120, 59.94, 60000/1001; a step is a frame.")] = (
+        "60"
+    ),
+    count: Annotated[int, Option("-n", "--count", min=1, help="Indices, each with all members of a sweep.")] = 1,
+    zoom: Annotated[int | None, Option(min=1, help="Screen pixels per pixel of the scene; default: what fits.")] = None,
+    levels: Annotated[tuple[int, int], Option(help="Grey values of the background and of brightness 1.")] = (64, 192),
+    gamma: Annotated[float, Option(help="Of the screen; 1 if light is proportional to grey values.")] = 2.2,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Write a video of recordings to be played on a screen before an event camera, whose events gerd register takes."""
+    from gerd.cli.progress import Bar
+    from gerd.cli.words import in_seconds, parse_size
+    from gerd.screen.stimulus import plan_stimulus
+    from gerd.screen.write import sidecar, write_stimulus
+
+    options: Any = {"zoom": zoom, "levels": levels, "gamma": gamma}
+    asked = (load_config(config, set_, trust), parse_size("--screen", screen), fps, count)
+    planned = plan_stimulus(*asked, **options)
+    with Bar("frames", planned.frames) as bar:
+        write_stimulus(asked[0], out, *asked[1:], **options, progress=bar)
+    size = f"{planned.frames} frames, {in_seconds(planned.seconds(planned.frames))}"
+    shown = f"{counted(len(planned.scenes), 'recording')}, {planned.zoom} screen pixels to a pixel of the scene"
+    if not planned.marks:
+        shown += "; no room for marks beside it, so that a frame that a player drops is not noticed"
+    say(f"wrote {out} and {sidecar(out)}: {size}; {shown}")
+
+
 def view(
     source: Source,
     port: Annotated[int | None, Option(min=0, max=65535, help="Default: the first free one from 8350 on.")] = None,

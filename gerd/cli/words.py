@@ -91,6 +91,14 @@ def parse_rates(text: str) -> list[float]:
         raise GerdError(f"--fps {text}: allowed: numbers, such as 250,1000,4000") from None
 
 
+def parse_size(option: str, text: str) -> tuple[int, int]:
+    """What an option such as `--screen` says: WIDTHxHEIGHT, in pixels."""
+    size = re.fullmatch(r"(\d{1,5})[x×](\d{1,5})", text.strip())
+    if not size:
+        raise GerdError(f"{option} {text}: allowed: WIDTHxHEIGHT in pixels, such as 1920x1080")
+    return int(size[1]), int(size[2])
+
+
 def in_bytes(size: float) -> str:
     """A number of bytes as people read it."""
     for unit in ("bytes", "kB", "MB", "GB"):

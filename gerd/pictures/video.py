@@ -283,15 +283,23 @@ def ffmpeg() -> str:
 
 def _write_mp4(path: Path, size: tuple[int, int], pictures: Iterable[Picture], fps: float) -> None:
     """Pack pictures as H.264, which every player and browser can show."""
-    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{size[0]}x{size[1]}", "-r", str(fps), "-i", "-"]
     colours = ["-vf", "scale=out_color_matrix=bt709", "-colorspace", "bt709", "-color_primaries", "bt709"]
-    packing = ["-an", "-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p", *colours, "-color_trc", "bt709"]
-    command = [ffmpeg(), "-y", "-v", "error", *source, *packing, "-movflags", "+faststart", "-f", "mp4", str(path)]
+    packing = ["-crf", "18", "-pix_fmt", "yuv420p", *colours, "-color_trc", "bt709"]
+    pack(path, size, str(fps), "rgb24", packing, (PALETTE[picture].tobytes() for picture in pictures))
+
+
+def pack(
+    path: Path, size: tuple[int, int], fps: str, pixels: str, packing: Sequence[str], pictures: Iterable[bytes]
+) -> None:
+    """Write an MP4 of H.264 from the bytes of pictures, whose pixels have this format; `packing` are ffmpeg's words."""
+    source = ["-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{size[0]}x{size[1]}", "-r", fps, "-i", "-"]
+    written = ["-an", "-c:v", "libx264", *packing, "-movflags", "+faststart", "-f", "mp4", str(path)]
+    command = [ffmpeg(), "-y", "-v", "error", *source, *written]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as packer:
         assert packer.stdin is not None
         try:
             for picture in pictures:
-                packer.stdin.write(PALETTE[picture].tobytes())
+                packer.stdin.write(picture)
         except BrokenPipeError:
             pass  # the packer says why, below
         except BaseException:
