@@ -20,13 +20,14 @@ from gerd.config.actor import Actor, says_what_it_is, start_outside
 from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, refuse, replaced
 from gerd.config.digest import digest_of
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
-from gerd.config.functions import sample
+from gerd.config.functions import functions_named, sample
 from gerd.config.members import NOT_SWEPT, checked_sweep, with_whole_numbers
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
 from gerd.config.sensor import Camera, Integrator, Noise, Sensor
 from gerd.config.sweep import member, member_count, member_number, relatives
 from gerd.config.transform import ScaleTime, Transform
+from gerd.config.trust import modules_beside
 from gerd.config.values import MOST_ACTORS, FunctionName, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 from gerd.reading import reading
@@ -47,6 +48,7 @@ class Origin:
     document: Document = field(default_factory=lambda: Document(None))  # where each field was written
     directory: str | None = "."  # where masks are looked up; None: the config is resolved, and names no files
     trust: str | None = None  # the folder to import functions from, if the user trusts the config
+    code: tuple[tuple[str, str], ...] = ()  # the modules of its functions in that folder, each with its sha256
     family: Config | None = None  # of a member: the config whose fields were set, sweep and all
     labels: Mapping[str, Any] = field(default_factory=dict)  # of a member: path → value of the fields that were set
     path: Config | None = None  # of a config with `keep: path` in steps: as it was, in the path's own time
@@ -143,7 +145,8 @@ class Config(Model):
         """This config, with functions that may be imported from `folder`; with None they may not run."""
         result = self.model_copy()
         result.__dict__.pop("digest", None)  # it depends on what functions give, if they may run
-        result._origin = replace(self._origin, trust=folder)
+        code = () if folder is None else modules_beside(functions_named(self), folder)
+        result._origin = replace(self._origin, trust=folder, code=code)
         return result
 
     @property

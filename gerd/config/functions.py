@@ -59,6 +59,11 @@ def values_at(config: Config, use_of: Function, path: str, pairs: bool, t: Array
     return _evaluated(config, use, _callable(config, use), t)
 
 
+def functions_named(config: Config) -> set[str]:
+    """The functions that recordings of a config need, of any member."""
+    return {use.function.function for use in _uses(config)}
+
+
 def to_store(config: Config) -> Config:
     """The config as a dataset has it: sampled, and without the functions whose values it has.
 
@@ -154,7 +159,7 @@ def _marked(function: Function, names: Mapping[tuple[str, int], str]) -> Functio
     if (key := _key(function)) not in names:
         return function
     result = Function(function=names[key])
-    result._callable, result._sampled = function._callable, True
+    result._callable, result._handed_over, result._sampled = function._callable, function._handed_over, True
     return result
 
 
@@ -317,7 +322,7 @@ def _evaluated(config: Config, use: _Use, function: Callable[[float], Any], t: A
         values = [function(time) for time in t.tolist()]
         both = use.pairs and all(np.shape(each) == (2,) for each in values)
         numbers = np.array([[float(part) for part in each] if both else float(each) for each in values])
-    except Exception as error:  # whatever a user's function may raise
+    except (Exception, SystemExit) as error:  # whatever a user's function may raise
         allowed = f"allowed: a function of t that gives a number{' or a pair (x, y)' if use.pairs else ''}"
         message = f"failed: {type(error).__name__}: {error}; {allowed}"
         raise config.error(use.path, message, use.function.function) from error

@@ -72,8 +72,9 @@ def parse(
     written = text if isinstance(text, str) else None
     if overrides and written is not None:
         written += "".join(f"\n# --set {override}" for override in overrides) + "\n"
-    origin = Origin(written, replace(document, data=None), str(directory), str(directory) if trust else None)
+    origin = Origin(written, replace(document, data=None), str(directory))
     try:
-        return Config.of(document.data, origin)
+        config = Config.of(document.data, origin)
     except ValidationError as error:
         raise explain(error, document) from None
+    return config.trusted(str(directory)) if trust else config

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,7 @@ def trusted_function(config: Config, value: Function, path: str, why: str = "") 
         raise TrustError(str(config.error(path, message, value.function)))
     module, _, name = value.function.partition(":")
     try:
-        function: Any = _module(module, config.origin.trust)
+        function: Any = _module(module, config.origin.trust, dict(config.origin.code).get(module))
         for part in name.split("."):
             function = getattr(function, part)
     except Exception as error:  # whatever a user's module may raise
@@ -52,19 +51,40 @@ def import_from(folder: str | None) -> None:
         sys.path.insert(0, folder)
 
 
+def modules_beside(functions: Iterable[str], folder: str) -> tuple[tuple[str, str], ...]:
+    """The modules of these functions that lie in `folder`, each with its sha256: what was edited is another module."""
+    names = {function.partition(":")[0] for function in functions}
+    files = {name: _file(name, folder) for name in names if "." not in name}
+    return tuple(sorted((name, _sha256(file.read_bytes())) for name, file in files.items() if file.is_file()))
+
+
+def _file(module: str, folder: str) -> Path:
+    return Path(folder, f"{module}.py")
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 @cache
-def _module(name: str, folder: str) -> Any:
-    """A module by its name: the one in `folder` if there is one, whatever has been imported under that name before."""
+def _module(name: str, folder: str, known: str | None) -> Any:
+    """A module by its name: the one in `folder` if there is one, whatever has been imported under that name before.
+
+    known: the sha256 of its file when the config was read. Python's own cache is not asked: it takes a file that was
+    edited within a second, to the same size, for the old one.
+    """
     sys.path.insert(0, folder)
     try:
-        file = Path(folder, *name.split(".")).with_suffix(".py")
-        if "." in name or not file.exists():
+        if known is None:
             return importlib.import_module(name)
-        unique = f"_trusted_{hashlib.sha256(folder.encode()).hexdigest()[:16]}_{name}"
-        loader = importlib.machinery.SourceFileLoader(unique, str(file))
-        spec: Any = importlib.util.spec_from_file_location(loader.name, file, loader=loader)
-        module = sys.modules[loader.name] = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
+        file = _file(name, folder)
+        source = file.read_bytes()
+        if _sha256(source) != known:
+            raise ImportError(f"{file} has changed since the config was read; read the config again")
+        unique = f"_trusted_{_sha256(f'{folder}:{known}'.encode())[:16]}_{name}"
+        spec: Any = importlib.util.spec_from_file_location(unique, file)
+        module = sys.modules[unique] = importlib.util.module_from_spec(spec)
+        exec(compile(source, file, "exec"), vars(module))
         return module
     finally:
         sys.path.remove(folder)

@@ -6,6 +6,7 @@ The models dump to the text they were read from, so a resolved config is written
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -244,6 +245,7 @@ class Function(Model):
 
     function: FunctionName
     _callable: Callable[[float], Any] | None = PrivateAttr(None)
+    _handed_over: int = PrivateAttr(0)  # when the callable was: the same one may give other values the next time
     _sampled: bool = PrivateAttr(False)  # whether `functions` of the config has the values of the callable
 
     @classmethod
@@ -251,8 +253,11 @@ class Function(Model):
         name = getattr(function, "__qualname__", type(function).__qualname__)
         module = getattr(function, "__module__", None) or type(function).__module__  # numpy 1's own have none
         result = cls(function=f"{module}:{name}")
-        result._callable = function
+        result._callable, result._handed_over = function, next(_TIMES)
         return result
+
+
+_TIMES = itertools.count(1)
 
 
 def _wrap_callable(value: Any) -> Any:

@@ -167,7 +167,8 @@ def _begin(config: Config, place: Place, count: int, certain: bool, alone: bool)
             wanted = wanted.model_copy(update={"count": stored.count})
         differences = _differences(stored, wanted, place, config)
         if grows and not alone:
-            differences.append("recordings are added by one command, without --shard")
+            how = "recordings are added by one command, without --shard"
+            differences.append(f"count is {stored.count} there and {wanted.count} here; {how}")
         if not (certain or same_text or stored.complete or differences):  # another run relies on its own text
             differences = ["the text of the config differs, although it means the same"]
         begun = stored.complete or any(name.startswith("shard-") for name in names)
@@ -192,9 +193,10 @@ def _grows(stored: Manifest, wanted: Manifest) -> bool:
 
 def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Config) -> list[str]:
     """What sets the dataset at `place` apart from the one that is asked for."""
+    could_grow = stored.complete and stored.count < wanted.count  # more recordings alone are no difference
     differences = [
         f"{key} is {getattr(stored, key)} there and {getattr(wanted, key)} here"
-        for key in ("count", "gerd_version")
+        for key in ("format_version", "gerd_version", *(() if could_grow else ("count",)))
         if getattr(stored, key) != getattr(wanted, key)
     ]
     needed = not stored.complete or stored.count < wanted.count  # something from this code

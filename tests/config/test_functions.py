@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ class TestDatasets:
     def test_an_edited_function_is_refused(self, count: int, tmp_path: Path) -> None:
         gerd.generate(config_in(tmp_path / "first"), tmp_path / "data", 64, workers=1)
         before = {file.name: file.read_bytes() for file in (tmp_path / "data").iterdir()}
-        message = r"the function wobble:push has changed: it gave -0\.272789 at t = -6 there and gives -0\.181859 here"
+        message = r"dataset: the function wobble:push has changed: it gave -0\.272789 at t = -6 there and gives -0\.181859 here"
         with pytest.raises(gerd.StorageError, match=message):
             gerd.generate(config_in(tmp_path / "second", EDITED), tmp_path / "data", count, workers=1)
         assert {file.name: file.read_bytes() for file in (tmp_path / "data").iterdir()} == before
@@ -173,6 +174,45 @@ class TestSampling:
         made = gerd.simulate(with_callable(lambda t: 1.0)).config
         other = gerd.simulate(made, **{"actors.0.translation.acceleration": lambda t: 2.0})
         assert (other.parameters_acceleration["x"] == 2).all()
+
+    def test_a_callable_that_is_handed_over_again_is_asked_again(self) -> None:
+        """As in a notebook, where a number that it uses was changed; a config that was sampled keeps its values."""
+        amount = 0.1
+
+        def push(t: float) -> float:  # noqa: ARG001
+            return amount
+
+        before = with_callable(push)
+        assert (gerd.simulate(before).parameters_acceleration["x"] == 0.1).all()
+        amount = 0.2
+        after = with_callable(push)
+        assert (gerd.simulate(after).parameters_acceleration["x"] == 0.2).all()
+        assert (gerd.simulate(after, steps=4).parameters_acceleration["x"] == 0.2).all()
+        assert (gerd.simulate(before, 1).parameters_acceleration["x"] == 0.1).all()
+        assert before.digest != after.digest
+
+    def test_a_module_that_was_edited_is_read_again_with_the_config(self, tmp_path: Path) -> None:
+        """In one session, and within the second that Python's cache of modules tells apart."""
+        before = config_in(tmp_path)
+        gerd.generate(before, tmp_path / "data", 2, workers=1)
+        with pytest.raises(gerd.StorageError, match="the function wobble:push has changed: it gave "):
+            gerd.generate(config_in(tmp_path, EDITED), tmp_path / "data", 4, workers=1)
+        assert gerd.simulate(before, 3).config.digest == before.digest
+        again = config_in(tmp_path)
+        assert again.digest == before.digest
+        assert gerd.simulate(again).truth.tobytes() == gerd.simulate(before).truth.tobytes()
+
+    def test_a_module_that_was_edited_since_the_config_was_read_is_not_run(self, tmp_path: Path) -> None:
+        config = config_in(tmp_path)
+        (tmp_path / "wobble.py").write_text(EDITED)
+        with pytest.raises(
+            gerd.ConfigError, match=r"wobble\.py has changed since the config was read; read the config ag"
+        ):
+            gerd.simulate(config)
+
+    def test_a_function_that_ends_the_program_is_named(self) -> None:
+        with pytest.raises(gerd.ConfigError, match=r"translation\.acceleration: .*failed: SystemExit: 3"):
+            gerd.simulate(with_callable(lambda t: sys.exit(3)))
 
     def test_pairs(self) -> None:
         config = with_callable(lambda t: (t, 0.25))
