@@ -56,7 +56,9 @@ class TestDatasets:
     def test_an_edited_function_is_refused(self, count: int, tmp_path: Path) -> None:
         gerd.generate(config_in(tmp_path / "first"), tmp_path / "data", 64, workers=1)
         before = {file.name: file.read_bytes() for file in (tmp_path / "data").iterdir()}
-        message = r"dataset: the function wobble:push has changed: it gave -0\.272789 at t = -6 there and gives -0\.181859 here"
+        message = (
+            r"t: the function wobble:push has changed: it gave -0\.272789 at t = -6 there and gives -0\.181859 here"
+        )
         with pytest.raises(gerd.StorageError, match=message):
             gerd.generate(config_in(tmp_path / "second", EDITED), tmp_path / "data", count, workers=1)
         assert {file.name: file.read_bytes() for file in (tmp_path / "data").iterdir()} == before
