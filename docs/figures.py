@@ -30,6 +30,7 @@ import gerd
 from gerd import plot
 from gerd.config.config import Config
 from gerd.errors import counted
+from gerd.page.render import OF_FAMILIES
 from gerd.pictures import figure
 from gerd.pictures.colours import OFF, ON, shade
 from gerd.recording.recording import Recording
@@ -152,7 +153,9 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {  # gerd render configs/CONFI
     "parameters": ("bouncing.yaml", {"kind": "parameters"}),
     "stages": ("bouncing.yaml", {"kind": "stages", "start": 25, "count": 2}),
     "family": ("families/own_time.yaml", {"family": True, "count": 5}),
+    "windows": ("families/own_time.yaml", {"family": True, "count": 5, "window": 0.1}),
     "speeds": ("families/own_time.yaml", {"family": True, "count": 1}),
+    "clouds": ("families/own_time.yaml", {"kind": "cloud", "family": True}),
 }
 
 
@@ -165,7 +168,8 @@ def made(name: str, voltmeter: Path = VOLTMETER) -> Figure:
     options = {"start": 0, "family": False, **wishes}
     start, path = options.pop("start"), ROOT / "configs" / file
     if options.pop("family"):
-        return figure.family([recording.window(start) for recording in gerd.simulate_family(path)], **options)
+        members = [recording.window(start) for recording in gerd.simulate_family(path)]
+        return OF_FAMILIES[options.pop("kind", "sheet")](members, **options)
     return figure.KINDS[options.pop("kind")](gerd.simulate(path).window(start), **options)
 
 

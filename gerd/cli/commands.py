@@ -171,12 +171,15 @@ def render(
     index: Index = 0,
     member: Member = None,
     family: Annotated[
-        bool, Option("--family", help="All members of a sweep side by side: a video, a sheet, a page.")
+        bool, Option("--family", help="All members of a sweep side by side: a video, a sheet, clouds, a page.")
     ] = False,
     start: Annotated[int, Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
     stop: Annotated[int | None, Option(help="The step to stop before.")] = None,
     step: Annotated[int | None, Option(help="Of a frame: which step.")] = None,
     count: Annotated[int | None, Option(help="Of a sheet, the number of frames; of stages, of steps.")] = None,
+    window: Annotated[
+        float | None, Option(help="Of a sheet: how many steps are shown together; below 1, their share of all steps.")
+    ] = None,
     overlay: Annotated[bool, Option("--overlay", help="Draw outlines, centre paths and boxes, too.")] = False,
     side_by_side: Annotated[bool, Option("--side-by-side", help="Show the brightness beside.")] = False,
     zoom: Annotated[int | None, Option(min=1, max=32, help="Of a video: screen pixels per pixel.")] = None,
@@ -191,7 +194,9 @@ def render(
     from gerd.page.render import render as write
 
     wishes = {"step": step, "count": count, "overlay": overlay or None, "side_by_side": side_by_side or None}
-    options: Any = {name: wish for name, wish in {**wishes, "zoom": zoom, "fps": fps}.items() if wish is not None}
+    options: Any = {
+        name: wish for name, wish in {**wishes, "window": window, "zoom": zoom, "fps": fps}.items() if wish is not None
+    }
     check_wishes(out, kind, options, family=family)
     if family and member:
         raise GerdError(f"--member {member[0]}: --family shows all members; allowed: one of the two")

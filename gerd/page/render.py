@@ -27,7 +27,7 @@ from gerd.storage.whole import written_whole
 
 VIDEOS, STILLS, PAGE = (".gif", ".mp4"), (".png", ".svg", ".pdf"), ".html"
 KINDS: dict[str, Callable[..., Any]] = {"video": video.write, **figure.KINDS}
-OF_FAMILIES: dict[str, Callable[..., Any]] = {"video": video.write, "sheet": figure.family}
+OF_FAMILIES: dict[str, Callable[..., Any]] = {"video": video.write, "sheet": figure.family, "cloud": figure.clouds}
 
 
 def render(

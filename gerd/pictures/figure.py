@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.config.sweep import in_words
 from gerd.errors import GerdError, check_whole
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT, PARAMETERS
 from gerd.pictures import plot
 from gerd.recording.events import Events
+from gerd.recording.recording import Recording
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 WIDTH = 7.5  # inches of a figure
 MOST_PANELS = 100
+LEGEND_ENTRY = 1.2  # inches of a figure's width for each entry of its legend
 MOST_ROWS = 8  # members of a family that have a row each
+ROW_HEAD, COLUMN_HEAD = 34, 16  # points between panels and the words at the left of a row, or above a column
 STYLE: dict[Any, Any] = {
     "axes.titlesize": 8,
     "figure.dpi": 100,
@@ -51,61 +55,148 @@ def frame(recording: Events, *, step: int = 0, overlay: bool = False, side_by_si
     return figure
 
 
-def sheet(recording: Events, *, count: int = 12, overlay: bool = False) -> Figure:
-    """A contact sheet: the events of `count` steps, evenly spaced over the recording."""
-    steps = _spread(recording, count)
+def sheet(recording: Events, *, count: int = 12, window: float = 1, overlay: bool = False) -> Figure:
+    """A contact sheet: the events of `count` steps, evenly spaced over the recording, or of as many windows of steps.
+
+    `window` is the number of steps of which a panel shows the events together; below 1, their share of all steps.
+    """
+    spans = _spread(recording, count, window)
     aspect = _aspect(recording)
-    columns = int(np.clip(round(np.sqrt(len(steps) * 1.4 * aspect)), 1, len(steps)))
-    rows = -(-len(steps) // columns)
+    columns = int(np.clip(round(np.sqrt(len(spans) * 1.4 * aspect)), 1, len(spans)))
+    rows = -(-len(spans) // columns)
     width = min(WIDTH, 4.5 * columns)
     figure = _new([recording], width, rows * (width / columns * aspect + 0.2) + 0.5)
     axes = figure.subplots(rows, columns, squeeze=False)
-    _draw_steps(recording, steps, axes.ravel(), overlay)
+    _draw_steps(recording, spans, axes.ravel(), overlay)
     _outer_labels(axes)
-    _legend(figure, [recording.window(step, step + 1) for step in steps], overlay)
+    _legend(figure, [_part(recording, span) for span in spans], overlay)
     return figure
 
 
-def family(recordings: Sequence[Events], *, count: int | None = None, overlay: bool = False) -> Figure:
-    """The members of a family: a row of `count` steps of each, evenly spaced; of many members one step each."""
+def family(
+    recordings: Sequence[Events], *, count: int | None = None, window: float = 1, overlay: bool = False
+) -> Figure:
+    """The members of a family: a row of `count` steps of each, evenly spaced; of many members one step each.
+
+    `window` is that of `sheet`: a slow member has few events in a step, and more in several.
+    """
     count = count or (6 if len(recordings) <= MOST_ROWS else 1)
     if len(recordings) * count > MOST_PANELS:
         raise GerdError(f"count {count}: allowed with {len(recordings)} members: 1 to {MOST_PANELS // len(recordings)}")
     if count == 1:
-        return _one_step_each(recordings, overlay)
+        return _one_step_each(recordings, window, overlay)
     aspect = max(map(_aspect, recordings))
-    figure = _new(recordings, WIDTH, len(recordings) * (WIDTH / count * aspect + 0.4) + 0.7)
+    figure = _new(recordings, WIDTH, len(recordings) * (WIDTH / count * aspect + 0.25) + 0.9)
     axes = figure.subplots(len(recordings), count, squeeze=False)
-    for row, recording in zip(axes, recordings, strict=True):
-        _draw_steps(recording, _spread(recording, count), row, overlay)
-        row[0].set_title(f"{plot.literal(plot.caption(recording))}\n{row[0].get_title()}", loc="left")
-        row[0].set_title("")
-    _outer_labels(axes)
+    spans = [_spread(recording, count, window) for recording in recordings]
+    for row, recording, chosen in zip(axes, recordings, spans, strict=True):
+        _draw_steps(recording, chosen, row, overlay)
+        _row_head(row[0], plot.caption(recording, separator="\n"))
+    if all(chosen == spans[0] for chosen in spans):
+        for ax, head in zip(axes[0], [ax.get_title() for ax in axes[0]], strict=True):
+            _column_head(ax, head)
+        for ax in axes.flat:
+            ax.set_title("")
+    else:
+        for ax, share in zip(axes[0], np.linspace(0, 100, count), strict=True):
+            _column_head(ax, f"{share:.0f} % of the way")
+    _outer_labels(axes, rows_have_heads=True)
     _legend(figure, recordings, overlay)
     return figure
 
 
-def _one_step_each(recordings: Sequence[Events], overlay: bool) -> Figure:
-    """The step in the middle of each recording, in a grid."""
+def _one_step_each(recordings: Sequence[Events], window: float, overlay: bool) -> Figure:
+    """The step in the middle of each recording, or a window of steps around it, in a grid.
+
+    A grid of two swept fields has the values of one at its left, and those of the other above it.
+    """
     aspect = max(map(_aspect, recordings))
     down, across = plot.grid(recordings, aspect)
     width = min(2 * WIDTH, 2.5 * across)
-    figure = _new(recordings, width, down * (width / across * aspect + 0.25) + 0.5)
+    figure = _new(recordings, width, down * (width / across * aspect + 0.25) + 0.7)
     axes = figure.subplots(down, across, squeeze=False)
-    middles = [recording.steps // 2 for recording in recordings]
-    plot.family(recordings, middles, axes, legend=False)
-    for ax, recording, step in zip(axes.flat, recordings, middles, strict=False):
-        if overlay:
-            plot.overlay(recording, step, ax)
-    _outer_labels(axes)
+    for ax, recording in zip(axes.flat, recordings, strict=False):
+        size = _window(recording, window)
+        _draw_steps(
+            recording, [range(start := (recording.steps - size + 1) // 2, start + size)], np.array([ax]), overlay
+        )
+    for ax in axes.flat[len(recordings) :]:
+        ax.set_axis_off()
+    titles = {ax.get_title() for ax in axes.flat[: len(recordings)]}
+    if len(titles) == 1:  # said once
+        figure.suptitle(f"{figure.get_suptitle()}, {titles.pop()}", fontsize=8, wrap=True)
+        for ax in axes.flat:
+            ax.set_title("")
+    _name_panels(recordings, axes)
+    _outer_labels(axes, rows_have_heads=True)
     _legend(figure, recordings, overlay)
     return figure
+
+
+def _name_panels(recordings: Sequence[Events], axes: NDArray[Any]) -> None:
+    """What tells members apart: at rows and columns, if these are swept fields, else above each panel."""
+    labels = [recording.identity.labels if isinstance(recording, Recording) else {} for recording in recordings]
+    varied = [path for path in labels[0] if len({repr(each.get(path)) for each in labels}) > 1]
+    rows, columns = varied[:-1], varied[-1:]
+    grid = np.array(range(len(recordings))) if len(recordings) < axes.size else np.arange(axes.size).reshape(axes.shape)
+    is_table = (
+        bool(rows)
+        and grid.ndim == 2
+        and all(
+            len({repr([labels[k][path] for path in paths]) for k in line}) == 1
+            for paths, lines in ((rows, grid), (columns, grid.T))
+            for line in lines
+        )
+    )
+    if not is_table:
+        for ax, recording in zip(axes.flat, recordings, strict=False):
+            name = plot.literal(plot.caption(recording, separator=",\n"))
+            ax.set_title(", ".join(filter(None, (name, ax.get_title()))))
+        return
+    for ax, number in zip(axes[:, 0], grid[:, 0], strict=True):
+        _row_head(ax, in_words({path: labels[number][path] for path in rows}, "\n"))
+    for ax, number in zip(axes[0], grid[0], strict=True):
+        _column_head(ax, in_words({path: labels[number][path] for path in columns}))
+
+
+def _row_head(ax: Any, text: str) -> None:
+    """Words at the left of a row of panels, outside their numbers."""
+    place = {"xy": (0, 0.5), "xycoords": "axes fraction", "xytext": (-ROW_HEAD, 0), "textcoords": "offset points"}
+    ax.annotate(
+        plot.literal(text), **place, rotation=90, ha="right", va="center", multialignment="center", weight="bold"
+    )
+
+
+def _column_head(ax: Any, text: str) -> None:
+    """Words above a column of panels, and above the title of the first."""
+    above = COLUMN_HEAD if ax.get_title() else COLUMN_HEAD / 3
+    place = {"xy": (0.5, 1), "xycoords": "axes fraction", "xytext": (0, above), "textcoords": "offset points"}
+    ax.annotate(plot.literal(text), **place, ha="center", va="bottom", weight="bold")
 
 
 def cloud(recording: Events) -> Figure:
     """The (x, y, t) point cloud."""
     figure = _new([recording], 6.0, 4.5, layout=None)
-    plot.cloud(recording, figure.add_axes((0.0, 0.02, 0.96, 0.93), projection="3d"), zoom=1.05)
+    plot.cloud(recording, figure.add_axes((0.0, 0.09, 0.96, 0.86), projection="3d"), zoom=1.05)
+    return figure
+
+
+def clouds(recordings: Sequence[Events]) -> Figure:
+    """The point cloud of each member of a family, in a grid; what all axes have in common is written at one of them."""
+    down, across = plot.grid(recordings, 0.75)
+    width = min(2 * WIDTH, 3.0 * across)
+    figure = _new(recordings, width, down * width / across * 0.75 + 0.7)
+    axes = figure.subplots(down, across, squeeze=False, subplot_kw={"projection": "3d"})
+    for ax, recording in zip(axes.flat, recordings, strict=False):
+        plot.cloud(recording, ax, most=plot.MOST_POINTS // len(recordings), zoom=1.1, legend=False)
+        if ax is not axes[-1, 0]:
+            ax.set(yticklabels=[], zticklabels=[], xlabel="", ylabel="", zlabel="")
+            if len({(each.first, each.steps) for each in recordings}) == 1:
+                ax.set_xticklabels([])
+    for ax in axes.flat[len(recordings) :]:
+        ax.set_axis_off()
+    _name_panels(recordings, axes)
+    _legend(figure, recordings[:0], overlay=False)
     return figure
 
 
@@ -198,28 +289,45 @@ def _aspect(recording: Events) -> float:
     return float(np.clip(recording.height / recording.width, 0.1, 4.0))
 
 
-def _spread(recording: Events, count: int) -> list[int]:
-    """At most `count` steps, evenly spaced from the first to the last."""
+def _window(recording: Events, window: float) -> int:
+    """The number of steps in a window: that itself, or below 1 a share of all steps."""
+    if not (0 < window < 1 or window in range(1, max(1, recording.steps) + 1)):
+        allowed = (
+            f"a whole number from 1 to {recording.steps}, the steps of {recording.name}, or a share between 0 and 1"
+        )
+        raise GerdError(f"window {window:g}: allowed: {allowed}")
+    return int(window) if window >= 1 else max(1, round(window * recording.steps))
+
+
+def _spread(recording: Events, count: int, window: float = 1) -> list[range]:
+    """At most `count` windows of steps, evenly spaced from the first to the last."""
     check_whole("count", count, 1, MOST_PANELS)
-    return sorted({round(float(step)) for step in np.linspace(0, recording.steps - 1, min(count, recording.steps))})
+    size = _window(recording, window)
+    last = recording.steps - size
+    starts = sorted({round(float(step)) for step in np.linspace(0, last, min(count, last + 1))})
+    return [range(start, start + size) for start in starts]
 
 
-def _draw_steps(recording: Events, steps: Sequence[int], axes: NDArray[Any], overlay: bool) -> None:
-    """The events of some steps, an Axes each; those that are left over are blank."""
-    for ax, step in zip(axes, steps, strict=False):
-        plot.events(recording, step, ax, legend=False)
+def _part(recording: Events, span: range) -> Events:
+    return recording.window(span.start, span.stop)
+
+
+def _draw_steps(recording: Events, spans: Sequence[range], axes: NDArray[Any], overlay: bool) -> None:
+    """The events of some steps, an Axes each, with the ground truth of the last; those that are left over are blank."""
+    for ax, span in zip(axes, spans, strict=False):
+        plot.events(recording, span.start, ax, window=len(span), legend=False)
         if overlay:
-            plot.overlay(recording, step, ax)
-    for ax in axes[len(steps) :]:
+            plot.overlay(recording, span[-1], ax)
+    for ax in axes[len(spans) :]:
         ax.set_axis_off()
 
 
-def _outer_labels(axes: NDArray[Any]) -> None:
+def _outer_labels(axes: NDArray[Any], *, rows_have_heads: bool = False) -> None:
     """Numbers and names only at the left and at the bottom of a grid of frames."""
     left, bottom = list(axes[:, 0]), list(axes[-1])
     for ax in axes.flat:
         ax.tick_params(labelleft=ax in left and ax in bottom, labelbottom=ax in bottom, length=2)
-        if ax not in left:
+        if ax not in left or (rows_have_heads and ax not in bottom):
             ax.set_ylabel("")
         if ax not in bottom:
             ax.set_xlabel("")
@@ -227,4 +335,5 @@ def _outer_labels(axes: NDArray[Any]) -> None:
 
 def _legend(figure: Figure, shown: Iterable[Events], overlay: bool) -> None:
     handles = plot.polarity_handles(*shown) + (plot.truth_handles() if overlay else [])
-    figure.legend(handles=handles, loc="outside lower center", ncols=6)
+    ncols = max(1, min(6, int(figure.get_figwidth() / LEGEND_ENTRY)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=ncols)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from gerd.config.load import AnyConfig
 from gerd.config.sweep import in_words, member_count
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_whole
 from gerd.events.keys import in_both_polarities
 from gerd.geometry.parameters import PARAMETERS, UNITS
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, BOX, EVENTS, OFF, ON, OUTLINE, PATH, shade
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 WIDE = 1.6  # width by height of a picture of several frames
 DETAIL = 480  # cells along the longer side of a drawn frame
+LEGEND = 26  # points between axes and title, in which a legend fits
+USUAL_CLOUD = 5.0  # inches of the width of a point cloud; points of narrower ones are smaller
 MOST_POINTS = 60_000  # of a point cloud
 
 ENTRIES = ("T00", "T01", "T02", "T10", "T11", "T12")  # of T, whose last row is 0 0 1
@@ -56,9 +58,9 @@ STAGES = {
 }
 
 
-def polarity_codes(recording: Events, step: int, block: int = 1) -> NDArray[np.uint8]:
-    """(height, width): 0 nothing, 1 OFF, 2 ON, 3 both, at one step; or the same of each `block`×`block` pixels."""
-    low, high = recording.codec.bounds(recording.keys, [step, step + 1])
+def polarity_codes(recording: Events, step: int, block: int = 1, window: int = 1) -> NDArray[np.uint8]:
+    """(height, width): 0 nothing, 1 OFF, 2 ON, 3 both, in `window` steps; or the same of `block`×`block` pixels."""
+    low, high = recording.codec.bounds(recording.keys, [step, step + window])
     _, y, x, p = recording.codec.decoded(recording.keys[low:high])
     result = np.zeros((-(-recording.height // block), -(-recording.width // block)), np.uint8)
     np.bitwise_or.at(result, (y // block, x // block), (1 << p).astype(np.uint8))
@@ -66,15 +68,23 @@ def polarity_codes(recording: Events, step: int, block: int = 1) -> NDArray[np.u
 
 
 def events(
-    recording: Events, step: int = 0, ax: Axes | None = None, *, legend: bool = True, detail: int = DETAIL
+    recording: Events,
+    step: int = 0,
+    ax: Axes | None = None,
+    *,
+    window: int = 1,
+    legend: bool = True,
+    detail: int = DETAIL,
 ) -> Axes:
-    """The events of one step; a frame with more than `detail` pixels along a side is drawn in blocks of pixels."""
+    """The events of a step, or of `window` steps from it on; more than `detail` pixels a side are drawn in blocks."""
     ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
+    check_whole("window", window, 1, recording.steps - step)
     block = -(-max(recording.width, recording.height) // detail)
-    _show(ax, np.array(EVENTS, np.uint8)[polarity_codes(recording, step, block)], block)
-    ax.set_title(f"step {recording.first + step}")
+    _show(ax, np.array(EVENTS, np.uint8)[polarity_codes(recording, step, block, window)], block)
+    first = recording.first + step
+    ax.set_title(f"step {first}" if window == 1 else f"steps {first} to {first + window - 1}")
     if legend:
-        ax.legend(handles=polarity_handles(recording), loc="upper right")
+        _legend_above(ax, polarity_handles(recording))
     return ax
 
 
@@ -106,7 +116,7 @@ def family(
     for ax in np.ravel(axes)[len(recordings) :]:
         ax.set_axis_off()
     if legend:
-        np.ravel(axes)[0].legend(handles=polarity_handles(*recordings), loc="upper right")
+        _legend_above(np.ravel(axes)[0], polarity_handles(*recordings))
     return axes
 
 
@@ -198,7 +208,7 @@ def paths(recording: Recording, start: int, stop: int) -> list[NDArray[np.float6
     return lines
 
 
-def cloud(recording: Events, ax: Any = None, *, zoom: float = 1.0, most: int = MOST_POINTS) -> Any:
+def cloud(recording: Events, ax: Any = None, *, zoom: float = 1.0, most: int = MOST_POINTS, legend: bool = True) -> Any:
     """The events as points in (time, x, y), on an Axes with `projection="3d"`: y down, time from left to right.
 
     `zoom` is how much of the Axes the cloud fills. Of more events than `most` every n-th is drawn.
@@ -210,7 +220,8 @@ def cloud(recording: Events, ax: Any = None, *, zoom: float = 1.0, most: int = M
     every = -(-len(recording) // most) or 1
     keys = recording.keys[::every]
     _, y, x, p = recording.codec.decoded(keys)
-    area = float(np.clip(30_000 / max(1, len(keys)), 0.6, 14))
+    wide = ax.get_position().width * ax.figure.get_figwidth() / USUAL_CLOUD
+    area = float(np.clip(30_000 / max(1, len(keys)), 0.6, 14)) * min(1.0, wide) ** 2
     colours = np.array([shade(OFF), shade(ON)])[p]
     time = recording.codec.times(keys, recording.step_us, recording.first) / recording.step_us
     ax.scatter(time, x + 0.5, y + 0.5, c=colours, s=area, marker="s", linewidths=0, depthshade=False, rasterized=True)
@@ -222,7 +233,9 @@ def cloud(recording: Events, ax: Any = None, *, zoom: float = 1.0, most: int = M
     ax.view_init(elev=18, azim=-56)
     for axis, most in ((ax.xaxis, 6), (ax.yaxis, 4), (ax.zaxis, 4)):
         _whole_numbers(axis, most)
-    ax.legend(handles=polarity_handles(), loc="upper left", title=f"1 of {every} events shown" if every > 1 else None)
+    if legend:
+        title = f"1 of {every} events shown" if every > 1 else None
+        ax.legend(handles=polarity_handles(), loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, title=title)
     return ax
 
 
@@ -239,7 +252,7 @@ def rate(recording: Events, ax: Axes | None = None) -> Axes:
         ax.stairs(counts, edges, baseline=None, color="0.45", linestyle=":", label="of them background noise")
     ax.set(xlim=(edges[0], edges[-1]), ylim=(0, 1.08 * max(1.0, ax.dataLim.y1)))
     ax.set(xlabel=_steps_label(recording), ylabel="events per step")
-    ax.legend()
+    _legend_above(ax)
     _whole_numbers(ax.xaxis)
     return ax
 
@@ -322,6 +335,14 @@ def truth_handles() -> list[Artist]:
 
     named: Any = (("outline", OUTLINE, "-"), ("centre's path", PATH, "-"), ("box", BOX, "--"))
     return [Line2D([], [], color=shade(colour), linestyle=style, label=name) for name, colour, style in named]
+
+
+def _legend_above(ax: Axes, handles: list[Artist] | None = None) -> None:
+    """A legend between the axes and their title, where it hides nothing."""
+    named: Any = {} if handles is None else {"handles": handles}
+    place: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.2, "frameon": False}
+    ax.legend(ncols=3, columnspacing=1.2, handletextpad=0.4, **named, **place)
+    ax.set_title(ax.get_title(), pad=LEGEND)
 
 
 def _axes(ax: Axes | None) -> Axes:

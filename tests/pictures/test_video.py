@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pytest
 from PIL import Image
@@ -19,9 +20,12 @@ from support.scenes import actor, simulated
 
 import gerd
 from gerd.page.render import KINDS, STILLS, VIDEOS, render
-from gerd.pictures import figure, video
+from gerd.pictures import figure, plot, video
 from gerd.pictures.colours import BACKDROP, BOX, EVENTS, OFF, ON, OUTLINE, PATH
 from gerd.recording.recording import Recording
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
 
 ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="MP4 files need imageio-ffmpeg")
 
@@ -193,20 +197,87 @@ def test_a_family_lies_side_by_side_step_by_step(members: list[Recording], tmp_p
     assert (pictures[0][120:140, :200] != pictures[0][120:140, 208:408]).any()  # and each says something else
 
 
+def words_of(axes: Any) -> list[str]:
+    """The heads at some Axes."""
+    return [text.get_text() for ax in axes for text in ax.texts]
+
+
 def test_a_family_in_one_figure(members: list[Recording]) -> None:
     drawn = figure.family(members, count=3)
     assert drawn.get_suptitle() == "index 0, 6 members"
     rows = np.array([ax for ax in drawn.axes if ax.images]).reshape(6, 3)
+    columns = words_of(rows[0])[1:]
+    assert columns == ["0 % of the way", "50 % of the way", "100 % of the way"]
     for row, member in zip(rows, members, strict=True):
         time_scale, steps = member.identity.labels.values()
-        assert row[0].get_title("left") == f"time_scale={time_scale}, steps={steps}\nstep 0"
+        assert words_of(row[:1])[0] == f"time_scale={time_scale}\nsteps={steps}"
+        assert row[0].get_title() == "step 0"
         assert row[-1].get_title() == f"step {steps - 1}"
         shown = np.asarray(row[-1].images[0].get_array())
         np.testing.assert_array_equal(shown, wanted_colours(member, steps - 1))
-    once = figure.family(members, count=1)
-    assert [ax.get_title() for ax in once.axes][4] == "time_scale=2,\nsteps=4, step 2"
     with pytest.raises(gerd.GerdError, match="count 17: allowed with 6 members: 1 to 16"):
         figure.family(members, count=17)
+
+
+def test_two_swept_fields_are_rows_and_columns(members: list[Recording]) -> None:
+    once = figure.family(members, count=1)
+    rows = np.array([ax for ax in once.axes if ax.images]).reshape(2, 3)
+    assert words_of(rows[0]) == ["time_scale=0.5", "steps=6", "steps=4", "steps=3"]
+    assert words_of(rows[1]) == ["time_scale=2"]
+    assert [ax.get_title() for ax in rows[1]] == ["step 3", "step 2", "step 1"]
+    np.testing.assert_array_equal(np.asarray(rows[1, 0].images[0].get_array()), wanted_colours(members[3], 3))
+    alike = figure.family(members[:1] * 2, count=1)  # no table, and the same step
+    assert alike.get_suptitle() == "index 0, 2 members, step 3"
+    assert [ax.get_title() for ax in alike.axes] == ["time_scale=0.5,\nsteps=6"] * 2
+
+
+def test_a_window_shows_the_events_of_several_steps_together(members: list[Recording]) -> None:
+    """The square has moved by 1/4 of a pixel per step: it is a pixel farther after four steps."""
+    slow = members[0]
+    panel = figure.family([slow], count=2, window=4).axes
+    assert [ax.get_title() for ax in panel] == ["", ""]
+    assert words_of(panel) == [plot.caption(slow, separator="\n"), "steps 0 to 3", "steps 2 to 5"]
+    for ax, span in zip(panel, (range(4), range(2, 6)), strict=True):
+        wanted = np.zeros((12, 20), int)
+        for step in span:
+            off, on = slow.frames(step, step + 1)[0].numpy()
+            wanted |= off + 2 * on
+        np.testing.assert_array_equal(np.asarray(ax.images[0].get_array()), np.array(EVENTS)[wanted])
+    shares = figure.family(members[:3], count=1, window=0.5)  # of 6, 4 and 3 steps
+    assert [ax.get_title().rsplit(", ", 1)[1] for ax in shares.axes[:3]] == [
+        "steps 2 to 4",
+        "steps 1 to 2",
+        "steps 1 to 2",
+    ]
+    for wrong in (0, 7, 1.5, -0.5):
+        with pytest.raises(
+            gerd.GerdError, match=f"window {wrong:g}: allowed: a whole number from 1 to 6, the steps of "
+        ):
+            figure.family([slow], window=wrong)
+
+
+def test_the_clouds_of_a_family(members: list[Recording], tmp_path: Path) -> None:
+    drawn = figure.clouds(members)
+    axes = np.array(drawn.axes).reshape(2, 3)
+    assert words_of(axes[0]) == ["time_scale=0.5", "steps=6", "steps=4", "steps=3"]
+    for ax, member in zip(axes.flat, members, strict=True):
+        step, _, _ = ax.collections[0]._offsets3d
+        np.testing.assert_array_equal(np.asarray(step) * 1000, member.events["t"])
+    render(members, tmp_path / "clouds.png", "cloud")
+    assert Image.open(tmp_path / "clouds.png").width > 500
+
+
+def test_no_legend_covers_what_is_drawn(noisy: Recording) -> None:
+    for draw in (plot.events, plot.rate, plot.cloud):
+        ax = draw(noisy)
+        ax.figure.canvas.draw()
+        legend, box = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert legend.y0 >= box.y1 - 0.5 or legend.y1 <= box.y0 + 0.5
+        assert legend.y0 >= 0
+        assert legend.y1 <= ax.figure.bbox.y1
+        if draw is not plot.cloud:
+            assert ax.title.get_window_extent().y0 >= legend.y1 - 1
+        pyplot.close(ax.figure)
 
 
 def test_the_name_is_in_every_picture(square: Recording, tmp_path: Path) -> None:
