@@ -85,6 +85,7 @@ bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/emulators.py
+	$(BIN)/python benchmarks/conformance.py
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/labels.py
 	$(BIN)/python benchmarks/page.py

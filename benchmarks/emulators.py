@@ -108,16 +108,21 @@ def cpu_seconds(work: dict[str, Callable[[], int]]) -> dict[str, tuple[float, in
     return {name: (statistics.median(taken[name]), events[name]) for name in work}
 
 
+def install(folder: Path) -> None:
+    """Make the emulators importable from a folder; they are installed there if it does not exist."""
+    if not (folder / "eventcv").exists():
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder)]
+        subprocess.run([*command, *PACKAGES], check=True)
+    sys.path.append(str(folder))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--emulators", type=Path, default=Path(__file__).parent.parent / "out" / "emulators")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    if not (chosen.emulators / "eventcv").exists():
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(chosen.emulators)]
-        subprocess.run([*command, *PACKAGES], check=True)
-    sys.path.append(str(chosen.emulators))
+    install(chosen.emulators)
 
     ours = "GERD, picture included"
     images = gerd.simulate(CASE).images()

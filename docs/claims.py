@@ -80,6 +80,11 @@ def first_seconds(rows: list[dict[str, Any]], backend: str) -> float:
     return next(row["first recording"] for row in rows if (row["backend"], row["cache"]) == (backend, "empty"))
 
 
+def apart_at(emulator: str, rate: int) -> Read:
+    """The median of |Δt| in µs, at a rate of pictures."""
+    return lambda found: next(each["median_us"] for each in found[emulator] if each["frames_per_second"] == rate)
+
+
 def kilobytes(case: str) -> Read:
     return lambda found: found[case]["bytes"] / 1000
 
@@ -146,6 +151,15 @@ EXACTNESS = Command(
         "flow-unknown": Claim(at_events("unknown_percent"), apart=0.5),
     },
 )
+CONFORMANCE = Command(
+    "python benchmarks/conformance.py lines evlib --json {json}",
+    {
+        "lines-at-1000": Claim(apart_at("lines", 1000), apart=0.5),
+        "lines-at-4000": Claim(apart_at("lines", 4000), apart=0.5),
+        "evlib-at-1000": Claim(apart_at("evlib", 1000), apart=0.5),
+    },
+    long=True,
+)
 TUTORIAL = Command(
     "python docs/run_page.py docs/tutorial.md",
     {
@@ -200,7 +214,7 @@ CLUSTER = Command(
     long=True,
 )
 COMMANDS = [GROWTH, TIMING, LABELS, READING, TO_DISK, SIZES, EXACTNESS, TUTORIAL, README]
-COMMANDS += [AGAINST_ORIGINAL, LOADING, EMULATORS, FIRST_CALL, CLUSTER]
+COMMANDS += [AGAINST_ORIGINAL, LOADING, EMULATORS, CONFORMANCE, FIRST_CALL, CLUSTER]
 
 # Numbers that nobody measured, with enough of their sentence to know them by.
 GIVEN = {
