@@ -35,7 +35,8 @@ from gerd.reading import reading
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 LARGEST_KEY = 2**62  # of events; while they are sorted, keys hold the background flag as one bit more
-WORKED_OUT = ("digest", "cast", "cheap_hash")  # from the fields, and kept
+OF_FUNCTIONS = ("digest", "sampled", "sampled_whole")  # worked out from what functions give, and kept
+WORKED_OUT = ("cast", "cheap_hash", *OF_FUNCTIONS)  # from the fields, and kept
 SLOWEST, FASTEST = 1e-9, 1e6  # own time per step, all time scales together
 MOST_ENDS = 10_000_000  # ends of steps in the warm-up of exact timing, at each of which shape noise is drawn
 
@@ -144,7 +145,8 @@ class Config(Model):
     def trusted(self, folder: str | None) -> Config:
         """This config, with functions that may be imported from `folder`; with None they may not run."""
         result = self.model_copy()
-        result.__dict__.pop("digest", None)  # it depends on what functions give, if they may run
+        for name in OF_FUNCTIONS:  # which may run now, or no longer
+            result.__dict__.pop(name, None)
         code = () if folder is None else modules_beside(functions_named(self), folder)
         result._origin = replace(self._origin, trust=folder, code=code)
         return result
@@ -155,12 +157,22 @@ class Config(Model):
 
         Without those of functions that have too many, or that may not run.
         """
-        return sample(self, whole=False)
+        return self._sampled("sampled", whole=False)
 
     @property
     def sampled_whole(self) -> Config:
         """`sampled` with a fingerprint of functions with too many values: what is written and compared."""
-        return sample(self, whole=True)
+        return self._sampled("sampled_whole", whole=True)
+
+    def _sampled(self, name: str, whole: bool) -> Config:
+        """Kept with the config, however many others are sampled: a function may give other values the next time."""
+        if name not in self.__dict__:
+            result = sample(self, whole=whole)
+            if result is self:  # which cannot be kept: two such configs could not be compared
+                return self
+            self.__dict__[name] = result
+        kept: Config = self.__dict__[name]
+        return kept
 
     def with_functions(self, values: Mapping[str, FunctionValues], actors: tuple[Actor, ...] | None = None) -> Config:
         """This config with other values of its functions, and with actors that differ in their functions only."""

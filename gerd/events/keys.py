@@ -3,8 +3,8 @@
 A step has `ticks` ticks: one in step timing, one for each microsecond in exact timing, of which the last is the step
 itself. Keys of a recording ascend, so events are sorted by (time, y, x, p); in exact timing a key may come twice. All
 methods work on integers, numpy arrays and PyTorch tensors alike. Outside of this module keys are written by the kernels
-(the rule `key` of `cpu/rules.py`, and `gather` of `cuda/output.py`), and `cpu/steps.py` and `cpu/instants.py` take the
-keys of noise apart that they have just drawn.
+(the rule `key` of `cpu/rules.py`, `gather` of `cuda/output.py` and `between` of `cuda/kernels.py`), and `cpu/steps.py`
+and `cpu/instants.py` take the keys of noise apart that they have just drawn.
 """
 
 from __future__ import annotations

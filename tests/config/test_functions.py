@@ -152,6 +152,17 @@ class TestSampling:
         assert faults(tmp_path / "data") == []
         assert data[65].truth.tobytes() == gerd.simulate(config, 65).truth.tobytes()
 
+    def test_it_gives_one_recording_whatever_was_simulated_since(self) -> None:
+        chance = random.Random(1)
+        config = with_callable(lambda t: chance.uniform(-1, 1))
+        before = gerd.simulate(config)
+        for steps in range(1, 1100):  # more than the configs that are remembered
+            assert gerd.parse({"actors": [], "steps": steps}).sampled.functions == {}
+        after = gerd.simulate(config)
+        assert after.truth.tobytes() == before.truth.tobytes()
+        assert after.config.digest == config.digest
+        assert before.config == after.config != gerd.simulate(with_callable(lambda t: 0.1)).config
+
     def test_the_values_decide_the_digest_and_not_the_name(self, tmp_path: Path) -> None:
         one, other = config_in(tmp_path / "a"), config_in(tmp_path / "b", EDITED)
         assert one.digest != other.digest
