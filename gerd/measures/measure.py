@@ -41,6 +41,7 @@ from gerd.measures.action import (
 from gerd.measures.answers import Measured, check_bounds, count_different, measured
 from gerd.measures.asking import COUNT, Model, Options, evaluating, exact, output, stimuli, with_axis
 from gerd.measures.chance import chance_of, chance_of_dependence
+from gerd.measures.comparison import Difference, EventComparison, Matches, compare
 from gerd.measures.conformance import Conformance, ConformanceCurve, conformance, each_conformance
 from gerd.measures.curves import Accuracy, AccuracyCurve, Covariance, Curve, Invariance, covariance_matrix
 from gerd.measures.statistics import LEAST, Effect, Summary, bootstrap, effect_size, summary, wilcoxon
@@ -61,8 +62,11 @@ __all__ = [
     "ConformanceCurve",
     "Covariance",
     "Curve",
+    "Difference",
     "Effect",
+    "EventComparison",
     "Invariance",
+    "Matches",
     "Measured",
     "Model",
     "Options",
@@ -78,6 +82,7 @@ __all__ = [
     "bootstrap",
     "chance_error",
     "channel_errors",
+    "compare",
     "conformance",
     "covariance_matrix",
     "each_conformance",

@@ -235,7 +235,7 @@ def write_report(report: Callable[[Results, Path], str], results: Results, out: 
     """Let a study draw its figures and tables into a folder, and write what it says, as Markdown and as one page."""
     from matplotlib import rc_context
 
-    from gerd.studies.lab.html import as_html
+    from gerd.pictures.report import as_html
 
     folder = Path(out)
     try:

@@ -1,0 +1,78 @@
+"""The commands of `gerd` that measure: options in; printed numbers and pages out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from gerd.cli.commands import Overrides, Read, Trust
+from gerd.cli.sources import events_in, load_config, member_of
+from gerd.cli.terminal import say
+from gerd.errors import GerdError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gerd.recording.events import Events
+
+A_OR_B = "A config, a dataset, or a file of events."
+
+
+def compare(
+    a: Annotated[Path, Argument(metavar="A", help=A_OR_B)],
+    b: Annotated[Path, Argument(metavar="B", help=A_OR_B)],
+    out: Annotated[Path | None, Option(help="Write a page with a figure, too: a name that ends in .html.")] = None,
+    count: Annotated[int, Option("-n", "--count", min=1, help="Recordings of a config or a dataset, at most.")] = 16,
+    first: Annotated[int, Option(min=0, help="The first index of B, if it is a config or a dataset.")] = 0,
+    same_scenes: Annotated[
+        bool, Option("--same-scenes", help="Recording i of both shows the same at the same times: match their events.")
+    ] = False,
+    near_us: Annotated[int, Option(min=1, help="Events of an edge are no more microseconds apart; others are noise.")]
+    = 5000,
+    read: Read = None,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Tell how two sets of events differ, simulated or recorded: in numbers, with what scatters by chance.
+
+    --set and --first are of B: `gerd compare c.yaml c.yaml --set noise.background=0.01` shows what a field changes.
+    """
+    from gerd.measures.comparison import compare as held_against
+    from gerd.page.comparison import check, save_comparison
+
+    if out is not None:
+        check(out)
+    sets = [
+        _recordings(a, 0, count, read, None, trust),
+        _recordings(b, first, count, read, set_, trust),
+    ]
+    result = held_against(*sets, names=(a.name, b.name), same_scenes=same_scenes, near_us=near_us)
+    say(str(result))
+    if out is not None:
+        save_comparison(result, *sets, out)
+        say(f"wrote {out}")
+
+
+def _recordings(
+    source: Path, first: int, count: int, read: Sequence[str] | None, overrides: Sequence[str] | None, trust: bool
+) -> Sequence[Events]:
+    """The events in a file, or some recordings of a config or a dataset from an index on."""
+    from gerd.exchange.reading import is_event_file
+    from gerd.recording.simulate import simulate_batch
+    from gerd.storage.recordings import NOT_CHANGED, Recordings
+
+    if is_event_file(source):
+        events = events_in(source, read, first=first, set=overrides)
+        return [] if events is None else [events]
+    if not source.is_dir():
+        config = load_config(source, overrides, trust)
+        return simulate_batch(config.member(member_of(config, None)), range(first, first + count))
+    if overrides:
+        raise GerdError(f"{source}: {NOT_CHANGED}")
+    data = Recordings(source)
+    member, indices = member_of(data.config, None), range(first, min(first + count, data.manifest.count))
+    if not indices:
+        raise GerdError(f"--first {first}: {source} has the indices 0 to {data.manifest.count - 1}")
+    return [data.at(index, member) for index in indices]

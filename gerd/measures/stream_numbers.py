@@ -1,0 +1,187 @@
+"""What streams of events are like, in numbers that need no ground truth: events in, numbers of a part of them out.
+
+Each number looks at what one effect of a camera changes, and as little else as possible: pixels that fire far more than
+those around them are set aside first, and events that are alone are noise and not of an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gerd.recording.events import Events
+
+Whole = NDArray[np.int64]
+
+HOT_FACTOR, HOT_LEAST = 5, 10  # a hot pixel has more than so many times the events of its neighbours, and so many more
+DEAD_LEAST = 5  # events that the median neighbour of a dead pixel has at least
+SECOND = 1_000_000
+SPAN = 2**40  # microseconds between the times of one pixel and the next, where all are put into one order
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some time of a recording, without hot pixels; its events are in the order of (pixel, time)."""
+
+    pixels: int
+    duration_us: int
+    pixel: Whole
+    time: Whole
+    on: NDArray[np.bool_]
+    alone: NDArray[np.bool_]  # whether no event of the pixel or of the eight around it is near in time
+    near_us: int
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of the numbers that parts have."""
+
+    name: str
+    unit: str
+    effect: str  # what a difference suggests
+    of: Callable[[Part], float]  # NaN where there is nothing to say
+
+
+def pixel_counts(recordings: Sequence[Events]) -> Whole:
+    """(height, width): the events of each pixel, of both polarities."""
+    height, width = recordings[0].height, recordings[0].width
+    result = np.zeros(height * width, np.int64)
+    for each in recordings:
+        result += np.bincount(each.codec.pixels(each.keys) >> 1, minlength=height * width)
+    return result.reshape(height, width)
+
+
+def hot_pixels(counts: Whole) -> NDArray[np.bool_]:
+    """(height, width): which pixels fire far more than the median of those around them."""
+    around = _median_around(counts)
+    return (counts > HOT_FACTOR * around) & (counts >= around + HOT_LEAST)
+
+
+def dead_pixels(counts: Whole) -> NDArray[np.bool_]:
+    """(height, width): which pixels are silent although those around them fire."""
+    return (counts == 0) & looked_at(counts)
+
+
+def looked_at(counts: Whole) -> NDArray[np.bool_]:
+    """(height, width): the pixels around which there are events, so that silence says something."""
+    return _median_around(counts) >= DEAD_LEAST
+
+
+def _median_around(counts: Whole) -> NDArray[np.float64]:
+    padded = np.pad(counts.astype(np.float64), 1, constant_values=np.nan)
+    height, width = counts.shape
+    rows, columns = np.mgrid[0:3, 0:3].reshape(2, 9)
+    around = [
+        padded[row : row + height, column : column + width]
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+        if (row, column) != (1, 1)
+    ]
+    if height * width == 1:
+        return np.zeros((1, 1))
+    return np.nanmedian(np.stack(around), axis=0)
+
+
+def parts_of(recording: Events, hot: NDArray[np.bool_], near_us: int, count: int) -> list[Part]:
+    """The recording in `count` parts of equal time, without the events of hot pixels."""
+    keys = recording.keys[~hot.reshape(-1)[recording.codec.pixels(recording.keys) >> 1]]
+    place = recording.codec.pixels(keys)
+    time = recording.codec.elapsed(keys, recording.step_us)
+    order = np.lexsort((time, place >> 1))
+    pixel, on, time = (place >> 1)[order], (place[order] & 1) == 1, time[order]
+    alone = _alone(pixel, time, recording.width, near_us)
+    length = recording.steps * recording.step_us
+    bounds = [length * k // count for k in range(count + 1)]
+    result = []
+    for begin, end in pairwise(bounds):
+        some = (time >= begin) & (time < end)
+        area = recording.width * recording.height - int(hot.sum())
+        result.append(Part(area, end - begin, pixel[some], time[some], on[some], alone[some], near_us))
+    return result
+
+
+def _alone(pixel: Whole, time: Whole, width: int, near_us: int) -> NDArray[np.bool_]:
+    """Of events in the order of (pixel, time), which have no other event near them in place and time."""
+    moment = pixel * SPAN + time
+    result = np.ones(len(pixel), np.bool_)
+    column = pixel % width
+    for down in (-1, 0, 1):
+        for right in (-1, 0, 1):
+            there = moment + (down * width + right) * SPAN
+            found = np.searchsorted(moment, there + near_us, side="right") - np.searchsorted(moment, there - near_us)
+            inside = (column + right >= 0) & (column + right < width)
+            result &= ~inside | (found <= (down == right == 0))
+    return result
+
+
+def _rate(part: Part) -> float:
+    return len(part.time) / part.pixels / part.duration_us * SECOND
+
+
+def _noise(part: Part, on: bool) -> float:
+    """Events that are alone, per pixel and second of what is not near another event.
+
+    Noise that comes near another event is not alone, so a busy part would seem to have less of it: the time of a pixel
+    in which nothing else is near is worked out from the events that are not alone.
+    """
+    busy = len(part.time) * 9 * 2 * part.near_us
+    quiet = max(0.0, part.pixels * part.duration_us - busy) / SECOND
+    return float((part.alone & (part.on == on)).sum() / quiet) if quiet else np.nan
+
+
+def _edge(part: Part) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+    return part.pixel[~part.alone], part.time[~part.alone], part.on[~part.alone]
+
+
+def _on_share(part: Part) -> float:
+    _, _, on = _edge(part)
+    return float(on.mean()) if len(on) else np.nan
+
+
+def _per_passage(part: Part) -> float:
+    """How many events of one polarity a pixel has in a row, with no pause between them."""
+    pixel, time, on = _edge(part)
+    if not len(pixel):
+        return np.nan
+    begins = (np.diff(pixel) != 0) | (on[1:] != on[:-1]) | (np.diff(time) > part.near_us)
+    return len(pixel) / (1 + int(begins.sum()))
+
+
+def _intervals(part: Part) -> Whole:
+    """Between events of an edge that follow each other at a pixel, in microseconds; of the same time: 0."""
+    pixel, time, _ = _edge(part)
+    return np.diff(time)[np.diff(pixel) == 0]
+
+
+def _shortest(part: Part) -> float:
+    intervals = _intervals(part)
+    return float(np.quantile(intervals, 0.01)) if len(intervals) >= 20 else np.nan
+
+
+def _median_interval(part: Part) -> float:
+    intervals = _intervals(part)
+    return float(np.median(intervals)) if len(intervals) else np.nan
+
+
+def _together(part: Part) -> float:
+    """The share of events of edges that have their time in common with another event of an edge."""
+    _, time, _ = _edge(part)
+    if not len(time):
+        return np.nan
+    _, counts = np.unique(time, return_counts=True)
+    return float(counts[counts > 1].sum() / len(time))
+
+
+NUMBERS = (
+    Number("noise, ON", "per pixel and s", "background noise", lambda part: _noise(part, True)),
+    Number("noise, OFF", "per pixel and s", "background noise", lambda part: _noise(part, False)),
+    Number("ON events of edges", "share", "thresholds of ON and OFF", _on_share),
+    Number("events of an edge's passage", "per pixel", "thresholds or contrast", _per_passage),
+    Number("events at one time", "share", "the clock: readout, or pictures that were sampled", _together),
+    Number("shortest intervals", "µs, 1 %", "a refractory time", _shortest),
+    Number("median interval", "µs", "speed, or thresholds", _median_interval),
+    Number("rate", "per pixel and s", "what is seen, and how fast it moves", _rate),
+)
