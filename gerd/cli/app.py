@@ -26,6 +26,7 @@ from gerd.cli.commands import (
     verify,
     view,
 )
+from gerd.cli.measuring import compare
 from gerd.cli.terminal import say
 from gerd.errors import GerdError
 from gerd.surroundings import ignore_settings
@@ -36,7 +37,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, schema, check, generate, info, verify, render, export, play, stimulus, view, conform, cache):
+for command in (
+    new, schema, check, generate, info, verify, render, export, play, stimulus, view, conform, compare, cache,
+):  # fmt: skip
     app.command()(command)
 app.command(add_help_option=False)(study)  # its help depends on the study
 

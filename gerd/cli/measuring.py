@@ -29,8 +29,9 @@ def compare(
     same_scenes: Annotated[
         bool, Option("--same-scenes", help="Recording i of both shows the same at the same times: match their events.")
     ] = False,
-    near_us: Annotated[int, Option(min=1, help="Events of an edge are no more microseconds apart; others are noise.")]
-    = 5000,
+    near_us: Annotated[
+        int, Option(min=1, help="Events of an edge are no more microseconds apart; others are noise.")
+    ] = 5000,
     read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
@@ -44,14 +45,12 @@ def compare(
 
     if out is not None:
         check(out)
-    sets = [
-        _recordings(a, 0, count, read, None, trust),
-        _recordings(b, first, count, read, set_, trust),
-    ]
-    result = held_against(*sets, names=(a.name, b.name), same_scenes=same_scenes, near_us=near_us)
+    ours, theirs = _recordings(a, 0, count, read, None, trust), _recordings(b, first, count, read, set_, trust)
+    names = a.name, " ".join([b.name, *(set_ or ())])
+    result = held_against(ours, theirs, names=names, same_scenes=same_scenes, near_us=near_us)
     say(str(result))
     if out is not None:
-        save_comparison(result, *sets, out)
+        save_comparison(result, ours, theirs, out)
         say(f"wrote {out}")
 
 

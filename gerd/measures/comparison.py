@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError, check_whole
 from gerd.measures.matching import matched
-from gerd.measures.stream_numbers import NUMBERS, dead_pixels, hot_pixels, looked_at, parts_of, pixel_counts
+from gerd.measures.stream_numbers import NUMBERS, UNSPECIFIC, dead_pixels, hot_pixels, looked_at, parts_of, pixel_counts
 from gerd.recording.events import Events
 
 LEVEL = 0.01  # the probability that anything is said to differ between two sets of the same kind
 LEAST_PARTS = 16  # values of each number that a set has at least
 LEAST_VALUES = 8  # that are not NaN, for a verdict
 ONE_RECORDING = f"{LEAST_PARTS} parts of a recording"
-PERMUTATIONS = 20_000
+PERMUTATIONS = 10_000
 NEAR_US = 5_000
 
 
@@ -67,8 +67,8 @@ class Matches:
             return f"No event has a partner of its pixel and polarity within {self.window_us} µs."
         return (
             f"Within {self.window_us} µs {self.of_a:.1%} of the events of A have a partner of their pixel and polarity "
-            f"in B ({self.by_chance:.1%} by chance), and {self.of_b:.1%} of those of B; median lag {self.lag_us:+.4g} µs, "
-            f"95 % within {self.spread_us:.4g} µs."
+            f"in B ({self.by_chance:.1%} by chance), and {self.of_b:.1%} of those of B; median lag "
+            f"{self.lag_us:+.4g} µs, 95 % within {self.spread_us:.4g} µs."
         )
 
 
@@ -95,8 +95,9 @@ class EventComparison:
 
     @property
     def effects(self) -> list[str]:
-        """What the differences suggest, the most certain first."""
-        return list(dict.fromkeys(each.effect for each in self.differing))
+        """What the differences suggest, the most certain first; last what every effect changes."""
+        specific = sorted(self.differing, key=lambda each: each.name in UNSPECIFIC)
+        return list(dict.fromkeys(each.effect for each in specific))
 
     def __str__(self) -> str:
         """A table, and sentences below it."""
@@ -107,7 +108,8 @@ class EventComparison:
     @property
     def table(self) -> list[tuple[str, ...]]:
         """Below a header a row for each number: both means and their standard errors, how far apart, and a verdict."""
-        return [("", *self.names, "apart", ""), *map(self._row, self.differences)]
+        header = (f"{side}: {name}" for side, name in zip("AB", self.names, strict=True))
+        return [("", *header, "apart", ""), *map(self._row, self.differences)]
 
     def _row(self, each: Difference) -> tuple[str, ...]:
         name = f"{each.name} ({each.unit})"
@@ -122,7 +124,7 @@ class EventComparison:
     @property
     def verdict(self) -> str:
         """What the numbers say, in sentences."""
-        scatter = f"Scatter: {self.names[0]} between {self.values_of[0]}, {self.names[1]} between {self.values_of[1]}."
+        scatter = f"Scatter: A between {self.values_of[0]}, B between {self.values_of[1]}."
         if ONE_RECORDING in self.values_of:
             scatter += " Of one recording only the scatter in time is known: another scene may be told apart, too."
         chance = f"by chance in 1 of {round(1 / LEVEL)} comparisons at most"

@@ -27,10 +27,12 @@ SPAN = 2**40  # microseconds between the times of one pixel and the next, where 
 class Part:
     """Some time of a recording, without hot pixels; its events are in the order of (pixel, time)."""
 
-    pixels: int
+    width: int
+    height: int
+    pixels: int  # without hot ones
     duration_us: int
     pixel: Whole
-    time: Whole
+    time: Whole  # microseconds since the part began
     on: NDArray[np.bool_]
     alone: NDArray[np.bool_]  # whether no event of the pixel or of the eight around it is near in time
     near_us: int
@@ -99,7 +101,8 @@ def parts_of(recording: Events, hot: NDArray[np.bool_], near_us: int, count: int
     for begin, end in pairwise(bounds):
         some = (time >= begin) & (time < end)
         area = recording.width * recording.height - int(hot.sum())
-        result.append(Part(area, end - begin, pixel[some], time[some], on[some], alone[some], near_us))
+        shape = recording.width, recording.height, area, end - begin
+        result.append(Part(*shape, pixel[some], time[some] - begin, on[some], alone[some], near_us))
     return result
 
 
@@ -122,14 +125,26 @@ def _rate(part: Part) -> float:
 
 
 def _noise(part: Part, on: bool) -> float:
-    """Events that are alone, per pixel and second of what is not near another event.
+    """Events that are alone, per pixel and second of the time in which an event would be alone."""
+    quiet = (part.pixels * part.duration_us - _busy(part)) / SECOND
+    return float((part.alone & (part.on == on)).sum() / quiet) if quiet > 0 else np.nan
 
-    Noise that comes near another event is not alone, so a busy part would seem to have less of it: the time of a pixel
-    in which nothing else is near is worked out from the events that are not alone.
-    """
-    busy = len(part.time) * 9 * 2 * part.near_us
-    quiet = max(0.0, part.pixels * part.duration_us - busy) / SECOND
-    return float((part.alone & (part.on == on)).sum() / quiet) if quiet else np.nan
+
+def _busy(part: Part) -> int:
+    """The microseconds of all pixels in which an event of an edge is near."""
+    pixel, time, _ = _edge(part)
+    x, y = pixel % part.width, pixel // part.width
+    near = np.array([(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1)])
+    rows, columns = y + near[:, :1], x + near[:, 1:]
+    inside = (rows >= 0) & (rows < part.height) & (columns >= 0) & (columns < part.width)
+    place = (rows * part.width + columns)[inside]
+    moment = np.broadcast_to(time, rows.shape)[inside]
+    order = np.lexsort((moment, place))
+    place, moment = place[order], moment[order]
+    begin, end = np.maximum(moment - part.near_us, 0), np.minimum(moment + part.near_us, part.duration_us)
+    follows = np.diff(place) == 0
+    begin[1:][follows] = np.maximum(begin[1:][follows], end[:-1][follows])
+    return int((end - begin).sum())
 
 
 def _edge(part: Part) -> tuple[Whole, Whole, NDArray[np.bool_]]:
@@ -175,13 +190,15 @@ def _together(part: Part) -> float:
     return float(counts[counts > 1].sum() / len(time))
 
 
+THRESHOLDS = "thresholds, of ON, of OFF or both, or the contrast"
 NUMBERS = (
     Number("noise, ON", "per pixel and s", "background noise", lambda part: _noise(part, True)),
     Number("noise, OFF", "per pixel and s", "background noise", lambda part: _noise(part, False)),
-    Number("ON events of edges", "share", "thresholds of ON and OFF", _on_share),
-    Number("events of an edge's passage", "per pixel", "thresholds or contrast", _per_passage),
+    Number("ON events of edges", "share", THRESHOLDS, _on_share),
+    Number("events of an edge's passage", "per pixel", THRESHOLDS, _per_passage),
     Number("events at one time", "share", "the clock: readout, or pictures that were sampled", _together),
     Number("shortest intervals", "µs, 1 %", "a refractory time", _shortest),
     Number("median interval", "µs", "speed, or thresholds", _median_interval),
     Number("rate", "per pixel and s", "what is seen, and how fast it moves", _rate),
 )
+UNSPECIFIC = ("median interval", "rate")  # what nearly every effect changes

@@ -72,7 +72,9 @@ def _draw(figure: Any, result: EventComparison, sets: tuple[Sequence[Events], Se
         parts[side].set(title=f"{side}: events per pixel", xlabel="x (px)", ylabel="y (px)")
         figure.colorbar(shown, ax=parts[side], shrink=0.7)
     parts["rate"].set(title="rate", xlabel="time (s)", ylabel="events per pixel and s", ylim=(0, None))
-    parts["pauses"].set(title="intervals at a pixel", xlabel="µs", ylabel="share", xscale="log")
+    parts["pauses"].set(
+        title="intervals at a pixel", xlabel="µs", ylabel="share", xscale="log", xlim=(PAUSES[0], PAUSES[-1])
+    )
     figure.legend(*parts["rate"].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
