@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import Field, Tag
+from pydantic import Field, Tag, model_validator
 
-from gerd.config.base import Model, tag
+from gerd.config.base import Model, invalid, tag
 from gerd.config.values import Initial, Probability, ZeroWithoutSign, forms
 
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.001, le=16)]
@@ -64,6 +64,22 @@ class Integrator(Model):
     warmup: Warmup = Field(
         5, description="steps run before step 0, not recorded; in exact timing units of the motion's own time"
     )
+    refractory_us: int = Field(
+        0, strict=True, ge=0, le=10**9, description="microseconds after an event in which the pixel has no other"
+    )
+    refractory: Literal["hold", "drop"] = Field(
+        "hold",
+        description="hold: the integrator goes on, and fires when the time is over if it is still beyond a threshold; "
+        "drop: an event within the time is lost",
+    )
+
+    @model_validator(mode="after")
+    def _refractory_is_there(self) -> Integrator:
+        if self.refractory_us > 0:
+            raise invalid(
+                f"{self.refractory!r} is not there yet; allowed: 0", "refractory_us", value=self.refractory_us
+            )
+        return self
 
     @property
     def thresholds(self) -> Thresholds:

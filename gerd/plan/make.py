@@ -66,6 +66,7 @@ def _plan(config: Config) -> Plan:
             reset_to_zero=config.integrator.reset == "zero",
             initial=config.initial,
             **{name: at(config, path) for name, path in AMOUNTS.items()},
+            drops_refractory=config.integrator.refractory == "drop",
             camera=config.camera.number,
         ),
         actors=actors,

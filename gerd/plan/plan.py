@@ -108,6 +108,8 @@ class Pixel:
     hot_share: float = _amount("noise.hot.share")
     hot_rate_hz: float = _amount("noise.hot.rate_hz")
     dead: float = _amount("noise.dead")
+    refractory_us: float = _amount("integrator.refractory_us")
+    drops_refractory: bool = False  # whether an event within that time is lost, and does not wait for its end
     camera: int = 0  # the number of the camera, whose fixed pattern it is
 
 

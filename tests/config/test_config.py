@@ -137,7 +137,14 @@ def test_defaults() -> None:
         "time_scale": 1.0,
         "timing": "step",
         "upsampling": 8,
-        "integrator": {"threshold": 0.5, "reset": "subtract", "initial": "usual", "warmup": 5},
+        "integrator": {
+            "threshold": 0.5,
+            "reset": "subtract",
+            "initial": "usual",
+            "warmup": 5,
+            "refractory_us": 0,
+            "refractory": "hold",
+        },
         "noise": {
             "background": 0.0,
             "shape": 0.0,
