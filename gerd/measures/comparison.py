@@ -2,17 +2,19 @@
 
     print(gerd.measure.compare(simulated, real))
 
-Of each number there is a value for every recording, or for every part of the time where there are few recordings. How
-much these scatter says how far apart the two means can be by chance: a permutation test, at a level that is shared out
-over all numbers, so that two sets of the same kind are told apart in 1 of 100 comparisons at most. What scatters
-between recordings of one kind has to be in the sets: of a single recording only the scatter in time is known, and
-another scene may well be told apart.
+Of each number there is a value for every recording. How much these scatter says how far apart the two means can be by
+chance: a permutation test, at a level that is shared out over all numbers, so that two sets of the same kind are told
+apart in 1 of 100 comparisons at most.
+
+Of a few recordings only the scatter in time is known, from parts of each. It says enough of what does not depend on the
+scene: noise, hot and dead pixels. That all else is apart may come from another scene as well, so it is named but is no
+verdict, unless both sets are of the same scenes: then it is the differences of the parts, pair by pair, that scatter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +22,26 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError, check_whole
 from gerd.measures.matching import matched
-from gerd.measures.stream_numbers import NUMBERS, UNSPECIFIC, dead_pixels, hot_pixels, looked_at, parts_of, pixel_counts
+from gerd.measures.stream_numbers import (
+    NUMBERS,
+    UNSPECIFIC,
+    Number,
+    dead_pixels,
+    hot_pixels,
+    looked_at,
+    parts_of,
+    pixel_counts,
+)
 from gerd.recording.events import Events
 
+Values = NDArray[np.float64]
+
 LEVEL = 0.01  # the probability that anything is said to differ between two sets of the same kind
-LEAST_PARTS = 16  # values of each number that a set has at least
+LEAST_RECORDINGS = 8  # of a set whose recordings show how much scenes scatter
+LEAST_PARTS = 16  # values of each number that a set of fewer recordings has at least
 LEAST_VALUES = 8  # that are not NaN, for a verdict
-ONE_RECORDING = f"{LEAST_PARTS} parts of a recording"
 PERMUTATIONS = 10_000
+AT_ONCE = 2**22  # numbers of permutations that are held together
 NEAR_US = 5_000
 
 
@@ -42,13 +56,14 @@ class Difference:
     b: float
     a_error: float  # standard error of the mean
     b_error: float
+    error: float  # of the difference of the means; smaller than those of the means where values are of pairs
     p: float | None  # the probability of so large a difference by chance; None where there are too few values
+    of_scene: bool = False  # whether another scene can be the reason, too: the scatter between scenes is not known
 
     @property
     def errors_apart(self) -> float:
         """How many standard errors of the difference there are between the means."""
-        error = math.hypot(self.a_error, self.b_error)
-        return 0.0 if self.a == self.b else abs(self.a - self.b) / error if error else math.inf
+        return 0.0 if self.a == self.b else abs(self.a - self.b) / self.error if self.error else math.inf
 
 
 @dataclass(frozen=True)
@@ -90,6 +105,15 @@ class EventComparison:
     @property
     def differing(self) -> list[Difference]:
         """What is told apart, the most certain first."""
+        return [each for each in self._apart if not each.of_scene]
+
+    @property
+    def perhaps(self) -> list[Difference]:
+        """What is apart by more than it scatters in time, for which another scene can be the reason, too."""
+        return [each for each in self._apart if each.of_scene]
+
+    @property
+    def _apart(self) -> list[Difference]:
         found = [each for each in self.differences if each.p is not None and each.p < self.bound]
         return sorted(found, key=lambda each: -each.errors_apart)
 
@@ -119,14 +143,20 @@ class EventComparison:
         ]
         if each.p is None:
             return name, *ends, "", "too few values"
-        return name, *ends, f"{each.errors_apart:.1f} SE", "differs" if each.p < self.bound else "as one"
+        verdict = "as one" if each.p >= self.bound else "differs, or the scenes do" if each.of_scene else "differs"
+        return name, *ends, f"{each.errors_apart:.1f} SE", verdict
 
     @property
     def verdict(self) -> str:
         """What the numbers say, in sentences."""
         scatter = f"Scatter: A between {self.values_of[0]}, B between {self.values_of[1]}."
-        if ONE_RECORDING in self.values_of:
-            scatter += " Of one recording only the scatter in time is known: another scene may be told apart, too."
+        if any(each.of_scene for each in self.differences):
+            few = f"fewer than {LEAST_RECORDINGS} recordings"
+            scatter += f" How much scenes differ is not known from {few}: noise, hot and dead pixels have a verdict"
+            if self.perhaps:
+                names = ", ".join(each.name for each in self.perhaps)
+                scatter += f", and other scenes can be the reason that these are apart, too: {names}"
+            scatter += "."
         chance = f"by chance in 1 of {round(1 / LEVEL)} comparisons at most"
         if self.same:
             said = "The events are the same, one for one."
@@ -163,11 +193,21 @@ def compare(
         if len(frames) > 1:
             sizes = " and ".join(f"{width}×{height}" for width, height in sorted(frames)[:2])
             raise GerdError(f"{name}: has frames of {sizes} pixels; allowed: one size")
+    if same_scenes and len(sets[0]) != len(sets[1]):
+        raise GerdError(
+            f"{names[0]} has {len(sets[0])} recordings and {names[1]} {len(sets[1])}: of the same scenes are as many"
+        )
     counts = [pixel_counts(recordings) for recordings in sets]
-    tables, words = zip(*map(_values, sets, counts, [near_us] * 2), strict=True)
+    few = min(map(len, sets)) < LEAST_RECORDINGS
+    spans = [[_span(each) for each in recordings] for recordings in sets]
+    if same_scenes:  # parts of the same time
+        spans = [[(min(one[0], other[0]), max(one[1], other[1])) for one, other in zip(*spans, strict=True)]] * 2
+    tables, words = zip(*map(_values, sets, counts, spans, [near_us] * 2, [few] * 2), strict=True)
+    test = _by_pairs if same_scenes else _by_chance
     differences = [
-        _difference(number.name, number.unit, number.effect, *(table[:, k] for table in tables))
+        _difference(number, table_a[:, k], table_b[:, k], test, few and not same_scenes and number.of_scene)
         for k, number in enumerate(NUMBERS)
+        for table_a, table_b in [tables]
     ]
     hot = [(int(hot_pixels(each).sum()), each.size) for each in counts]
     dead = [(int(dead_pixels(each).sum()), int(looked_at(each).sum())) for each in counts]
@@ -175,15 +215,16 @@ def compare(
         _of_shares("hot pixels", "share", "hot pixels", *hot),
         _of_shares("silent pixels among active ones", "share", "dead pixels", *dead),
     ]
-    same = [each.digest for each in sets[0]] == [each.digest for each in sets[1]]
-    matches = _matches(names, sets[0], sets[1], near_us) if same_scenes else None
+    same = [len(each) for each in sets[0]] == [len(each) for each in sets[1]] and all(
+        (one.width, one.height) == (other.width, other.height) and np.array_equal(one.events, other.events)
+        for one, other in zip(*sets, strict=True)
+    )
+    matches = _matches(sets[0], sets[1], near_us) if same_scenes else None
     return EventComparison(names, (words[0], words[1]), same, tuple(differences), matches)
 
 
-def _matches(names: tuple[str, str], a: list[Events], b: list[Events], window_us: int) -> Matches:
+def _matches(a: list[Events], b: list[Events], window_us: int) -> Matches:
     """The events of two sets of recordings of the same scenes, paired."""
-    if len(a) != len(b):
-        raise GerdError(f"{names[0]} has {len(a)} recordings and {names[1]} {len(b)}: of the same scenes are as many")
     lags, found, of_a, of_b = [], 0, 0, 0
     for one, other in zip(a, b, strict=True):
         if (one.width, one.height) != (other.width, other.height):
@@ -211,41 +252,81 @@ def _in_time(recording: Events) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return recording.codec.pixels(keys), recording.codec.times(keys, recording.step_us, recording.first)
 
 
-def _values(recordings: list[Events], counts: NDArray[np.int64], near_us: int) -> tuple[NDArray[np.float64], str]:
+def _span(recording: Events) -> tuple[int, int]:
+    """When a recording begins and ends, in microseconds."""
+    return recording.first * recording.step_us, (recording.first + recording.steps) * recording.step_us
+
+
+def _values(
+    recordings: list[Events], counts: NDArray[np.int64], spans: list[tuple[int, int]], near_us: int, few: bool
+) -> tuple[NDArray[np.float64], str]:
     """(values, numbers), and what there is a value of, in words."""
-    each = -(-LEAST_PARTS // len(recordings))
+    each = -(-LEAST_PARTS // len(recordings)) if few else 1
     hot = hot_pixels(counts)
-    parts = [part for recording in recordings for part in parts_of(recording, hot, near_us, each)]
+    parts = [
+        part
+        for recording, span in zip(recordings, spans, strict=True)
+        for part in parts_of(recording, hot, span, near_us, each)
+    ]
     table = np.array([[number.of(part) for number in NUMBERS] for part in parts], np.float64)
-    if len(recordings) == 1:
-        return table, ONE_RECORDING
-    many = f"{len(recordings)} recordings"
-    return table, many if each == 1 else f"{each} parts of each of {many}"
+    if each == 1:
+        return table, f"{len(recordings)} recordings"
+    return table, f"{each} parts of " + ("a recording" if len(recordings) == 1 else f"each of {len(recordings)}")
 
 
-def _difference(name: str, unit: str, effect: str, a: NDArray[np.float64], b: NDArray[np.float64]) -> Difference:
-    a, b = a[~np.isnan(a)], b[~np.isnan(b)]
+def _difference(
+    number: Number, a: Values, b: Values, test: Callable[[Values, Values], float], of_scene: bool
+) -> Difference:
+    """The difference of one number, whose values may be NaN; those of `_by_pairs` are where both sets have one."""
+    if test is _by_pairs:
+        both = ~np.isnan(a) & ~np.isnan(b)
+        a, b = a[both], b[both]
+    else:
+        a, b = a[~np.isnan(a)], b[~np.isnan(b)]
     means = [float(each.mean()) if len(each) else math.nan for each in (a, b)]
     errors = [float(each.std(ddof=1) / math.sqrt(len(each))) if len(each) > 1 else math.nan for each in (a, b)]
-    p = _by_chance(a, b) if min(len(a), len(b)) >= LEAST_VALUES else None
-    return Difference(name, unit, effect, means[0], means[1], errors[0], errors[1], p)
+    paired = test is _by_pairs and len(a) > 1
+    error = float((a - b).std(ddof=1) / math.sqrt(len(a))) if paired else math.hypot(*errors)
+    p = test(a, b) if min(len(a), len(b)) >= LEAST_VALUES else None
+    (mean_a, mean_b), (error_a, error_b) = means, errors
+    return Difference(number.name, number.unit, number.effect, mean_a, mean_b, error_a, error_b, error, p, of_scene)
 
 
-def _by_chance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+def _by_chance(a: Values, b: Values) -> float:
     """The share of permutations of all values whose means are at least as far apart."""
     joined = np.concatenate([a, b])
-    found = abs(a.mean() - b.mean())
-    order = np.random.default_rng(0).permuted(np.tile(joined, (PERMUTATIONS, 1)), axis=1)
-    apart = np.abs(order[:, : len(a)].mean(axis=1) - order[:, len(a) :].mean(axis=1))
-    slack = 1e-12 * np.abs(joined).max(initial=0)
-    return float((1 + (apart >= found - slack).sum()) / (1 + PERMUTATIONS))
+
+    def apart(random: np.random.Generator, count: int) -> Values:
+        order = random.permuted(np.tile(joined, (count, 1)), axis=1)
+        return order[:, : len(a)].mean(axis=1) - order[:, len(a) :].mean(axis=1)
+
+    return _share_beyond(abs(a.mean() - b.mean()), apart, joined)
+
+
+def _by_pairs(a: Values, b: Values) -> float:
+    """The share of random signs of the differences with which their mean is at least as large."""
+    differences = a - b
+
+    def apart(random: np.random.Generator, count: int) -> Values:
+        return (differences * random.choice([-1, 1], (count, len(a)))).mean(axis=1)
+
+    return _share_beyond(abs(differences.mean()), apart, differences)
+
+
+def _share_beyond(found: float, apart: Callable[[np.random.Generator, int], Values], values: Values) -> float:
+    random = np.random.default_rng(0)
+    slack = 1e-12 * np.abs(values).max(initial=0)
+    at_once = max(1, AT_ONCE // len(values))
+    counts = [min(at_once, PERMUTATIONS - begun) for begun in range(0, PERMUTATIONS, at_once)]
+    beyond = sum(int((np.abs(apart(random, count)) >= found - slack).sum()) for count in counts)
+    return (1 + beyond) / (1 + PERMUTATIONS)
 
 
 def _of_shares(name: str, unit: str, effect: str, a: tuple[int, int], b: tuple[int, int]) -> Difference:
     """The difference of two shares, each as (how many, of how many), by the normal approximation of their counts."""
     if not a[1] or not b[1]:
-        return Difference(name, unit, effect, math.nan, math.nan, math.nan, math.nan, None)
+        return Difference(name, unit, effect, math.nan, math.nan, math.nan, math.nan, math.nan, None)
     shares = [hits / total for hits, total in (a, b)]
     errors = [math.sqrt(max(hits, 1)) / total for hits, total in (a, b)]  # of a count as of a Poisson number
     p = math.erfc(abs(shares[0] - shares[1]) / math.hypot(*errors) / math.sqrt(2))
-    return Difference(name, unit, effect, shares[0], shares[1], errors[0], errors[1], p)
+    return Difference(name, unit, effect, shares[0], shares[1], errors[0], errors[1], math.hypot(*errors), p)

@@ -46,6 +46,7 @@ class Number:
     unit: str
     effect: str  # what a difference suggests
     of: Callable[[Part], float]  # NaN where there is nothing to say
+    of_scene: bool = True  # whether it depends on what is seen, too
 
 
 def pixel_counts(recordings: Sequence[Events]) -> Whole:
@@ -87,15 +88,15 @@ def _median_around(counts: Whole) -> NDArray[np.float64]:
     return np.nanmedian(np.stack(around), axis=0)
 
 
-def parts_of(recording: Events, hot: NDArray[np.bool_], near_us: int, count: int) -> list[Part]:
-    """The recording in `count` parts of equal time, without the events of hot pixels."""
+def parts_of(recording: Events, hot: NDArray[np.bool_], span: tuple[int, int], near_us: int, count: int) -> list[Part]:
+    """The recording in `count` parts of equal time between two times in microseconds, without events of hot pixels."""
     keys = recording.keys[~hot.reshape(-1)[recording.codec.pixels(recording.keys) >> 1]]
     place = recording.codec.pixels(keys)
-    time = recording.codec.elapsed(keys, recording.step_us)
+    time = recording.codec.elapsed(keys, recording.step_us) + recording.first * recording.step_us - span[0]
     order = np.lexsort((time, place >> 1))
     pixel, on, time = (place >> 1)[order], (place[order] & 1) == 1, time[order]
     alone = _alone(pixel, time, recording.width, near_us)
-    length = recording.steps * recording.step_us
+    length = max(span[1] - span[0], count)  # no part is empty
     bounds = [length * k // count for k in range(count + 1)]
     result = []
     for begin, end in pairwise(bounds):
@@ -192,8 +193,8 @@ def _together(part: Part) -> float:
 
 THRESHOLDS = "thresholds, of ON, of OFF or both, or the contrast"
 NUMBERS = (
-    Number("noise, ON", "per pixel and s", "background noise", lambda part: _noise(part, True)),
-    Number("noise, OFF", "per pixel and s", "background noise", lambda part: _noise(part, False)),
+    Number("noise, ON", "per pixel and s", "background noise", lambda part: _noise(part, True), of_scene=False),
+    Number("noise, OFF", "per pixel and s", "background noise", lambda part: _noise(part, False), of_scene=False),
     Number("ON events of edges", "share", THRESHOLDS, _on_share),
     Number("events of an edge's passage", "per pixel", THRESHOLDS, _per_passage),
     Number("events at one time", "share", "the clock: readout, or pictures that were sampled", _together),

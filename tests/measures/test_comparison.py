@@ -47,7 +47,8 @@ def made(rows: list[tuple[int, int, int, int]], width: int = 9, height: int = 7,
 
 
 def numbers(events: gerd.Events, near_us: int = 1000) -> dict[str, float]:
-    (part,) = parts_of(events, np.zeros((events.height, events.width), np.bool_), near_us, 1)
+    span = 0, events.steps * events.step_us
+    (part,) = parts_of(events, np.zeros((events.height, events.width), np.bool_), span, near_us, 1)
     return {number.name: number.of(part) for number in NUMBERS}
 
 
@@ -109,6 +110,42 @@ def test_sets_of_one_kind_are_seldom_told_apart() -> None:
     sets = [everything[k * 8 : k * 8 + 8] for k in range(48)]
     told = [compare(one, other).effects for one, other in zip(sets[::2], sets[1::2], strict=True)]
     assert sum(map(bool, told)) < 4, told
+
+
+WANDERING: dict[str, Any] = {
+    "timing": "exact",
+    "actors": [
+        {"shape": "triangle", "scale": {"start": 16, "acceleration": 0}, "translation": {"velocity": [0.3, 0.1]}}
+    ],
+}
+
+
+def test_a_few_recordings_are_told_apart_by_what_no_scene_decides() -> None:
+    """The scatter in time says nothing of other scenes: of single recordings of one kind, some rates are far apart."""
+    some = recordings(0, 48, **WANDERING)
+    results = [compare(one, other) for one, other in zip(some[::2], some[1::2], strict=True)]
+    assert sum(bool(each.perhaps) for each in results) >= 4
+    assert not any(each.differing for each in results)
+    apart = next(each for each in results if each.perhaps)
+    assert "differs, or the scenes do" in str(apart)
+    assert f"these are apart, too: {apart.perhaps[0].name}" in apart.verdict
+    noisy = recordings(99, 1, **WANDERING, noise__background=0.003)
+    assert compare(some[0], noisy).effects == ["background noise"]
+    assert not compare(some[:8], some[8:16]).perhaps
+
+
+def test_two_recordings_of_one_scene_are_compared_pair_by_pair() -> None:
+    """The scene's own scatter in time is in both, so that one recording is enough."""
+    result = compare(
+        recordings(3, 1, **WANDERING), recordings(3, 1, **WANDERING, integrator__threshold=0.4), same_scenes=True
+    )
+    assert result.effects[0] == THRESHOLDS, str(result)
+    assert not result.perhaps
+    (whole,) = recordings(3, 1, **WANDERING)
+    later = whole.window(50)
+    unaligned = gerd.Events.from_array(later.events, width=64, height=64)
+    assert compare(later, unaligned, same_scenes=True).differing == []  # parts are of the same times
+    assert compare(whole, gerd.Events.from_array(whole.events, width=64, height=64), same_scenes=True).same
 
 
 @pytest.mark.parametrize(
@@ -175,7 +212,8 @@ def test_what_cannot_be_told_is_not() -> None:
     silent = [each for each in result.differences if each.name == "ON events of edges"]
     assert silent[0].p is None
     assert "too few values" in str(result)
-    assert "Of one recording only the scatter in time is known" in result.verdict
+    assert "How much scenes differ is not known from fewer than 8 recordings" in result.verdict
+    assert compare(made([], duration=0), made([], duration=0)).same
 
 
 def test_wrong_sets_say_what_is_allowed() -> None:
