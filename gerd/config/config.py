@@ -390,9 +390,10 @@ class Config(Model):
         config = self.sampled_whole
         if isinstance(self.time_scale, TimeScale) and self.time_scale.keep == "steps":  # what a plain number means
             config = config.model_copy(update={"time_scale": self.rate})
-        if self.integrator.thresholds.are_one:
-            integrator = config.integrator.model_copy(update={"threshold": self.integrator.thresholds.on})
-            config = config.model_copy(update={"integrator": integrator})
+        for part, key in (("integrator", "threshold"), ("noise", "background")):
+            single = getattr(at(self, f"{part}.{key}"), "as_one", None)
+            if single is not None:
+                config = config.model_copy(update={part: at(self, part).model_copy(update={key: single})})
         fields = config.not_at_defaults()
         fields["sweep"] = {path: [self._swept_digest(path, value) for value in self.sweep[path]] for path in self.sweep}
         return digest_of(fields)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, Tag, model_serializer, model_validator
 
 from gerd.config.base import Model, invalid, tag
 from gerd.config.values import Initial, Probability, ZeroWithoutSign, forms
@@ -25,7 +25,18 @@ class Sensor(Model):
     height: int = Field(128, strict=True, ge=1, le=16384, description="pixels along y")
 
 
-class Thresholds(Model):
+class ByPolarity(Model):
+    """A number for each polarity. Written, it has `on` in any case, by which this form is told from the others."""
+
+    on: float
+    off: float
+
+    @model_serializer(mode="wrap")
+    def _with_on(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"on": self.on, **handler(self)}
+
+
+class Thresholds(ByPolarity):
     """Thresholds of ON and OFF events, and by how much those of the camera's pixels differ (a standard deviation)."""
 
     on: Share = 0.5
@@ -33,9 +44,9 @@ class Thresholds(Model):
     spread: Spread = 0.0
 
     @property
-    def are_one(self) -> bool:
-        """Whether a single number says the same."""
-        return self.on == self.off and self.spread == 0
+    def as_one(self) -> float | None:
+        """The single number that says the same, if there is one."""
+        return self.on if self.on == self.off and self.spread == 0 else None
 
 
 Threshold = Annotated[
@@ -110,11 +121,16 @@ class Hot(Model):
     )
 
 
-class PerPolarity(Model):
+class PerPolarity(ByPolarity):
     """Noise of each polarity by itself: a pixel fires ON with the one probability, and OFF with the other."""
 
     on: Probability = 0.0
     off: Probability = 0.0
+
+    @property
+    def as_one(self) -> float | None:
+        """The single number that says the same, if there is one."""
+        return 0.0 if self.on == self.off == 0 else None
 
     def times(self, factor: float) -> dict[str, float]:
         """Its fields, so many times as likely."""

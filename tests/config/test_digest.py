@@ -67,6 +67,7 @@ EQUAL = [
     (PLAIN, f"{PLAIN}time_scale: 1"),
     (PLAIN, f"{PLAIN}time_scale: {{factor: 1}}"),
     (PLAIN, f"{PLAIN}noise: {{background: -0.0}}"),
+    (PLAIN, f"{PLAIN}noise: {{background: {{on: 0}}}}\nintegrator: {{threshold: {{spread: 0}}}}"),
     (PLAIN, PLAIN.replace("translation: {}", "translation: {start: centre, acceleration: {normal: [-0.0, 0.1]}}")),
     (PLAIN, PLAIN.replace("rotation: {acceleration: 0}", "scale: {start: 20, acceleration: 0.0}, repeat: 1")),
     (f"{PLAIN}time_scale: 2", f"{PLAIN}time_scale: {{factor: 2.0, keep: steps}}"),

@@ -26,6 +26,8 @@ def listed(recording: Recording) -> list[oracle.Event]:
 
 COMPARED: list[tuple[str, dict[str, Any]]] = [
     ("bouncing", {"steps": 6}),
+    # As it stands, the floor's edge runs through the centres of sub-pixels, where the oracle's rounding is another.
+    ("emulators", {"steps": 4, "upsampling": 4, "actors.0.translation.start": [-1500.0137, 48]}),
     ("outlines", {"steps": 4}),
     ("shrinking", {"steps": 8, "actors.0.scale.velocity.factor": 0.9}),
     ("shrinking", {"steps": 8, "actors.0.scale.velocity.factor": 0.99}),

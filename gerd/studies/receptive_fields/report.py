@@ -264,7 +264,8 @@ def _limits(results: Results) -> str:
     noise, theirs = (round(len(SHAPES) * BACKGROUND * pixels**2) for pixels in (side, PUBLISHED_SIDE))
     edge = 40  # px
     return (
-        "Two likely reasons for what comes out otherwise, neither of which was tested by itself. A frame, or eight, "
+        "Two likely reasons for differences from the published order, neither of which was tested by itself. A frame, "
+        "or eight, "
         f"says more here than in the published data: in each step there are about {noise} events of the background, "
         f"and {theirs} in the published frame, while a square of {edge} px that moves by {SPEED:g} px along both axes "
         f"sweeps {4 * edge * SPEED:g} pixels in either. And uniform numbers have the variance of the receptive fields "
