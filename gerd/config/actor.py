@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
+from gerd.bounds import BRIGHTEST, DIMMEST
 from gerd.config.base import Model, did_you_mean, invalid, problem, refuse
 from gerd.config.values import (
     Acceleration,
@@ -48,7 +49,6 @@ from gerd.config.values import (
 from gerd.geometry import shapes
 from gerd.reading import once, spend
 
-DIMMEST, BRIGHTEST = -8.0, 8.0  # intensity
 MOST_SHAPES = 1000  # to choose from
 KEPT_PATHS = 64  # SVG paths whose outlines are not worked out again
 VERTEX_WORK = 4  # of a vertex that is checked, in units of `spend`

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 
+from gerd.bounds import LARGEST_KEY, MOST_ACTORS
 from gerd.config.actor import Actor, says_what_it_is, start_outside
 from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, refuse, replaced
 from gerd.config.digest import digest_of
@@ -28,13 +29,12 @@ from gerd.config.sensor import Camera, Integrator, Noise, Sensor
 from gerd.config.sweep import member, member_count, member_number, relatives
 from gerd.config.transform import ScaleTime, Transform
 from gerd.config.trust import modules_beside
-from gerd.config.values import MOST_ACTORS, FunctionName, Speed, TimeScale
+from gerd.config.values import FunctionName, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 from gerd.reading import reading
 
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
-LARGEST_KEY = 2**62  # of events; while they are sorted, keys hold the background flag as one bit more
 OF_FUNCTIONS = ("digest", "sampled", "sampled_whole")  # worked out from what functions give, and kept
 WORKED_OUT = ("cast", "cheap_hash", *OF_FUNCTIONS)  # from the fields, and kept
 SLOWEST, FASTEST = 1e-9, 1e6  # own time per step, all time scales together

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, PrivateAttr, Tag, field_validator
 
+from gerd.bounds import GROWTH, MOST_ACTORS
 from gerd.config import expression
 from gerd.config.base import TAGS, Model, invalid, tag
 
@@ -33,11 +34,7 @@ Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1e9
 TimeFactor = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1000)]
 Period = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e9)]  # as many turns as sincos can tell
 Probability = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1), ZeroWithoutSign]
-MOST_ACTORS = 64
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST_ACTORS)]
-
-
-FACTORS = (1e-6, 1e6)  # smallest and largest growth per step
 
 
 def _in_order(value: tuple[float, float]) -> tuple[float, float]:
@@ -161,7 +158,7 @@ class Boundary(Model):
 class Factor(Model):
     """Multiplicative growth: the size is multiplied by this number in each step; 0.9 shrinks by 10 %."""
 
-    factor: Annotated[Value, within(*FACTORS, "a factor")]
+    factor: Annotated[Value, within(*GROWTH, "a factor")]
 
 
 class TimeScale(Model):

@@ -17,7 +17,6 @@ from gerd.geometry.parameters import PARAMETER_COUNT
 from gerd.geometry.shapes import Outline
 from gerd.plan.values import Boundary, Growth, Pair, Series, Size, Value
 
-MOST_ACTORS = 64  # of a recording
 INTENSITY_ONE = 1024  # an intensity of 1, in the integers that are added up
 
 

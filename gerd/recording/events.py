@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import LARGEST_KEY
+from gerd.bounds import LARGEST_KEY
 from gerd.errors import GerdError, check_whole
 from gerd.events.keys import Keys, add_events, polarities
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,7 +18,9 @@ from torch import Tensor
 
 from gerd.errors import GerdError, check_whole, shorten
 from gerd.events.keys import Keys
-from gerd.recording.events import Events
+
+if TYPE_CHECKING:
+    from gerd.recording.events import Events
 
 MOST_CELLS = 2**34  # in the bins of a window
 LARGEST_PRODUCT = 2**62  # of the products of times

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import LARGEST_KEY, Config
+from gerd.bounds import LARGEST_KEY
+from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, config_of, member_count
 from gerd.events.backends import run

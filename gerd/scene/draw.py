@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.bounds import BRIGHTEST, DIMMEST
 from gerd.errors import check_whole
 from gerd.geometry.parameters import PARAMETER_COUNT
 from gerd.geometry.seen import MovingMap
@@ -20,7 +21,6 @@ from gerd.scene.scenes import ABSENT, Scenes
 from gerd.scene.transformation import planned
 
 MOST_INDICES = 2**32  # the random counter has 32 bits for the index
-DIMMEST, BRIGHTEST = -8.0, 8.0  # a Gaussian intensity may fall outside
 SMALLEST_MAP, LARGEST_MAP, FLATTEST_MAP = 1e-50, 1e50, 1e-12  # of what `transform` does to the plane
 KEPT_PLANS = 1024  # whose first appearance is not drawn again
 
@@ -68,7 +68,8 @@ def appearance(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
 def _looks(plan: Plan, actor: ActorPlan, copy: int, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
     """Intensity, in units of 1 / INTENSITY_ONE, and shape of an actor in each recording."""
     draws = ActorDraws(plan.seed, rows, actor.number, copy)
-    intensity = np.clip(draws.sample(actor.intensity, LOOKS, INTENSITY), DIMMEST, BRIGHTEST)
+    drawn = draws.sample(actor.intensity, LOOKS, INTENSITY)
+    intensity = np.clip(drawn, DIMMEST, BRIGHTEST)  # a Gaussian one may fall outside
     chosen = np.where(draws.is_there(actor.repeat), draws.shape(len(actor.shapes)), ABSENT)
     return np.rint(intensity * INTENSITY_ONE), chosen
 

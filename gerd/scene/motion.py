@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.bounds import GROWTH
 from gerd.geometry import exactmath
 from gerd.geometry.parameters import (
     ORDERS,
@@ -31,7 +32,6 @@ from gerd.scene.sampling import START, VELOCITY, ActorDraws
 Array = NDArray[np.float64]
 
 LARGEST_SIZE = 1e9  # of sizes that grow by a factor
-FACTORS = (1e-6, 1e6)  # smallest and largest growth per step; a Gaussian factor may fall outside
 CIRCLE_SIDES = 256  # of the polygon that stands for a circle whose boundary moves
 SLOWEST = 1e-9  # slower motion along the normal, relative to the speed of the points, is rounding
 
@@ -123,7 +123,7 @@ def _size_velocity(
     if isinstance(size, Boundary):
         return _with_boundary(plan, actor, draws, start, "scale", size)[:, None]
     if isinstance(size, Growth):
-        factor = np.clip(draws.sample(size.factor, VELOCITY, SCALE_X), *FACTORS)
+        factor = np.clip(draws.sample(size.factor, VELOCITY, SCALE_X), *GROWTH)  # a Gaussian one may fall outside
         return exactmath.log(factor)[:, None]
     return draws.size(size, VELOCITY)
 

@@ -13,8 +13,8 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.bounds import MOST_ACTORS
 from gerd.geometry.parameters import SCALE_X
-from gerd.plan.plan import MOST_ACTORS
 from gerd.plan.values import Choice, Normal, Pair, PairChoice, Size, Uniform, Value
 from gerd.scene import philox
 

@@ -13,7 +13,7 @@ from pathlib import Path
 # What a recording's events and ground truth are computed by, and how they become bytes. Files of packages that only
 # look at recordings may change without a trace.
 DECISIVE = (
-    *("geometry", "config", "plan", "scene", "events"),
+    *("bounds.py", "geometry", "config", "plan", "scene", "events"),
     *(f"recording/{name}.py" for name in ("events", "recording", "simulate")),
     *(f"storage/{name}.py" for name in ("blocks", "content", "manifest", "shard", "tensors", "work")),
 )

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.config.config import LARGEST_KEY, Config
+from gerd.bounds import LARGEST_KEY
+from gerd.config.config import Config
 from gerd.config.sweep import KEPT_MEMBERS, member, member_count
 from gerd.errors import StorageError, shorten
 from gerd.events.keys import Keys

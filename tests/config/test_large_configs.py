@@ -19,8 +19,9 @@ from support.processes import bounded
 
 import gerd
 from gerd import reading
+from gerd.bounds import MOST_ACTORS
 from gerd.config import actor
-from gerd.config.config import MOST_ACTORS, Config
+from gerd.config.config import Config
 from gerd.geometry import shapes, svg
 
 Count = Callable[[Any, str], list[Any]]
