@@ -1,7 +1,7 @@
-"""How near emulators come to the exact events of configs/emulators.yaml, at several rates of pictures.
+"""How near emulators come to the exact events of configs/benchmarks/emulators.yaml, at several rates of pictures.
 
     python benchmarks/conformance.py [--json FILE] [--emulators FOLDER] [NAME ...]
-    PYTHONPATH=out/emulators gerd conform benchmarks/conformance.py:NAME configs/emulators.yaml     one of them
+    PYTHONPATH=out/emulators gerd conform benchmarks/conformance.py:NAME configs/benchmarks/emulators.yaml     one of them
 
 Each function below gives the pictures to one program as that wants them, with its noise off, and returns its events.
 Those of PyPI are installed into out/emulators (as by benchmarks/emulators.py), unless FOLDER holds them already:
@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parent.parent
-CONFIG = ROOT / "configs" / "emulators.yaml"
+CONFIG = ROOT / "configs" / "benchmarks" / "emulators.yaml"
 RATES = [100, 250, 500, 1000, 2000, 4000]
 DARK, BRIGHT = 64.0, 192.0
 CONTRAST = float(np.log(BRIGHT / DARK))
