@@ -1,7 +1,7 @@
 """How near emulators come to the exact events of configs/benchmarks/emulators.yaml, at several rates of pictures.
 
     python benchmarks/conformance.py [--json FILE] [--emulators FOLDER] [NAME ...]
-    PYTHONPATH=out/emulators gerd conform benchmarks/conformance.py:NAME configs/benchmarks/emulators.yaml     one of them
+    PYTHONPATH=out/emulators gerd conform benchmarks/conformance.py:NAME configs/benchmarks/emulators.yaml   one of them
 
 Each function below gives the pictures to one program as that wants them, with its noise off, and returns its events.
 Those of PyPI are installed into out/emulators (as by benchmarks/emulators.py), unless FOLDER holds them already:
