@@ -40,6 +40,7 @@ EXAMPLES = {
     "transform": "[{rotate: 30}, {boost: [1, 0]}, {mirror: x}]",
     "integrator": "{threshold: 0.3, warmup: 10}",
     "integrator.threshold": "{on: 0.4, off: 0.5, spread: 0.03}",
+    "integrator.response": "{log: 0.1}",
     "integrator.reset": "zero",
     "integrator.initial": "stationary",
     "integrator.warmup": "20",
@@ -98,6 +99,12 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
         "{on: 0.4, off: 0.5, spread: 0.03}",
         "All are shares of a full count; what is left out is 0.5, 0.5 and 0. Each can be swept, as "
         "`integrator.threshold.spread`, where the threshold is written in this way.",
+    ),
+    "LogResponse": (
+        "integrator.response",
+        "{log: 0.1}",
+        "An intensity i on this background has the contrast ln(1 + i / 0.1), and intensities of -0.1 and below are "
+        "refused. It can be swept, as `integrator.response.log`, where the response is written in this way.",
     ),
     "PerPolarity": ("noise.background", "{on: 0.001, off: 0.0005}", "What is left out is 0."),
     "TimeScale": (

@@ -217,6 +217,11 @@ class Config(Model):
         return self
 
     @model_validator(mode="after")
+    def _brightness_has_a_logarithm(self) -> Config:
+        refuse(self.integrator.too_dark([actor.intensity for actor in self.actors]))
+        return self
+
+    @model_validator(mode="after")
     def _speed_bounded(self) -> Config:
         """Own times, and in exact timing microseconds from the warm-up on, are numbers that can be computed with."""
         rate = self.fastest

@@ -5,12 +5,15 @@ Each field's unit, default and range stand here and nowhere else. Noises are pro
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, SerializerFunctionWrapHandler, Tag, model_serializer, model_validator
+from pydantic_core import InitErrorDetails
 
-from gerd.config.base import Model, invalid, tag
-from gerd.config.values import Initial, Probability, ZeroWithoutSign, forms
+from gerd.config.base import Model, invalid, plain, problem, tag
+from gerd.config.values import Initial, Probability, ZeroWithoutSign, forms, outside
 
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.001, le=16)]
 Spread = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=16), ZeroWithoutSign]
@@ -55,6 +58,18 @@ Threshold = Annotated[
 ]
 
 
+class LogResponse(Model):
+    """Integrators see the logarithm of the brightness, of which the background has this much; a full pixel has 1."""
+
+    log: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1000)]
+
+
+Response = Annotated[
+    Union[Annotated[Literal["linear"], Tag(tag("linear"))], Annotated[LogResponse, Tag(tag("{log}"))]],
+    forms("linear, {log: number} with a number from 1e-6 to 1000"),
+]
+
+
 class Integrator(Model):
     """Each pixel's integrate-and-fire unit."""
 
@@ -63,6 +78,11 @@ class Integrator(Model):
         0.5,
         description="change that fires, as a share of a fully covered pixel's count; or one for each polarity, and how "
         "much pixels differ",
+    )
+    response: Response = Field(
+        "linear",
+        description="what is integrated: the change of a pixel's count, or of the logarithm of its brightness on a "
+        "background of this brightness; thresholds are then in units of ln",
     )
     reset: Literal["subtract", "zero"] = Field(
         "subtract", description="after an event: take the threshold off, or start again at 0"
@@ -91,6 +111,29 @@ class Integrator(Model):
                 f"{self.refractory!r} is not there yet; allowed: 0", "refractory_us", value=self.refractory_us
             )
         return self
+
+    @property
+    def log_response(self) -> float:
+        """The brightness of the background of which integrators see the logarithm, 0 where they see counts."""
+        return self.response.log if isinstance(self.response, LogResponse) else 0.0
+
+    def too_dark(self, intensities: Sequence[Any]) -> list[InitErrorDetails]:
+        """What is wrong with those of the actors: brightness has no logarithm at 0 and below.
+
+        A Gaussian intensity may be anything; it is refused where it is drawn.
+        """
+        if not isinstance(self.response, LogResponse):
+            return []
+        darkest = -self.response.log
+        allowed = f"allowed with integrator.response {{log: {self.response.log:g}}}: above {darkest:g}"
+        numbers = [outside(intensity, math.nextafter(darkest, 0.0), math.inf) for intensity in intensities]
+        return [
+            problem(
+                f"{number:g} has no logarithm on this background; {allowed}", ("actors", i, "intensity"), plain(each)
+            )
+            for i, (number, each) in enumerate(zip(numbers, intensities, strict=True))
+            if number is not None
+        ]
 
     @property
     def thresholds(self) -> Thresholds:

@@ -87,7 +87,7 @@ class WholeChoice(Model):
         return self.choice
 
 
-WORDS = ("uniform", "centre", "usual", "stationary")
+WORDS = ("uniform", "centre", "usual", "stationary", "linear")
 POLARITIES = {"on", "off", "spread"}  # fields of a value that has a number for each polarity
 
 

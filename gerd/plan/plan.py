@@ -107,6 +107,7 @@ class Pixel:
     hot_share: float = _amount("noise.hot.share")
     hot_rate_hz: float = _amount("noise.hot.rate_hz")
     dead: float = _amount("noise.dead")
+    log_response: float = _amount("integrator.log_response")  # brightness of the background; 0: linear
     refractory_us: float = _amount("integrator.refractory_us")
     drops_refractory: bool = False  # whether an event within that time is lost, and does not wait for its end
     camera: int = 0  # the number of the camera, whose fixed pattern it is

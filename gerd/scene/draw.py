@@ -71,7 +71,17 @@ def _looks(plan: Plan, actor: ActorPlan, copy: int, rows: Rows) -> tuple[NDArray
     drawn = draws.sample(actor.intensity, LOOKS, INTENSITY)
     intensity = np.clip(drawn, DIMMEST, BRIGHTEST)  # a Gaussian one may fall outside
     chosen = np.where(draws.is_there(actor.repeat), draws.shape(len(actor.shapes)), ABSENT)
-    return np.rint(intensity * INTENSITY_ONE), chosen
+    counts = np.rint(intensity * INTENSITY_ONE)
+    _check_brightness(plan, actor, counts)
+    return counts, chosen
+
+
+def _check_brightness(plan: Plan, actor: ActorPlan, counts: NDArray[np.float64]) -> None:
+    """An error if a drawn intensity has no logarithm on the background."""
+    background, darkest = plan.pixel.log_response, float(counts.min(initial=np.inf)) / INTENSITY_ONE
+    if background > 0 and darkest <= -background:
+        message = f"{darkest:g} was drawn, which has no logarithm with integrator.response {{log: {background:g}}}"
+        raise plan.error(f"actors.{actor.number}.intensity", f"{message}; allowed: above {-background:g}")
 
 
 @lru_cache(maxsize=KEPT_PLANS)

@@ -207,6 +207,13 @@ def threshold_spread(deviation: float) -> Transformation:
     return Transformation("threshold_spread", deviation, amounts=(("spread", deviation),))
 
 
+def log_response(background: float) -> Transformation:
+    """Integrators see logarithms, on a background of this brightness; 0: they see counts."""
+    if background < 0:
+        raise GerdError(f"log_response {background}: allowed: a brightness above 0, or 0 for a linear response")
+    return Transformation("log_response", background, amounts=(("log_response", float(background)),))
+
+
 def density(kept: float) -> Transformation:
     """This share of the events is kept; those of a smaller share are among those of a larger one."""
     return Transformation("density", _share("density", kept), 1.0, amounts=(("event_noise", 1.0 - kept),))
@@ -217,7 +224,7 @@ def _with_amount(name: str, share: float) -> Transformation:
 
 
 _OF_SPACE_AND_TIME = (translation, rotation, scale, shear, velocity, acceleration, time_scale)
-_MAKERS = (*_OF_SPACE_AND_TIME, background, shape_noise, density, hot, dead, threshold_spread)
+_MAKERS = (*_OF_SPACE_AND_TIME, background, shape_noise, density, hot, dead, threshold_spread, log_response)
 KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}  # with one amount
 UNITS = {"translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
 

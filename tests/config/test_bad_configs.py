@@ -227,6 +227,16 @@ FIELDS = [
     Bad("threshold_list", top("integrator: {threshold: [1, 2]}"), 1, "integrator.threshold", "{on: number", "[1, 2]"),
     Bad("threshold_empty", top("integrator: {threshold: {}}"), 1, "integrator.threshold", "{on: number", "{}"),
     Bad("threshold_nan", top("integrator: {threshold: .nan}"), 1, "integrator.threshold", "finite number", "nan"),
+    Bad("response", top("integrator: {response: log}"), 1, "integrator.response", "linear, {log: number}", "'log'"),
+    Bad("response_0", top("integrator: {response: {log: 0}}"), 1, "integrator.response.log", "equal to 0.000001", "0"),
+    Bad(
+        "response_dark",
+        actor("intensity: -0.3\nintegrator: {response: {log: 0.3}}"),
+        3,
+        "actors.0.intensity",
+        "-0.3 has no logarithm",
+        "-0.3",
+    ),
     Bad("reset", top("integrator: {reset: none}"), 1, "integrator.reset", "'subtract' or 'zero'", "'none'"),
     Bad(
         "initial_word", top("integrator: {initial: normal}"), 1, "integrator.initial", "stationary, or a number from -1"

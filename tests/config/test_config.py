@@ -139,6 +139,7 @@ def test_defaults() -> None:
         "upsampling": 8,
         "integrator": {
             "threshold": 0.5,
+            "response": "linear",
             "reset": "subtract",
             "initial": "usual",
             "warmup": 5,

@@ -156,11 +156,15 @@ def test_cuda_in_exact_timing() -> None:
 
 @needs_triton
 @pytest.mark.parametrize(
-    ("timing", "initial", "reset"),
-    [("step", "uniform", "subtract"), ("step", "stationary", "zero"), ("exact", "stationary", "subtract")],
+    ("timing", "initial", "reset", "response"),
+    [
+        ("step", "uniform", "subtract", "linear"),
+        ("step", "stationary", "zero", {"log": 0.2}),
+        ("exact", "stationary", "subtract", {"log": 0.2}),
+    ],
 )
-def test_cuda_with_thresholds_of_each_pixel(timing: str, initial: str, reset: str) -> None:
-    """A frame that is no whole number of tiles; events, and frames on the device."""
+def test_cuda_with_thresholds_of_each_pixel(timing: str, initial: str, reset: str, response: Any) -> None:
+    """A frame that is no whole number of tiles; events, and frames on the device; logarithms."""
     from gerd.events.cuda import run as cuda
 
     made = config(
@@ -173,6 +177,7 @@ def test_cuda_with_thresholds_of_each_pixel(timing: str, initial: str, reset: st
         camera={"number": 3},
         integrator={
             "threshold": {"on": 0.1, "off": 0.2, "spread": 0.05},
+            "response": response,
             "initial": initial,
             "reset": reset,
             "warmup": 1,

@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy import stats
 from support.oracle import philox
 from support.scenes import FALSE_ALARM, actor, config, drawn
 
 import gerd
+from gerd.errors import GerdError
+from gerd.events.backends import run
 from gerd.events.pixel.thresholds import Thresholds
 from gerd.recording.recording import Recording
 from gerd.scene import transformation
@@ -144,3 +147,98 @@ def test_a_family_in_time_is_covariant_with_a_fixed_pattern() -> None:
     one, two = (np.sort(recording.events, order=key) for recording in (slow, fast))
     assert np.array_equal(one[["x", "y", "p"]], two[["x", "y", "p"]])
     assert np.abs(one["t"] - 2 * two["t"]).max() <= 2
+
+
+# Response
+
+
+def logarithmic(brightness: float, intensity: float, threshold: float, **fields: Any) -> Recording:
+    """The passing square of this intensity, on a background of this brightness."""
+    made = config(
+        actor(**{**PASSING, "intensity": intensity}),
+        width=24,
+        height=16,
+        steps=44,
+        timing="exact",
+        **{"integrator": {**AT_ZERO, "threshold": threshold, "response": {"log": brightness}}, **fields},
+    )
+    return gerd.simulate(made)
+
+
+AT_ZERO: dict[str, Any] = {"initial": 0.0, "warmup": 0}
+
+
+@pytest.mark.parametrize(("brightness", "intensity"), [(0.1, 1.0), (0.003, 0.3), (2.0, -1.5)])
+def test_a_logarithmic_pixel_fires_by_contrast(brightness: float, intensity: float) -> None:
+    """A pixel that a shape covers fires ln(1 + i / b) / threshold times, and as often the other way when it leaves."""
+    threshold = 0.07
+    contrast = math.log(1 + round(intensity * 1024) / 1024 / brightness)
+    fired = counted(logarithmic(brightness, intensity, threshold))
+    first, last = (1, 0) if intensity > 0 else (0, 1)
+    expected = math.floor(abs(contrast) / threshold)
+    assert expected > 10
+    assert (fired[first] == expected).all()
+    assert (fired[last] == expected).all()  # what was left in the integrator is made up for
+
+
+def test_a_logarithmic_pixel_sees_ratios() -> None:
+    """Twice as much light, of shape and background, gives the same events."""
+    dim, bright = logarithmic(0.125, 0.5, 0.07), logarithmic(0.25, 1.0, 0.07)
+    assert len(dim) > 1000
+    assert dim.digest == bright.digest
+    assert dim.digest != logarithmic(0.125, 1.0, 0.07).digest
+
+
+def test_times_of_logarithmic_pixels_are_those_of_the_area() -> None:
+    """An upright edge covers a pixel evenly, from sub-pixel to sub-pixel: the time of each passage in closed form."""
+    recording = logarithmic(0.1, 1.0, 0.3)
+    events = recording.events[(recording.events["x"] == 9) & (recording.events["y"] == 8) & recording.events["p"]]
+    edge = -30.0 + 20.0  # of the square at step 0
+    for nth, t in enumerate(events["t"].tolist(), 1):
+        covered = 0.1 * (math.exp(0.3 * nth) - 1)  # the share at which ln(1 + covered / b) is so many thresholds
+        time = (9 + covered - edge) / 2.5 * 1000
+        assert abs(t - time) < 1000 / 2.5 / 8  # a sub-pixel
+    assert len(events) == math.floor(math.log(11) / 0.3)
+
+
+def test_a_family_in_time_is_covariant_with_logarithms() -> None:
+    """Every event at another speed is the same event at another time."""
+    slow = logarithmic(0.1, 1.0, 0.2)
+    fast = gerd.simulate(slow.config, time_scale={"factor": 2, "keep": "path"})
+    key = ["y", "x", "t"]
+    one, two = (np.sort(recording.events, order=key) for recording in (slow, fast))
+    assert len(one) > 1000
+    assert np.array_equal(one[["x", "y", "p"]], two[["x", "y", "p"]])
+    assert np.abs(one["t"] - 2 * two["t"]).max() <= 2
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+def test_logarithms_are_an_amount_and_can_be_swept(timing: str) -> None:
+    made = config(
+        actor("circle", velocity=[0.7, 0.2]),
+        steps=8,
+        timing=timing,
+        integrator={"response": {"log": 0.2}},
+        sweep={"integrator.response.log": [0.1, 0.3]},
+    )
+    one, other = gerd.simulate_family(made)
+    assert one.digest != other.digest
+    assert transformation.log_response(0.3)(one.scene).pixel == other.scene.pixel
+    assert gerd.simulate(made, member=1, chunk=3).digest == other.digest
+    linear = config(actor("circle", velocity=[0.7, 0.2]), steps=8, timing=timing, integrator={"response": "linear"})
+    assert linear.digest == config(actor("circle", velocity=[0.7, 0.2]), steps=8, timing=timing, integrator={}).digest
+    assert transformation.log_response(0.0)(one.scene).pixel == gerd.simulate(linear).scene.pixel
+
+
+def test_what_has_no_logarithm_is_refused() -> None:
+    """As it is written; where it is drawn, or by a transformation, too."""
+    integrator = {"response": {"log": 0.5}}
+    for intensity in (-0.5, {"uniform": [-0.6, 1]}, {"choice": [1, -2]}):
+        with pytest.raises(ValidationError, match=r"no logarithm on this background; allowed with .* above -0\.5"):
+            config(actor(intensity=intensity), integrator=integrator)
+    drawn_too_dark = config(actor(intensity={"normal": [-0.4, 4]}), integrator=integrator)
+    with pytest.raises(GerdError, match=r"actors\.0\.intensity.*was drawn, which has no logarithm"):
+        gerd.simulate_batch(drawn_too_dark, range(20))
+    dark = gerd.simulate(config(actor(intensity=-0.4), integrator=integrator)).scene
+    with pytest.raises(GerdError, match=r"intensity -0\.4.* has no logarithm on a background of 0\.3"):
+        list(run(transformation.log_response(0.3)(dark)))

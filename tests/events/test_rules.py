@@ -16,6 +16,7 @@ RULES = {
     "stationary_state": "word threshold_on threshold_off upward",
     "how_many": "word table",
     "pick": "word last chosen",
+    "response": "count table lowest",
     "integrate_and_fire": "state change threshold_on threshold_off to_zero",
     "dropped": "word bound",
     "threshold_ahead": "change threshold_on threshold_off",

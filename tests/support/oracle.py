@@ -114,6 +114,14 @@ def rendered(scenes: Scenes, time: float, step: int) -> np.ndarray:
     return frame
 
 
+def felt(scenes: Scenes, seen: np.ndarray) -> np.ndarray:
+    """What the integrators see of a picture: its counts, or their logarithms in units of a full count."""
+    b, full = scenes.pixel.log_response, 1024 * scenes.upsampling**2
+    if not b:
+        return seen
+    return np.array([[round(full * (math.log(c / full + b) - math.log(b))) for c in row] for row in seen.tolist()])
+
+
 def thresholds(scenes: Scenes) -> tuple[list[list[int]], list[list[int]]]:
     """Of ON and of OFF events, for each pixel; how they are drawn has a test of its own."""
     tables, size = Thresholds.of(scenes), (scenes.height, scenes.width)
@@ -186,7 +194,7 @@ def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     state, (on, off) = initial(scenes, previous), thresholds(scenes)
     for step in range(-scenes.warmup, scenes.steps):
         current = rendered(scenes, step, step)
-        change, previous = (current - previous).tolist(), current
+        change, previous = (felt(scenes, current) - felt(scenes, previous)).tolist(), current
         for y in range(scenes.height):
             for x in range(scenes.width):
                 v = state[y][x] + change[y][x]
@@ -238,8 +246,9 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
             ends |= {step * rate for step in steps if unit < step * rate < unit + 1}
         for end in sorted(ends):
             current = rendered(own, end, step_at(end / rate))
-            for y, x in zip(*np.nonzero(current != previous), strict=True):
-                change, v = int(current[y, x] - previous[y, x]), state[y][x]
+            now, before = felt(scenes, current), felt(scenes, previous)
+            for y, x in zip(*np.nonzero(now != before), strict=True):
+                change, v = int(now[y, x] - before[y, x]), state[y][x]
                 sign, way, threshold = (1, change, on[y][x]) if change > 0 else (-1, -change, off[y][x])
                 while v * sign + way >= threshold:
                     way -= threshold - v * sign

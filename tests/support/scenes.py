@@ -163,13 +163,21 @@ def thresholds(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
     return st.one_of(numbers, st.fixed_dictionaries({"on": numbers, "off": numbers, "spread": spreads}))
 
 
+def responses(entries: list[dict[str, Any]]) -> st.SearchStrategy[Any]:
+    """Linear, or logarithms on a background so bright that all of these actors have one."""
+    darkest = min([0.0, *(entry["intensity"] for entry in entries)])
+    logarithms = st.sampled_from([0.003, 0.2, 40.0]).map(lambda brightness: {"log": brightness - darkest})
+    return st.one_of(st.just("linear"), logarithms)
+
+
 @st.composite
 def small_configs(draw: Any) -> Config:
     """Anything that the oracle has the patience for."""
     width, height = draw(st.sampled_from([(1, 1), (7, 5), (13, 14), (19, 11), (20, 3), (2, 13), (33, 4), (131, 2)]))
     noises = st.sampled_from([0.0, 0.3, 1.0])
+    entries = draw(casts(width, height, 3))
     return config(
-        *draw(casts(width, height, 3)),
+        *entries,
         width=width,
         height=height,
         seed=draw(st.integers(0, 2**64 - 1)),
@@ -180,6 +188,7 @@ def small_configs(draw: Any) -> Config:
         upsampling=draw(st.sampled_from([1, 2, 3, 8])),
         integrator={
             "threshold": draw(thresholds(st.sampled_from([0.001, 0.2, 0.5, 0.77, 1.6]))),
+            "response": draw(responses(entries)),
             "reset": draw(st.sampled_from(["subtract", "zero"])),
             "initial": draw(st.sampled_from(["usual", "uniform", "stationary", 0.0, 1.0, -0.63])),
             "warmup": draw(st.integers(0, 3)),

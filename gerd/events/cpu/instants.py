@@ -28,7 +28,7 @@ from gerd.events.cpu.rules import (
     words,
 )
 from gerd.events.cpu.scattered import groups_of, scattered
-from gerd.events.cpu.steps import begin_block, begin_recording, find_changes, forget
+from gerd.events.cpu.steps import begin_block, begin_recording, find_changes, forget, respond
 
 Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks from `end` on are not recorded
 
@@ -103,6 +103,8 @@ def run_instants(
             find_crossings(scene.pieces, coefficients[i], scene.sensor, new)
             area = find_changes(steps[i], i == 0, scene, old, new, pixels, changes, draws, scratch)
             old, new, swaps = new, old, swaps + 1
+            if scene.model.is_log and i > 0:
+                respond(area, scene.model, pixels, changes)
         if i == 0:
             begin_recording(area, scene, pixels, changes)
             continue

@@ -24,6 +24,7 @@ from gerd.events.cpu.changes import LAYER_SLOTS, MOST_SPLIT
 from gerd.events.cpu.crossings import LANES, NEAR, WORD_BITS
 from gerd.events.cpu.steps import TOGETHER
 from gerd.events.pixel import noise
+from gerd.events.pixel.response import Response
 from gerd.events.pixel.thresholds import Thresholds
 from gerd.events.rasterise import Borders
 from gerd.scene.scenes import Scenes
@@ -43,7 +44,7 @@ def pieces_of(borders: Borders, slots: NDArray[np.int64], intensity: NDArray[np.
     )
 
 
-def model_of(scenes: Scenes, thresholds: Thresholds, row: int) -> Model:
+def model_of(scenes: Scenes, thresholds: Thresholds, response: Response, row: int) -> Model:
     """The integrators of a recording."""
     pixel, tables = scenes.pixel, thresholds
     on, off, least, most = (table.ravel() for table in (tables.on, tables.off, tables.least, tables.most))
@@ -54,6 +55,9 @@ def model_of(scenes: Scenes, thresholds: Thresholds, row: int) -> Model:
         most=most,
         own=int(tables.differ),
         to_zero=pixel.reset_to_zero,
+        response=response.table,
+        lowest=response.lowest,
+        is_log=pixel.log_response > 0,
         stationary=pixel.initial == "stationary",
         actors=int(scenes.present[row].sum()),
         dark=int(scenes.dark[row]),
@@ -88,7 +92,7 @@ def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> Crossings:
 
 
 def pixels_room(scenes: Scenes) -> Pixels:
-    """Room for what a recording carries from step to step, as arguments; `activation` is for shape noise."""
+    """Room for what a recording carries from step to step, as arguments; see `fresh_room` for the rest."""
     height, width = scenes.height, scenes.width
     area = height * width
     blocks = height * -(-width // TOGETHER)
@@ -102,7 +106,15 @@ def pixels_room(scenes: Scenes) -> Pixels:
         hidden_counts=argument(np.empty(area, np.int64)),
         begun=argument(np.empty(blocks, np.int64)),
         fired=argument(blank(height, width) if counted else blank(1, 1)),
+        shown=blank(1, 1),
     )
+
+
+def fresh_room(pixels: Pixels, scenes: Scenes) -> Pixels:
+    """The same room for another recording, with zeros for what is needed of each pixel from its beginning on."""
+    size = (scenes.height, scenes.width)
+    needed = {"activation": scenes.pixel.shape_noise > 0, "shown": scenes.pixel.log_response > 0}
+    return pixels._replace(**{name: blank(*size) for name, is_needed in needed.items() if is_needed})
 
 
 def changes_room(scenes: Scenes) -> Changes:

@@ -85,6 +85,12 @@ def pick(word, last, chosen):
 
 
 @inlined
+def response(count, table, lowest):
+    """What an integrator sees of a count, from the table of the counts from `lowest` on."""
+    return np.int64(table[np.int64(count) - lowest])
+
+
+@inlined
 def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero):
     """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
     integrated = state + change

@@ -21,11 +21,11 @@ from gerd.events.compiled import Kernel, argument
 from gerd.events.cpu import known
 from gerd.events.cpu.arguments import Chance, Scene, Sensor
 from gerd.events.cpu.room import (
-    blank,
     changes_room,
     crossings_room,
     draws_room,
     events_room,
+    fresh_room,
     model_of,
     noise_of,
     pieces_of,
@@ -33,6 +33,7 @@ from gerd.events.cpu.room import (
     scratch_room,
     slots_of,
 )
+from gerd.events.pixel.response import Response
 from gerd.events.pixel.thresholds import Thresholds
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
@@ -106,8 +107,8 @@ class _State:
         self._thresholds = Thresholds.of(scenes)
         self._crossings = [crossings_room(slots, scenes.upsampling, scenes.height) for _ in range(2)]
         self._frames = [argument(crossings) for crossings in self._crossings]
+        self._response = Response.of(scenes)
         self._pixels = pixels_room(scenes)
-        self._carried = argument(self._pixels)
         self._room = events_room(scenes, limits.events)
         self._rooms = [
             argument(changes_room(scenes)),
@@ -121,10 +122,9 @@ class _State:
         scenes = self._scenes
         self._intensity[:] = scenes.intensity[row][self._actor]
         self._chance = argument(Chance(np.uint64(scenes.seed), scenes.indices[row]))
-        model = model_of(scenes, self._thresholds, row)
+        model = model_of(scenes, self._thresholds, self._response, row)
         self._scene = argument(Scene(self._sensor, self._pieces, model, self._noise, self._chance))
-        if scenes.pixel.shape_noise > 0:
-            self._carried = argument(self._pixels._replace(activation=blank(scenes.height, scenes.width)))
+        self._carried = argument(fresh_room(self._pixels, scenes))
         for crossings in self._crossings:
             for rows in (crossings.low, crossings.high, crossings.whole_low, crossings.whole_high):
                 rows[:] = 0

@@ -39,6 +39,7 @@ from gerd.events.cpu.rules import (
     initial_state,
     integrate_and_fire,
     key,
+    response,
     stationary_state,
     words,
 )
@@ -110,7 +111,7 @@ def hide(step, scene, frame, pixels, changes, draws):
 def find_changes(step, reference, scene, old, new, pixels, changes, draws, scratch):
     """Add up what differs between two frames, shape noise included; where it may. A reference is compared with none."""
     area = Area(scene.sensor.height, ZERO, ZERO, ZERO)
-    if scene.noise.has_shape or scene.model.stationary or not reference:
+    if scene.noise.has_shape or scene.model.stationary or scene.model.is_log or not reference:
         area = compare(scene, old, new, changes, scratch)
     if scene.noise.has_shape:
         show(area, scene.sensor.width, pixels, changes)
@@ -279,10 +280,30 @@ def merge(first_key, fired, picked, room, made):
 
 
 @compiled
+def respond(area, model, pixels, changes):
+    """Turn the changes of counts in an area into those of the logarithm."""
+    for y in range(area.top, area.bottom):
+        for word in range(area.left, area.right):
+            rest = changes.touched[y, word]
+            while rest:
+                bit = rest & (~rest + ONE)
+                rest ^= bit
+                x = word * WORD_BITS + bit_number(bit)
+                before = pixels.shown[y, x]
+                now = before + changes.change[y, x]
+                pixels.shown[y, x] = now
+                changes.change[y, x] = np.int32(
+                    response(now, model.response, model.lowest) - response(before, model.response, model.lowest)
+                )
+
+
+@compiled
 def begin_recording(area, scene, pixels, changes):
     """The first picture is compared with nothing and fires nothing; stationary integrators look at it."""
     if scene.model.stationary:
         begin_covered(area, scene, pixels, changes)
+    if scene.model.is_log:
+        respond(area, scene.model, pixels, changes)
     discard(area, changes)
 
 
@@ -308,6 +329,8 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
         if reference:
             begin_recording(area, scene, pixels, changes)
             continue
+        if scene.model.is_log:
+            respond(area, scene.model, pixels, changes)
         area = touch_pending(area, pixels, changes)
         number = 0
         if scene.noise.has_background and step >= 0:

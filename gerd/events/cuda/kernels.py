@@ -31,6 +31,7 @@ from gerd.events.cuda.rules import (
     integrate_and_fire,
     passage_us,
     passages,
+    response,
     stationary_state,
     threshold_ahead,
     words,
@@ -47,8 +48,8 @@ Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_p
 Window = namedtuple("Window", "start recorded fresh")
 # on, off, least, most: of `Thresholds`. If pixels or polarities differ, tensors with the numbers of each pixel,
 # otherwise numbers, of which `off` is not looked at. actors, dark: how many actors each recording has, and how many of
-# them are darker than the background
-Model = namedtuple("Model", "on off least most drop_below actors dark")
+# them are darker than the background. table, lowest: of `Response`
+Model = namedtuple("Model", "on off least most drop_below actors dark table lowest")
 # Of exact timing: own times of the frames (recordings, frames) and, for shape noise, their steps, a tensor with the
 # microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many steps
 # there is room for in frames.
@@ -258,6 +259,14 @@ def thresholds_of(model, pixel, inside, OWN: tl.constexpr):
 
 
 @triton.jit
+def felt(visible, model, IS_LOG: tl.constexpr):
+    """What integrators see of what is visible."""
+    if IS_LOG:
+        visible = response(visible, model.table, model.lowest)
+    return visible
+
+
+@triton.jit
 def beyond(v, on, off, inside):
     """1 if some integrator of a tile holds more than a threshold."""
     return tl.max((((v > on) | (v < -off)) & inside).to(tl.int32))
@@ -346,7 +355,7 @@ def put_in_words(fired, on, row, across, rows_left):
 def between(
     out, room, filled, carried, marks, outlines, sizes, moments, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
-    CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr, OWN: tl.constexpr,
+    CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr, OWN: tl.constexpr, IS_LOG: tl.constexpr,
 ):  # fmt: skip
     """Exact timing: one tile of one recording passes its thresholds between frames 0, 1, ….
 
@@ -389,7 +398,8 @@ def between(
         if begun == 0:
             if STATIONARY & (moments.fresh != 0):
                 v = after_shapes(visible, seed, pixel, index, on, off, model, recording)
-        else:
+        visible = felt(visible, model, IS_LOG)
+        if begun != 0:
             begin = tl.load(moments.own + frame - 1)
             duration = tl.load(moments.own + frame) - begin
             change = visible - shown
@@ -428,7 +438,7 @@ def between(
 def signal(
     out, state, marks, outlines, sizes, window, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr,
-    HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, BITS: tl.constexpr, OWN: tl.constexpr,
+    HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, BITS: tl.constexpr, OWN: tl.constexpr, IS_LOG: tl.constexpr,
 ):  # fmt: skip
     """Integrate and fire: one tile of one recording over frames 1 …; frame 0 is the one before them.
 
@@ -470,7 +480,8 @@ def signal(
         if begun == 0:
             if STATIONARY & (window.fresh != 0):
                 v = after_shapes(visible, seed, pixel, index, on, off, model, recording)
-        else:
+        visible = felt(visible, model, IS_LOG)
+        if begun != 0:
             _, is_off, is_on, v = integrate_and_fire(v, visible - shown, on, off, TO_ZERO)
             if not TO_ZERO:
                 pending = beyond(v, on, off, inside)

@@ -84,6 +84,12 @@ def pick(word, last, chosen):
 
 
 @triton.jit
+def response(count, table, lowest):
+    """What an integrator sees of a count, from the table of the counts from `lowest` on."""
+    return tl.load(table + (count - lowest))
+
+
+@triton.jit
 def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero: tl.constexpr):
     """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
     integrated = state + change

@@ -24,6 +24,7 @@ from gerd.events import exact, rasterise
 from gerd.events.cuda import kernels, output
 from gerd.events.cuda import outlines as outline_kernels
 from gerd.events.pixel import noise
+from gerd.events.pixel.response import Response
 from gerd.events.pixel.thresholds import Thresholds
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
@@ -146,7 +147,7 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             kernels.Window(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_chance,
             F=f, FINE=_fine(f), TO_ZERO=scenes.pixel.reset_to_zero, STATIONARY=scenes.pixel.initial == "stationary",
             HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0, CARRY=not whole, BITS=bits,
-            OWN=isinstance(model.on, Tensor),
+            OWN=isinstance(model.on, Tensor), IS_LOG=scenes.pixel.log_response > 0,
             num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
@@ -259,13 +260,15 @@ def _chances(scenes: Scenes, device: str) -> tuple[kernels.Chance, kernels.Chanc
     thresholds = Thresholds.of(scenes)
     numbers = (thresholds.on, thresholds.off, thresholds.least, thresholds.most)
     each = () if thresholds.are_one else (np.broadcast_to(part, (scenes.height, scenes.width)) for part in numbers)
-    seed, indices, actors, dark, shape_table, background_table, *sent = _sent(
+    response = Response.of(scenes)
+    seed, indices, actors, dark, shape_table, background_table, responses, *sent = _sent(
         device, np.array([scenes.seed], np.uint64).view(np.int64), scenes.indices, scenes.present.sum(axis=1),
-        scenes.dark, *tables, *each,
+        scenes.dark, *tables, response.table, *each,
     )  # fmt: skip
     shape, background = (kernels.Chance(seed, indices, table) for table in (shape_table, background_table))
     on, off, least, most = sent or (number.item() for number in numbers)
-    model = kernels.Model(on, off, least, most, noise.drop_bound(scenes.pixel.event_noise), actors, dark)
+    drop_below = noise.drop_bound(scenes.pixel.event_noise)
+    model = kernels.Model(on, off, least, most, drop_below, actors, dark, responses, response.lowest)
     return shape, background, model
 
 
@@ -317,7 +320,7 @@ class _Pixels:
                 out, room, filled, carried, marks, outlines, sizes, moments, self._model, self._shape,
                 F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.pixel.initial == "stationary",
                 HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0,
-                OWN=isinstance(self._model.on, Tensor), **options,
+                OWN=isinstance(self._model.on, Tensor), IS_LOG=scenes.pixel.log_response > 0, **options,
                 num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
             )  # fmt: skip
 

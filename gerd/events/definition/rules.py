@@ -67,6 +67,11 @@ def pick(word: Tensor, last: Tensor, chosen: Tensor) -> Tensor:
     return torch.where((chosen >> pixel) & 1 != 0, last, pixel)
 
 
+def response(count: Tensor, table: Tensor, lowest: int) -> Tensor:
+    """What an integrator sees of a count, from the table of the counts from `lowest` on."""
+    return table[(count - lowest).long()]
+
+
 def integrate_and_fire(
     state: Tensor, change: Tensor, threshold_on: Tensor, threshold_off: Tensor, to_zero: bool
 ) -> tuple[Tensor, ...]:

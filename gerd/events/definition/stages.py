@@ -3,7 +3,7 @@
 The arrays are those of the definition, `definition/walk.py`, and all of them are exact: counts are integers,
 `full` of them being a pixel that an actor of intensity 1 covers. With θ = `thresholds`, for consecutive steps:
 
-    picture ──sum over the pixel──▶ coverage ──shape noise──▶ seen ──minus the step before──▶ difference
+    picture ──sum over the pixel──▶ coverage ──shape noise──▶ seen ──response, minus the step before──▶ difference
             ──added to what the reset left──▶ integrator ──beyond ±θ──▶ fired ──event noise──▶ kept
             ──background noise, and what surrounds the pixels──▶ events
 
@@ -39,7 +39,7 @@ class Stages:
     steps: NDArray[np.int64]  # their numbers
     coverage: Counts  # (steps, height, width): sub-pixels times intensity
     seen: Counts  # the same after shape noise
-    difference: Counts  # seen now minus seen one step ago
+    difference: Counts  # the response to what is seen now, minus that of one step ago
     integrator: Counts  # after the difference was added and before an event resets it
     fired: Mask  # (steps, 2, height, width)
     kept: Mask  # after event noise
@@ -91,7 +91,7 @@ def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
     without_noise = _with(without_background, event_noise=0.0)
     fired, kept, events = (_frames(each, steps) for each in (without_noise, without_background, short))
     integrator = walk.states_at(short, shown[1:], seen[1:])
-    differences = np.diff(seen, axis=0)
+    differences = walk.responded(scene, torch.from_numpy(seen)).diff(dim=0).numpy()
     return Stages(scene, steps, coverage[0, 1:].numpy(), seen[1:], differences, integrator, fired, kept, events)
 
 

@@ -29,12 +29,14 @@ from gerd.events.definition.rules import (
     passage_us,
     passages,
     pick,
+    response,
     stationary_state,
     threshold_ahead,
     words,
 )
 from gerd.events.keys import Keys
 from gerd.events.pixel import noise
+from gerd.events.pixel.response import Response
 from gerd.events.pixel.thresholds import Thresholds
 from gerd.events.shared import Chunk, chunks
 from gerd.scene import philox
@@ -49,7 +51,7 @@ class Worked(NamedTuple):
     steps: np.ndarray  # their numbers
     coverage: Tensor  # counts: sub-pixels times intensity
     seen: Tensor  # counts after shape noise
-    difference: Tensor  # seen now minus seen one step ago
+    difference: Tensor  # the response to what is seen now minus that of one step ago
     integrator: Tensor  # after the difference was added and before an event resets it
     fired: Tensor  # masks
     kept: Tensor  # after event noise
@@ -77,16 +79,18 @@ def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Ite
     """Every stage from the picture to the events of a batch, `chunk` steps at a time."""
     chunk = chunk or _chunk(scenes)
     before = np.array([-scenes.warmup - 1])
-    previous = what_is_seen(scenes, activation(scenes, before, device), before)
-    state = _initial_states(scenes, previous[:, 0])
+    first = what_is_seen(scenes, activation(scenes, before, device), before)
+    state = _initial_states(scenes, first[:, 0])
+    previous = responded(scenes, first)
     thresholds = _thresholds(scenes, device)
     for piece in chain(chunks(-scenes.warmup, 0, chunk), chunks(0, scenes.steps, chunk)):
         steps = np.array(piece)
         scenes = scenes.resumed(steps)
         coverage = activation(scenes, steps, device)
         seen = what_is_seen(scenes, coverage, steps)
-        difference = seen.diff(dim=1, prepend=previous)
-        previous = seen[:, -1:]
+        felt = responded(scenes, seen)
+        difference = felt.diff(dim=1, prepend=previous)
+        previous = felt[:, -1:]
         integrator = torch.empty_like(difference)
         fired = torch.empty((*seen.shape[:2], 2, *seen.shape[2:]), dtype=torch.bool, device=device)
         for i in range(len(steps)):
@@ -105,7 +109,8 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     rate = scene.trajectory.rate
     begin = exact.Instants(np.full((1, 1), float(-scene.warmup)), rate, scene.step_us / rate)
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
-    result = np.broadcast_to(_initial_states(scene, first)[0].numpy() - first[0].numpy(), seen_then.shape) + seen_then
+    since = responded(scene, torch.from_numpy(seen_then)) - responded(scene, first)
+    result = (_initial_states(scene, first) + since).numpy()
     on, off = (table.numpy()[0] for table in _thresholds(scene, "cpu"))
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
         flagged = pixels.passages(resumed, instants)[0]
@@ -137,9 +142,10 @@ class _Pixels:
             self._fired = torch.zeros_like(self._state, dtype=torch.int64)
             self._thresholds = _thresholds(scenes, self._device)
         own = torch.from_numpy(instants.own)
+        felt = responded(scenes, seen)
         fired = []
         for i in range(1, seen.shape[1]):
-            change = seen[:, i] - seen[:, i - 1]
+            change = felt[:, i] - felt[:, i - 1]
             ahead = threshold_ahead(change, *self._thresholds)
             number, left = passages(self._state, change, ahead)
             fired.append(self._events(scenes, own[:, i - 1 : i + 1], change, ahead, number, instants.us_per_unit))
@@ -254,6 +260,14 @@ def what_is_seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
     if scenes.pixel.shape_noise == 0:
         return coverage
     return torch.where(missing(scenes, steps, str(coverage.device)), 0, coverage)
+
+
+def responded(scenes: Scenes, seen: Tensor) -> Tensor:
+    """What the integrators see of the counts: these, or their logarithms."""
+    if scenes.pixel.log_response == 0:
+        return seen
+    tables = Response.of(scenes)
+    return response(seen, torch.tensor(tables.table, device=seen.device), tables.lowest)
 
 
 def missing(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
