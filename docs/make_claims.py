@@ -25,7 +25,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -221,26 +221,31 @@ def compared(command: Command, said: list[Said]) -> Iterator[tuple[bool, str]]:
             yield right, f"{verdict:5}  {each.document}:{each.line}  {name}: {each.figure}; {shown} ({bounds})"
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(
+    arguments: list[str] | None = None,
+    commands: Sequence[Command] = COMMANDS,
+    documents: Sequence[Path] = DOCUMENTS,
+    root: Path = ROOT,
+) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("claims", nargs="*", metavar="CLAIM", help="only the commands that make these")
     parser.add_argument("--long", action="store_true", help="those that take minutes or install packages, too")
     chosen = parser.parse_args(arguments)
-    known = {name for command in COMMANDS for name in command.claims}
+    known = {name for command in commands for name in command.claims}
     if unknown := set(chosen.claims) - known:
         parser.error(f"no such claim: {', '.join(sorted(unknown))}; there are: {', '.join(sorted(known))}")
     wanted = [
-        c for c in COMMANDS if set(chosen.claims) & set(c.claims) or (not chosen.claims and c.long <= chosen.long)
+        c for c in commands if set(chosen.claims) & set(c.claims) or (not chosen.claims and c.long <= chosen.long)
     ]
-    said = [each for file in DOCUMENTS for each in said_in(str(file.relative_to(ROOT)), file.read_text("utf-8"))]
+    said = [each for file in documents for each in said_in(str(file.relative_to(root)), file.read_text("utf-8"))]
     wrong = 0
     for command in wanted:
         print(f"\n{command.line}\nclaim: what is said; what was measured (what is allowed)", flush=True)
         for right, row in compared(command, said):
             print(row, flush=True)
             wrong += not right
-    left_out = sum(command not in wanted for command in COMMANDS)
-    more = f"; {left_out} of {len(COMMANDS)} commands were not run" if left_out else ""
+    left_out = sum(command not in wanted for command in commands)
+    more = f"; {left_out} of {len(commands)} commands were not run" if left_out else ""
     print(f"\n{wrong or 'none'} of the claims {'is' if wrong == 1 else 'are'} off{more}")
     return 1 if wrong else 0
 

@@ -26,7 +26,7 @@ TOO_MUCH = (
 class _Reading:
     """How far one reading has got."""
 
-    left: int = field(default_factory=lambda: MOST_WORK)
+    left: int
     made: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -34,12 +34,12 @@ _READING: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 
 
 @contextmanager
-def reading() -> Iterator[None]:
-    """What is read inside is one config; a reading within another is part of it."""
+def reading(work: int = MOST_WORK) -> Iterator[None]:
+    """What is read inside is one config, which may cost so much; a reading within another is part of it."""
     if _READING.get() is not None:
         yield
         return
-    token = _READING.set(_Reading())
+    token = _READING.set(_Reading(work))
     try:
         yield
     finally:

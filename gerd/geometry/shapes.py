@@ -175,7 +175,7 @@ def _font() -> tuple[dict[int, str], Any]:
     return font.getBestCmap(), font.getGlyphSet()
 
 
-def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list[Array]:
+def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False, most: int = MOST_VERTICES) -> list[Array]:
     """Contours of a PNG, JPEG or PGM picture at half of full brightness; light is inside, transparent pixels outside.
 
     alpha: contours at half of full opacity instead. invert: what is dark is inside, or with alpha what is transparent.
@@ -206,8 +206,9 @@ def rings_of_mask(path: Path, alpha: bool = False, invert: bool = False) -> list
         raise ValueError("has no transparent pixel; leave alpha out to take what is light")
     light = np.pad(light, 1)
     inside = light > 0.5
-    if np.count_nonzero(inside[1:] != inside[:-1]) + np.count_nonzero(inside[:, 1:] != inside[:, :-1]) > MOST_VERTICES:
-        raise ValueError(_TOO_MANY)  # a contour has a vertex between each two neighbours that differ
+    vertices = np.count_nonzero(inside[1:] != inside[:-1]) + np.count_nonzero(inside[:, 1:] != inside[:, :-1])
+    if vertices > most:  # a contour has one between each two neighbours that differ
+        raise ValueError(_TOO_MANY)
     lines = contour_generator(z=light).lines(0.5)
     return _fit([np.asarray(line)[:-1] for line in lines])
 

@@ -117,13 +117,13 @@ def new_manifest(config: Config, count: int) -> Manifest:
     )
 
 
-def config_files(config: Config) -> dict[str, bytes]:
-    """The two files that say what a dataset is made from."""
+def config_files(config: Config, most: int = LARGEST_JSON) -> dict[str, bytes]:
+    """The two files that say what a dataset is made from; an error if `resolved` takes more than `most` bytes."""
     resolved = json_bytes(config.resolved())
-    if len(resolved) > LARGEST_JSON:
+    if len(resolved) > most:
         raise StorageError(
             f"{config.name or 'config'}: takes {len(resolved)} bytes with all outlines written out; a dataset stores "
-            f"up to {LARGEST_JSON}: take fewer shapes, or outlines with fewer vertices"
+            f"up to {most}: take fewer shapes, or outlines with fewer vertices"
         )
     check_values(resolved, config.name or "config")
     return {CONFIG: config.text.encode(), RESOLVED: resolved}

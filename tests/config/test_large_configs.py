@@ -13,16 +13,16 @@ import contourpy
 import fontTools.ttLib
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile
 from support import bombs
 from support.processes import bounded
 
 import gerd
-from gerd import reading
 from gerd.bounds import MOST_ACTORS
 from gerd.config import actor
 from gerd.config.config import Config
 from gerd.geometry import shapes, svg
+from gerd.reading import reading
 
 Count = Callable[[Any, str], list[Any]]
 
@@ -85,9 +85,9 @@ def test_more_values_than_can_be_read_soon_are_refused() -> None:
 
 
 def test_a_path_with_too_many_vertices_is_not_drawn_to_its_end(calls: Count) -> None:
-    drawn = calls(shapes, "_bezier")
+    halved = calls(shapes, "pairwise")  # three times for a point of a cubic curve
     assert "too many vertices" in refused({"actors": [{"shape": {"svg": "M0 0" + "C1 1 2 2 3 0Z" * 3000}}]})
-    assert len(drawn) <= shapes.MOST_VERTICES // shapes.CURVE_PIECES
+    assert len(halved) <= 3 * shapes.MOST_VERTICES
 
 
 # Outlines that are used often
@@ -95,7 +95,6 @@ def test_a_path_with_too_many_vertices_is_not_drawn_to_its_end(calls: Count) -> 
 
 @pytest.mark.parametrize("good", [True, False])
 def test_a_path_that_stands_a_thousand_times_is_drawn_once(good: bool, calls: Count) -> None:
-    actor._polygon_of_path.cache_clear()
     drawn = calls(svg, "commands_of_path")
     text = bombs.repeated_path(1000, good)
     if good:
@@ -131,23 +130,23 @@ def test_a_picture_that_stands_many_times_is_read_once(calls: Count, tmp_path: P
     assert len(opened) == 2
 
 
-def test_all_pictures_together_have_so_many_pixels(
-    calls: Count, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "MOST_WORK", 5 * (64 * 64 // shapes.PIXELS_OF_WORK + 4 * 32 * actor.VERTEX_WORK) + 200)
-    decoded = calls(shapes, "_inside")
+def test_all_pictures_together_have_so_many_pixels(calls: Count, tmp_path: Path) -> None:
+    work = 5 * (64 * 64 // shapes.PIXELS_OF_WORK + 4 * 32 * actor.VERTEX_WORK) + 200
+    decoded = calls(ImageFile.ImageFile, "load")
     for number in range(8):
         picture(tmp_path / f"{number}.png", 64)
     shape = {"choice": [{"mask": f"{number}.png"} for number in range(8)]}
-    with pytest.raises(gerd.ConfigError, match=r"choice\.5\.mask: got '5\.png': takes too long to read; allowed, all "):
+    message = r"choice\.5\.mask: got '5\.png': takes too long to read; allowed, all "
+    with pytest.raises(gerd.ConfigError, match=message), reading(work):
         gerd.parse(json.dumps({"actors": [{"shape": shape}]}), directory=tmp_path)
     assert len(decoded) == 5
     shape["choice"] = shape["choice"][3:]
-    assert len(gerd.parse(json.dumps({"actors": [{"shape": shape}]}), directory=tmp_path).actors[0].rings) == 5
+    with reading(work):
+        assert len(gerd.parse(json.dumps({"actors": [{"shape": shape}]}), directory=tmp_path).actors[0].rings) == 5
 
 
 def test_a_picture_of_many_scans_is_not_decoded(calls: Count, tmp_path: Path) -> None:
-    decoded = calls(shapes, "_inside")
+    decoded = calls(ImageFile.ImageFile, "load")
     picture(tmp_path / "usual.jpg", 64, progressive=True)
     (tmp_path / "bomb.jpg").write_bytes(bombs.scans(64, 30_000))
     assert len(gerd.parse("actors: [{shape: {mask: usual.jpg}}]", directory=tmp_path).actors) == 1
@@ -158,20 +157,20 @@ def test_a_picture_of_many_scans_is_not_decoded(calls: Count, tmp_path: Path) ->
         assert np.asarray(sound).max() > 200
 
 
-def test_a_picture_of_noise_has_too_many_vertices_to_be_followed(
-    calls: Count, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_picture_of_noise_has_too_many_vertices_to_be_followed(calls: Count, tmp_path: Path) -> None:
     followed = calls(contourpy, "contour_generator")
     noise = np.random.default_rng(0).random((300, 300)) > 0.5
     Image.fromarray(noise).convert("L").save(tmp_path / "noise.png")
     with pytest.raises(gerd.ConfigError, match="has too many vertices"):
         gerd.parse("actors: [{shape: {mask: noise.png}}]", directory=tmp_path)
     assert not followed
-    monkeypatch.setattr(shapes, "MOST_VERTICES", 8)  # a vertex between each two neighbours that differ, and no more
     small = np.zeros((5, 5), np.uint8)
     small[1:3, 1:3] = 255
     Image.fromarray(small).save(tmp_path / "small.png")
-    assert len(shapes.rings_of_mask(tmp_path / "small.png")[0]) == 8
+    # a vertex between each two neighbours that differ, and no more
+    assert len(shapes.rings_of_mask(tmp_path / "small.png", most=8)[0]) == 8
+    with pytest.raises(ValueError, match="has too many vertices"):
+        shapes.rings_of_mask(tmp_path / "small.png", most=7)
 
 
 # Members
@@ -187,25 +186,26 @@ def test_a_grid_is_refused_before_its_members_are_made(keep: str, tmp_path: Path
     assert "makes 90000 members, which takes too long to read; allowed, all in all, are about" in result.stderr
 
 
-def test_members_are_not_made_once_they_cost_too_much(monkeypatch: pytest.MonkeyPatch, calls: Count) -> None:
+def test_members_are_not_made_once_they_cost_too_much(calls: Count) -> None:
     made = calls(Config, "with_values")
     assert len(gerd.parse(bombs.grid(12)).sweep) == 2
     assert len(made) == 12 + 12 + 144
-    monkeypatch.setattr(reading, "MOST_WORK", 40_000)
-    with pytest.raises(gerd.ConfigError, match="makes 144 members, which takes too long to read"):
+    message = "makes 144 members, which takes too long to read"
+    with pytest.raises(gerd.ConfigError, match=message), reading(40_000):
         gerd.parse(bombs.grid(12))
     assert len(made) == 12 + 12 + 144
 
 
-def test_what_lies_beside_a_swept_value_is_paid_for_with_each_member(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_lies_beside_a_swept_value_is_paid_for_with_each_member() -> None:
     """A name beside a polygon: the vertices are checked again for each of its values."""
-    monkeypatch.setattr(reading, "MOST_WORK", 50_000)
+    work = 50_000
     ring = [[np.cos(i / 200), np.sin(i / 200)] for i in range(1200)]
     config = {"actors": [{"shape": {"polygon": ring, "name": "a"}}], "sweep": {"actors.0.shape.name": list("abcdefgh")}}
-    refused_text = refused(json.loads(json.dumps(config)))
-    assert "makes 8 members, which takes too long to read" in refused_text
+    with reading(work):
+        assert "makes 8 members, which takes too long to read" in refused(json.loads(json.dumps(config)))
     config["sweep"] = {"actors.0.rotation.velocity": [1, 2, 3, 4, 5, 6, 7, 8]}
-    assert len(gerd.parse(json.dumps(config)).sweep) == 1
+    with reading(work):
+        assert len(gerd.parse(json.dumps(config)).sweep) == 1
 
 
 def test_a_config_is_read_as_a_whole_again_after_one_that_was_refused() -> None:

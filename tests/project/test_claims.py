@@ -152,9 +152,7 @@ def command_that(program: str, *names: str, long: bool = False) -> Command:
 WRITES = "import json, sys; json.dump({}, open(sys.argv[1], 'w'))"
 
 
-def test_the_claims_are_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_claims_are_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One that holds, one that is off, one that cannot be read; a command that fails stops none of the others."""
     page = tmp_path / "page.md"
     page.write_text("\n".join(f"{name}: 2 × <!-- claim: {name} -->" for name in ("right", "off", "lost", "slow")))
@@ -163,10 +161,11 @@ def test_the_claims_are_made_again(
         command_that(WRITES.format("{'right': 2.1, 'off': 3}"), "right", "off", "missing"),
         command_that(WRITES.format("{'slow': 2}"), "slow", long=True),
     ]
-    monkeypatch.setattr(make_claims, "ROOT", tmp_path)
-    monkeypatch.setattr(make_claims, "DOCUMENTS", [page])
-    monkeypatch.setattr(make_claims, "COMMANDS", commands)
-    assert make_claims.main([]) == 1
+
+    def main(*arguments: str) -> int:
+        return make_claims.main([*arguments], commands, [page], tmp_path)
+
+    assert main() == 1
     shown = capsys.readouterr().out
     assert re.search(r"^FAILED: .*exit code 1: no such thing", shown, re.MULTILINE)
     assert re.search(r"^holds +page.md:1  right: 2; 2.1 \(1.818 to 2.2\)", shown, re.MULTILINE)
@@ -175,12 +174,12 @@ def test_the_claims_are_made_again(
     assert "slow" not in shown
     assert "3 of the claims are off; 1 of 3 commands were not run" in shown
 
-    assert make_claims.main(["slow"]) == 0
+    assert main("slow") == 0
     assert "holds  page.md:4  slow" in capsys.readouterr().out
-    assert make_claims.main(["--long"]) == 1
+    assert main("--long") == 1
     assert "page.md:4  slow" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        make_claims.main(["unheard-of"])
+        main("unheard-of")
     assert "no such claim: unheard-of" in capsys.readouterr().err
 
 

@@ -14,9 +14,8 @@ from support.processes import bounded
 
 import gerd
 from gerd.config.digest import digest_of
-from gerd.storage import manifest as module
 from gerd.storage.json_files import BYTES_OF_SHARD, LARGEST_JSON, check_values, json_bytes, parsed_json
-from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, Entry, read_manifest, shard_name
+from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, Entry, config_files, read_manifest, shard_name
 from gerd.storage.places import Folder
 
 
@@ -91,12 +90,14 @@ def test_a_key_that_stands_twice_is_found_wherever_it_is(number: int) -> None:
         parsed_json(("{" + ", ".join([*keys, keys[number]]) + "}").encode())
 
 
-def test_what_is_written_can_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "LARGEST_JSON", 5_000)
+def test_what_is_written_can_be_read() -> None:
     ring = [[0.1 * i, 0.001 * i * i] for i in range(200)]
-    with pytest.raises(gerd.StorageError, match=r"takes \d+ bytes with all outlines written out; .* up to 5000: take "):
-        gerd.generate({"steps": 2, "actors": [{"shape": {"polygon": ring}}]}, tmp_path / "data", 1, workers=1)
-    assert not (tmp_path / "data").exists()
+    config = gerd.parse({"steps": 2, "actors": [{"shape": {"polygon": ring}}]})
+    size = len(config_files(config)[RESOLVED])
+    assert config_files(config, most=size)
+    message = f"takes {size} bytes with all outlines written out; .* up to {size - 1}: take "
+    with pytest.raises(gerd.StorageError, match=message):
+        config_files(config, most=size - 1)
 
 
 def test_the_manifest_of_a_large_dataset_can_be_read(data: Path) -> None:
