@@ -78,20 +78,44 @@ def background_events(scenes: Scenes, row: Whole, step: Whole, y: Whole, x: Whol
     return np.split(flagged(Keys.of(scenes), us, y, x, p, 1), np.searchsorted(row, np.arange(1, len(scenes))))
 
 
+class Grid(Protocol):
+    """The instants of a recording, which follow each other from call to call."""
+
+    def until(self, stop: int, /) -> Iterator[tuple[Scenes, Instants]]:
+        """Those that events of the steps below `stop` can come from, and the scenes carried on to them."""
+        ...
+
+
+class OfMotion:
+    """The instants that the motion of scenes asks for, of which at most about `most` are held."""
+
+    def __init__(self, scenes: Scenes, most: int):
+        self._scenes, self._most = scenes, most
+        self._own = scenes.in_own_time()
+        self._reached = -scenes.warmup
+
+    def until(self, stop: int) -> Iterator[tuple[Scenes, Instants]]:
+        target = max(self._reached, last_unit(self._scenes, stop))
+        for own, moments in slabs(self._own, self._scenes.trajectory.rate, self._reached, target, self._most):
+            self._own = own
+            yield own, moments
+        self._reached = target
+
+
 def run(scenes: Scenes, pixels: Pixels, chunk: int, most: int) -> Iterator[Chunk]:
     """The events of a batch, `chunk` steps at a time, from instants of which at most about `most` are held."""
+    return run_at(scenes, pixels, chunk, OfMotion(scenes, most))
+
+
+def run_at(scenes: Scenes, pixels: Pixels, chunk: int, grid: Grid) -> Iterator[Chunk]:
+    """The events of a batch, `chunk` steps at a time, from the instants of a grid."""
     codec = Keys.of(scenes)
-    own = scenes.in_own_time()
-    reached = -scenes.warmup
     held: list[Whole] = [np.empty(0, np.int64)] * len(scenes)
     for steps in chunks(0, scenes.steps, chunk):
         parts = [[events] for events in held]
-        target = max(reached, last_unit(scenes, steps.stop))
-        for resumed, moments in slabs(own, scenes.trajectory.rate, reached, target, most):
-            own = resumed
-            for part, events in zip(parts, pixels.passages(own, moments), strict=True):
+        for resumed, moments in grid.until(steps.stop):
+            for part, events in zip(parts, pixels.passages(resumed, moments), strict=True):
                 part.append(events)
-        reached = target
         if scenes.pixel.background > 0 and steps.stop > 1:  # step 0 has no events
             for part, events in zip(parts, pixels.background(scenes, steps), strict=True):
                 part.append(events)

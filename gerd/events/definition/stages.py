@@ -22,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from gerd.events.definition import walk
+from gerd.events.definition.picture import activation, visible
 from gerd.events.keys import Keys, add_events
 from gerd.events.pixel.surroundings import has_surroundings, surrounded
 from gerd.events.pixel.thresholds import Thresholds
@@ -59,7 +60,7 @@ class Stages:
     @cached_property
     def picture(self) -> Counts:
         """(steps, height · upsampling, width · upsampling): what is visible in each sub-pixel, 1024 for intensity 1."""
-        ends, jumps = walk.visible(self.scene, self.steps, "cpu")
+        ends, jumps = visible(self.scene, self.steps, "cpu")
         columns = self.scene.width * self.scene.upsampling
         rises = torch.zeros((*ends.shape[1:3], columns + 1), dtype=torch.int32)
         return rises.scatter_add_(2, ends[0].long(), jumps[0]).cumsum(2, dtype=torch.int32)[..., :columns].numpy()
@@ -84,7 +85,7 @@ def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
 
 def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
     shown = np.arange(steps[0] - 1, steps[-1] + 1) if len(steps) else np.array([-1])
-    coverage = walk.activation(scene, shown)
+    coverage = activation(scene, shown)
     seen = walk.what_is_seen(scene, coverage, shown)[0].numpy()
     short = replace(scene, steps=int(shown[-1]) + 1 or 1)
     without_background = _with(short, background=0.0)

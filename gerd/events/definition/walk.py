@@ -1,14 +1,15 @@
 """The `torch` backend: the definition, dense over the frame, on any device that PyTorch has.
 
-Scenes in; for each chunk of steps, the events of a batch out. Everything after the crossings is integer arithmetic but
-for the times of exact timing. Both are found on the host, because some devices have no float64, and sent as integers.
+Scenes in; for each chunk of steps, the events of a batch out. What the pixels see are the counts of `picture.py`, or
+those of pictures that somebody else made. From there on everything is integer arithmetic but for the times of exact
+timing, which are found on the host, because some devices have no float64.
 
 The walk over the rules skips nothing here: every pixel, every step or, in exact timing, every instant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -18,10 +19,8 @@ import torch
 from torch import Tensor
 
 from gerd.events import exact, rasterise
+from gerd.events.definition.picture import activation
 from gerd.events.definition.rules import (
-    column,
-    crossing_of_side,
-    crossings_of_ellipse,
     dropped,
     how_many,
     initial_state,
@@ -44,6 +43,9 @@ from gerd.scene.scenes import Scenes
 
 CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
 
+# Of scenes at some times, on a device, (recordings, times, height, width) int32: the counts of their pixels.
+Pictures = Callable[[Scenes, np.ndarray, str], Tensor]
+
 
 class Worked(NamedTuple):
     """What happens at some steps of a batch: tensors (recordings, steps, height, width), masks with an axis OFF, ON."""
@@ -63,9 +65,21 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
     if scenes.exact:
         fitting = _chunk(scenes)
         yield from exact.run(scenes, _Pixels(device), chunk or fitting, fitting)
-        return
+    else:
+        yield from _in_steps(scenes, stages(scenes, device, chunk))
+
+
+def run_pictures(scenes: Scenes, pictures: Pictures, moments: exact.Grid, device: str, chunk: int) -> Iterator[Chunk]:
+    """The events of a batch of one before other pictures than its own, which in exact timing change at `moments`."""
+    if scenes.exact:
+        yield from exact.run_at(scenes, _Pixels(device, pictures), chunk, moments)
+    else:
+        yield from _in_steps(scenes, stages(scenes, device, chunk, pictures))
+
+
+def _in_steps(scenes: Scenes, worked: Iterator[Worked]) -> Iterator[Chunk]:
     codec = Keys.of(scenes)
-    for done in stages(scenes, device, chunk):
+    for done in worked:
         first = int(done.steps[0])
         events, kept = (mask.movedim(2, -1) for mask in (done.events, done.kept))
         for row in range(len(scenes)):
@@ -75,18 +89,20 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
             yield Chunk(row, range(first, first + len(done.steps)), keys.cpu().numpy(), background.cpu().numpy())
 
 
-def stages(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Worked]:
+def stages(
+    scenes: Scenes, device: str = "cpu", chunk: int | None = None, pictures: Pictures = activation
+) -> Iterator[Worked]:
     """Every stage from the picture to the events of a batch, `chunk` steps at a time."""
     chunk = chunk or _chunk(scenes)
     before = np.array([-scenes.warmup - 1])
-    first = what_is_seen(scenes, activation(scenes, before, device), before)
+    first = what_is_seen(scenes, pictures(scenes, before, device), before)
     state = _initial_states(scenes, first[:, 0])
     previous = responded(scenes, first)
     thresholds = _thresholds(scenes, device)
     for piece in chain(chunks(-scenes.warmup, 0, chunk), chunks(0, scenes.steps, chunk)):
         steps = np.array(piece)
         scenes = scenes.resumed(steps)
-        coverage = activation(scenes, steps, device)
+        coverage = pictures(scenes, steps, device)
         seen = what_is_seen(scenes, coverage, steps)
         felt = responded(scenes, seen)
         difference = felt.diff(dim=1, prepend=previous)
@@ -128,14 +144,15 @@ class _Pixels:
     _fired: Tensor
     _thresholds: tuple[Tensor, Tensor]
 
-    def __init__(self, device: str, from_start: bool = False):
+    def __init__(self, device: str, pictures: Pictures = activation, from_start: bool = False):
         self._device = device
+        self._pictures = pictures
         self._from_start = from_start  # whether the warm-up's events are given, too
         self._begun = False  # whether there are a state, and numbers of events
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[np.ndarray]:
         """What the integrators fire between the instants, as `exact.flagged`."""
-        seen = what_is_seen(scenes, activation(scenes, instants.own, self._device), instants.steps)
+        seen = what_is_seen(scenes, self._pictures(scenes, instants.own, self._device), instants.steps)
         if not self._begun:
             self._begun = True
             self._state = _initial_states(scenes, seen[:, 0])
@@ -179,57 +196,6 @@ class _Pixels:
         picked, polarity = _scattered(scenes, np.array(steps), scenes.pixel.background, philox.BACKGROUND, self._device)
         row, at, y, x = picked.nonzero().cpu().numpy().T
         return exact.background_events(scenes, row, at + steps.start, y, x, polarity[picked].long().cpu().numpy())
-
-
-def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
-    """(recordings, steps, height, width) int32: the visible sub-pixels of each pixel, times their intensity."""
-    ends, jumps = visible(scenes, steps, device)
-    f, width = scenes.upsampling, scenes.width
-    pixel = ends // f
-    rest = ends % f
-    # A jump at column c raises its own pixel by the part right of c and every later pixel in full: a running sum.
-    batch, count, rows, slots = ends.shape
-    rises = torch.zeros((batch * count, scenes.height, width + 2), dtype=torch.int32, device=device)
-    row = (torch.arange(rows, device=device) // f)[:, None] * (width + 2)
-    flat_pixel = (row + pixel).long().reshape(batch * count, rows * slots)
-    flat = rises.view(batch * count, -1)
-    flat.scatter_add_(1, flat_pixel, (jumps * (f - rest)).reshape(flat_pixel.shape))
-    flat.scatter_add_(1, flat_pixel + 1, (jumps * rest).reshape(flat_pixel.shape))
-    return rises.cumsum(-1, dtype=torch.int32)[..., :width].reshape(batch, count, scenes.height, width)
-
-
-def visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Tensor]:
-    """(recordings, steps, sub-rows, slots): columns where the picture changes along a sub-row, and by how much."""
-    borders = rasterise.borders(scenes, steps)
-    runs = [_crossings(scenes, borders, piece).to(device) for piece in range(len(borders.actor))]
-    shape = (len(scenes), steps.shape[-1], scenes.height * scenes.upsampling, 0)
-    intensity = torch.from_numpy(scenes.intensity).to(device)
-    ends = torch.cat([torch.zeros(shape, dtype=torch.int32, device=device), *runs], dim=-1).sort(dim=-1).values
-    before, after = torch.zeros_like(ends), torch.zeros_like(ends)  # the picture's value left and right of each end
-    for piece, run in enumerate(runs):  # nearer pieces overwrite farther ones
-        bright = intensity[:, borders.actor[piece]].view(-1, 1, 1, 1)
-        before = torch.where(torch.searchsorted(run, ends) % 2 == 1, bright, before)
-        after = torch.where(torch.searchsorted(run, ends, right=True) % 2 == 1, bright, after)
-    again = torch.zeros_like(ends, dtype=torch.bool)  # of several ends in one column, the first stands for all
-    again[..., 1:] = ends[..., 1:] == ends[..., :-1]
-    return ends, torch.where(again, 0, after - before)
-
-
-def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int) -> Tensor:
-    """(recordings, steps, sub-rows, crossings) int32: a piece's crossings, the unused ones at the right border."""
-    part = borders.coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
-    a, b, c, d, e = torch.from_numpy(np.ascontiguousarray(np.moveaxis(part, -1, 0)[..., None, :]))
-    y = (torch.arange(scenes.height * scenes.upsampling, dtype=torch.float64) + 0.5)[:, None]
-    if borders.is_ellipse[piece]:
-        enters, leaves, crosses = crossings_of_ellipse(y, a, b, c, d, e)
-        x = torch.cat([enters, leaves], dim=-1)
-        crosses = crosses.expand(*crosses.shape[:-1], 2)
-    else:
-        x, crosses = crossing_of_side(y, a, b, c, d)
-    right = scenes.width * scenes.upsampling
-    columns = torch.where(crosses, column(x, right), right).sort(dim=-1).values
-    most = int(crosses.sum(-1).max()) if crosses.numel() else 0
-    return columns[..., :most].contiguous()
 
 
 def _initial_states(scenes: Scenes, seen: Tensor) -> Tensor:
