@@ -15,6 +15,8 @@ from .measures import measure as measure
 from .page.render import render as render
 from .pictures import plot as plot
 from .recording.events import Events as Events
+from .recording.from_frames import from_frames as from_frames
+from .recording.from_frames import windows_from_frames as windows_from_frames
 from .recording.recording import Recording as Recording
 from .recording.simulate import simulate as simulate
 from .recording.simulate import simulate_batch as simulate_batch

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from gerd.recording.recording import Recording
 
 
-def load_config(path: Path, overrides: Sequence[str] | None, trust: bool) -> Config:
-    """The config in a file, with what `--set` says."""
+def load_config(path: Path, overrides: Sequence[str] | None, trust: bool, *, scene: bool = True) -> Config:
+    """The config in a file, with what `--set` says; without `scene` it need not have actors."""
     from gerd.config.load import load
     from gerd.exchange.reading import is_event_file
 
     if is_event_file(path):
         raise GerdError(f"{path}: is a file of events; allowed: a config, which is YAML")
-    return load(path, overrides=overrides or (), trust=trust)
+    return load(path, overrides=overrides or (), trust=trust, scene=scene)
 
 
 def recordings_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from gerd.config.document import parse_yaml
@@ -89,6 +90,17 @@ def parse_rates(text: str) -> list[float]:
         return [float(word) for word in text.split(",")]
     except ValueError:
         raise GerdError(f"--fps {text}: allowed: numbers, such as 250,1000,4000") from None
+
+
+def parse_fps(text: str) -> Fraction:
+    """What `--fps` says of one rate, as a number or a fraction: 30, 29.97, 30000/1001."""
+    try:
+        rate = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        rate = Fraction(0)
+    if not 0 < rate <= 1_000_000:
+        raise GerdError(f"--fps {text}: allowed: a number above 0, up to 1000000, such as 30, 29.97 or 30000/1001")
+    return rate
 
 
 def parse_size(option: str, text: str) -> tuple[int, int]:

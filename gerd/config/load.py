@@ -20,16 +20,19 @@ from gerd.errors import ConfigError, Problem, shorten
 AnyConfig = Config | str | os.PathLike[str] | Mapping[str, Any]  # what is taken where a config is meant
 
 
-def as_config(source: AnyConfig) -> Config:
-    """The config that a user means: one that there is, the path of a file, YAML text, or the fields in a mapping."""
+def as_config(source: AnyConfig, *, scene: bool = True) -> Config:
+    """The config that a user means: one that there is, the path of a file, YAML text, or the fields in a mapping.
+
+    scene: whether it has to say what is seen; otherwise it need not have `actors`.
+    """
     if isinstance(source, Config):
         return source
     if isinstance(source, Mapping) or (isinstance(source, str) and _is_text(source)):
-        return parse(source)
+        return parse(source, scene=scene)
     if not isinstance(source, str | os.PathLike):
         how = "allowed: a Config, the path of a config file, YAML text or a mapping of fields"
         raise ConfigError([Problem(UNNAMED, how, value=shorten(source))])
-    return load(source)
+    return load(source, scene=scene)
 
 
 def _is_text(words: str) -> bool:
@@ -37,17 +40,20 @@ def _is_text(words: str) -> bool:
     return re.search(r"\n|:\s|:$|^\s*(\{|$)", words) is not None
 
 
-def load(path: str | os.PathLike[str], *, overrides: Sequence[str] = (), trust: bool = False) -> Config:
+def load(
+    path: str | os.PathLike[str], *, overrides: Sequence[str] = (), trust: bool = False, scene: bool = True
+) -> Config:
     """The config in the file at `path`.
 
     `overrides` are `path=value` strings that replace fields of the text. `trust` allows the Python functions
-    that the config names to be imported, from its own folder too; without it none is ever run.
+    that the config names to be imported, from its own folder too; without it none is ever run. Without `scene` it need
+    not have `actors`.
     """
     if not isinstance(path, str | os.PathLike) or (isinstance(path, str) and "\n" in path):
         how = "allowed: the path of a config file; text and mappings: gerd.parse"
         raise ConfigError([Problem(UNNAMED, how, value=shorten(path))])
     directory = Path(path).resolve().parent
-    return parse(read_text(path), source=str(path), directory=directory, overrides=overrides, trust=trust)
+    return parse(read_text(path), source=str(path), directory=directory, overrides=overrides, trust=trust, scene=scene)
 
 
 def parse(
@@ -57,12 +63,18 @@ def parse(
     directory: str | Path = ".",
     overrides: Sequence[str] = (),
     trust: bool = False,
+    scene: bool = True,
 ) -> Config:
-    """The config written in `text`, or the one whose fields a mapping holds; masks are looked up in `directory`."""
+    """The config written in `text`, or the one whose fields a mapping holds; masks are looked up in `directory`.
+
+    Without `scene` it need not have `actors`.
+    """
     if not isinstance(text, str | Mapping):
         how = "allowed: YAML text, or a mapping of fields; a file: gerd.load"
         raise ConfigError([Problem(source, how, value=shorten(text))])
     document = parse_yaml(text, source) if isinstance(text, str) else Document(dict(text), source)
+    if not scene and isinstance(document.data, dict):
+        document = replace(document, data={"actors": [], **document.data})
     for override in overrides:
         document = overridden(document, override)
     if not isinstance(document.data, dict):

@@ -41,6 +41,17 @@ def run(
     return surrounded(scenes, made) if has_surroundings(scenes.pixel) else made
 
 
+def run_pictures(
+    scenes: Scenes, counts: Iterator[NDArray[np.int32]], times_us: NDArray[np.int64], *, device: str = "cpu"
+) -> Iterator[Chunk]:
+    """The events of a batch of one before pictures that somebody else made, by the definition: see `others.py`."""
+    from gerd.events.definition import others
+
+    check_device(device)
+    made = others.run(scenes, counts, times_us, device)
+    return surrounded(scenes, made) if has_surroundings(scenes.pixel) else made
+
+
 def _run(scenes: Scenes, device: str, backend: str, chunk: int | None) -> Iterator[Chunk]:
     if backend == "cpu" and device == "cpu":
         from gerd.events.cpu import run as cpu

@@ -106,6 +106,15 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
+def format_of(path: Path) -> str:
+    """The format that the name of a file suggests: the first that ends like it."""
+    found = next((name for name, each in FORMATS.items() if each.suffix == path.suffix.lower()), None)
+    if found is None:
+        endings = ", ".join(dict.fromkeys(each.suffix for each in FORMATS.values()))
+        raise GerdError(f"{path}: allowed: a name that ends with {endings}; or --format")
+    return found
+
+
 def check_installed(format: str) -> None:
     """A clear error if the package that writes `format` is missing."""
     needed = "pyarrow" if format == "parquet" else format_named(format).package

@@ -269,15 +269,15 @@ def gif(size: tuple[int, int], pictures: Iterable[Picture], fps: float) -> Itera
     yield b";"
 
 
-def ffmpeg() -> str:
-    """The program that packs MP4 files."""
+def ffmpeg(or_else: str = ", or write a GIF") -> str:
+    """The program that packs MP4 files, and unpacks videos."""
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
 
         return get_ffmpeg_exe()
     except (ImportError, RuntimeError):
         raise GerdError(
-            "an MP4 needs the package imageio-ffmpeg: pip install 'gerd-events[video]', or write a GIF"
+            f"a video needs the package imageio-ffmpeg: pip install 'gerd-events[video]'{or_else}"
         ) from None
 
 

@@ -69,12 +69,14 @@ def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterat
         yield from _in_steps(scenes, stages(scenes, device, chunk))
 
 
-def run_pictures(scenes: Scenes, pictures: Pictures, moments: exact.Grid, device: str, chunk: int) -> Iterator[Chunk]:
-    """The events of a batch of one before other pictures than its own, which in exact timing change at `moments`."""
-    if scenes.exact:
-        yield from exact.run_at(scenes, _Pixels(device, pictures), chunk, moments)
-    else:
+def run_pictures(
+    scenes: Scenes, pictures: Pictures, grid: exact.Grid | None, device: str, chunk: int
+) -> Iterator[Chunk]:
+    """The events of scenes before other pictures than their own; the grid is that of exact timing."""
+    if grid is None:
         yield from _in_steps(scenes, stages(scenes, device, chunk, pictures))
+    else:
+        yield from exact.run_at(scenes, _Pixels(device, pictures), chunk, grid)
 
 
 def _in_steps(scenes: Scenes, worked: Iterator[Worked]) -> Iterator[Chunk]:
