@@ -34,8 +34,8 @@ def events(
 ) -> None:
     """Make events of another renderer's pictures, or of any video, by the pixels of a config.
 
-    Black is brightness 0 and white is 1; thresholds are shares of 1. Without --set timing=step brightness is linear
-    from picture to picture, and a pixel fires whenever it passes its threshold.
+    Black is brightness 0 and white is 1; thresholds are shares of 1. Without a config timing is exact: brightness is
+    linear from picture to picture, and a pixel fires whenever it passes its threshold.
     """
     from gerd.cli.progress import Bar
     from gerd.cli.words import parse_fps

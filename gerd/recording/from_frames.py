@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gerd.config.config import LARGEST_KEY, Config
+from gerd.bounds import LARGEST_KEY
+from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, config_of
 from gerd.errors import GerdError, counted
@@ -116,7 +117,7 @@ class _Run:
         steps = -(-int(relative[-1]) // step_us) + 1
         self.scenes = _scenes(chosen, first.shape, index, steps, step_us)
         arrays = _whole(chain([first], pictures), len(times), first.shape, progress)
-        counts = (_counts(array, number, self.scenes.full_count) for number, array in enumerate(arrays))
+        counts = (_counts(array, number, self.scenes) for number, array in enumerate(arrays))
         self.chunks = _to_the_end(run_pictures(self.scenes, counts, relative, device=device), counts)
 
     def events(
@@ -225,14 +226,18 @@ def _picture(frame: Any, number: int, shape: tuple[int, ...] | None) -> NDArray[
     return array
 
 
-def _counts(array: NDArray[Any], number: int, full: int) -> NDArray[np.int32]:
-    """The counts of a picture's pixels: brightness in units of 1 / `full`, rounded."""
+def _counts(array: NDArray[Any], number: int, scenes: Scenes) -> NDArray[np.int32]:
+    """The counts of a picture's pixels: brightness in units of 1 / `full_count`, rounded."""
+    full, background = scenes.full_count, scenes.pixel.log_response
     brightest = np.iinfo(array.dtype).max if array.dtype.kind == "u" else 1
     counts = np.rint(array.astype(np.float64) * full / brightest)
     sound = np.abs(counts) <= LARGEST_COUNT  # not where it is NaN
+    if background > 0:
+        sound &= counts > -background * full
     if not sound.all():
         y, x = np.argwhere(~sound)[0]
         most = LARGEST_COUNT // full
+        least = f"more than {-background:g}, up" if background > 0 else f"{-most}"
         got = f"picture {number} has the brightness {array[y, x]:g} at x {x}, y {y}"
-        raise GerdError(f"frames: {got}; allowed with this upsampling: {-most} to {most}")
+        raise GerdError(f"frames: {got}; allowed with these pixels: {least} to {most}")
     return counts.astype(np.int32)

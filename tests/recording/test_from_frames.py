@@ -29,6 +29,7 @@ CAMERAS: list[dict[str, Any]] = [
     {},
     {"integrator.initial": 0.5, "integrator.reset": "zero", "upsampling": 4},
     {"integrator.threshold": {"on": 0.3, "off": 0.4, "spread": 0.05}, "noise.hot.share": 0.02},
+    {"integrator.response": {"log": 0.5}, "integrator.threshold": 0.2},
     {"noise.background": {"on": 0.002, "off": 0.001}, "noise.event": 0.1, "noise.dead": 0.05, "step_us": 700},
 ]
 
@@ -89,6 +90,9 @@ def test_a_ramp_passes_thresholds_at_known_times() -> None:
     assert events_of([0, 0.5, 1, 1, 0], [0, 500, 1000, 4000, 6000], **thresholds) == rising + falling
     assert events_of([1, 0], [7000, 8000], **thresholds) == [(7000 + 125 * k, False) for k in range(1, 9)]
     assert events_of([0.25], [3]) == []
+    # From 0.5 to 8 the logarithm rises by 4 ln 2, and is linear in between.
+    log = {"integrator.response": {"log": 0.5}, "integrator.threshold": 0.6931}
+    assert events_of([0, 7.5], [0, 400], **log) == [(100 * k, True) for k in (1, 2, 3, 4)]
 
 
 def test_brightness_may_have_any_type_and_come_one_by_one() -> None:
@@ -145,7 +149,9 @@ def test_what_is_wrong_with_pictures_is_named() -> None:
         [good[0], good[0], np.where(np.arange(20) == 8, np.nan, 0).reshape(4, 5)],
         times,
     )
-    refused("allowed with this upsampling: -8192 to 8192", good + 1e5, times)
+    refused("allowed with these pixels: -8192 to 8192", good + 1e5, times)
+    log = {"integrator.response": {"log": 0.1}}
+    refused("brightness -0.1 .*allowed with these pixels: more than -0.1, up to 8192", good - 0.1, times, **log)
     refused("one whole number of microseconds for each picture", good, [0.0, 1.0, 2.0])
     refused("picture 2 at 5 µs comes after one at 5 µs; allowed: ascending", good, [0, 5, 5])
     refused("begins with -1; allowed: 0 or more", good, [-1, 0, 1])

@@ -8,6 +8,8 @@ pictures are the instants.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,6 +18,7 @@ from torch import Tensor
 
 from gerd.events import exact
 from gerd.events.definition import walk
+from gerd.events.pixel.response import logarithm
 from gerd.events.shared import Chunk
 from gerd.scene.scenes import Scenes
 
@@ -30,6 +33,10 @@ def run(
     times_us: ascending, from 0 up to the last step; in step timing a step apart.
     """
     most = max(1, HELD // (scenes.width * scenes.height))
+    background = scenes.pixel.log_response
+    if background > 0:  # a table of logarithms would have to reach from the darkest to the brightest
+        felt = partial(logarithm, full=scenes.full_count, background=background)
+        counts, scenes = map(felt, counts), replace(scenes, pixel=replace(scenes.pixel, log_response=0.0))
     if scenes.exact:
         grid = _Times(scenes, times_us, most)
         return walk.run_pictures(scenes, _Pictures(counts, times_us), grid, device, most)

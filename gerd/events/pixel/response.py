@@ -56,9 +56,14 @@ def _rounded_up(intensity: int) -> int:
 def _logarithm(full: int, background: float, lowest: int, highest: int) -> Response:
     first = max(lowest, math.floor(-background * full) + 1)  # no count that a scene has is lower
     table = np.empty(highest - first + 1, np.int32)
-    zero = exactmath.log(background)
     for begin in range(0, len(table), AT_ONCE):
         part = table[begin : begin + AT_ONCE]
         counts = np.arange(begin, begin + len(part)) + first
-        part[:] = np.rint(full * (exactmath.log(np.maximum(counts / full + background, LEAST)) - zero))
+        part[:] = logarithm(counts, full, background)
     return Response(table, first)
+
+
+def logarithm(counts: NDArray[np.integer], full: int, background: float) -> NDArray[np.int32]:
+    """L of some counts."""
+    brightness = np.maximum(counts / full + background, LEAST)
+    return np.rint(full * (exactmath.log(brightness) - exactmath.log(background))).astype(np.int32)
