@@ -186,11 +186,15 @@ def _modules(module: str) -> set[str]:
     return {module}.union(*map(_modules, taken - {module}))
 
 
-def _numbers(module: str) -> list[tuple[str, int | float | np.generic]]:
-    """The constants of a module, which may come from one that has no kernels."""
-    names = vars(sys.modules[module])
-    numbers = ((name, value) for name, value in names.items() if isinstance(value, int | float | np.generic))
-    return sorted(numbers, key=itemgetter(0))
+def _numbers(module: str) -> list[tuple[str, object]]:
+    """The numbers and tuples of numbers among a module's names, which may come from a module without kernels."""
+    kinds = (int, float, np.generic)
+    constants = (
+        (name, value)
+        for name, value in vars(sys.modules[module]).items()
+        if isinstance(value, kinds) or (type(value) is tuple and all(isinstance(part, kinds) for part in value))
+    )
+    return sorted(constants, key=itemgetter(0))
 
 
 def _found(stem: str, shipped: Path) -> Entry | None:

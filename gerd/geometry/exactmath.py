@@ -24,8 +24,9 @@ HALF_PI = 1.5707963267948966
 _LN2_HIGH = 0.693147180369123816490  # the first 33 bits of ln 2, so that k · _LN2_HIGH is exact
 _LN2_LOW = 1.90821492927058770002e-10
 
-_SIN = [1 / 6, 1 / 20, 1 / 42, 1 / 72, 1 / 110, 1 / 156, 1 / 210, 1 / 272]  # 1 / (2k · (2k+1))
-_COS = [1 / 2, 1 / 12, 1 / 30, 1 / 56, 1 / 90, 1 / 132, 1 / 182, 1 / 240, 1 / 306]  # 1 / ((2k-1) · 2k)
+# The factors of both series, the last term first: 1 / (2k · (2k+1)) and 1 / ((2k-1) · 2k).
+OF_SINE = (1 / 272, 1 / 210, 1 / 156, 1 / 110, 1 / 72, 1 / 42, 1 / 20, 1 / 6)
+OF_COSINE = (1 / 306, 1 / 240, 1 / 182, 1 / 132, 1 / 90, 1 / 56, 1 / 30, 1 / 12, 1 / 2)
 
 
 def radians(degrees: ArrayLike) -> Array:
@@ -44,11 +45,11 @@ def sincos(angle: Values, xp: ModuleType = np) -> tuple[Values, Values]:
     rest = xp.where(xp.abs(rest) < 1.0, rest, np.nan)  # of a quarter turn it would be 0.785 at most
     square = rest * rest
     sine = xp.ones_like(rest)
-    for factor in reversed(_SIN):
+    for factor in OF_SINE:
         sine = 1.0 - square * factor * sine
     sine = rest * sine
     cosine = xp.ones_like(rest)
-    for factor in reversed(_COS):
+    for factor in OF_COSINE:
         cosine = 1.0 - square * factor * cosine
     turn = xp.remainder(quarter, 4.0)
     swap = (turn == 1) | (turn == 3)

@@ -162,6 +162,17 @@ def test_code_is_kept_and_found_again(kernel: Kernel, home: Path, tmp_path: Path
     assert (home / "gerd").stat().st_mode & 0o777 == 0o700
 
 
+def test_another_constant_makes_another_code(kernel: Kernel, tmp_path: Path) -> None:
+    """A number or a tuple of numbers, which the kernel's module may have from one that has no kernels."""
+    assert not was_kept(kernel)
+    for constant in (7, 8, (1.0, 2.0), (1.0, 3.0)):
+        function = fresh(tmp_path).function
+        sys.modules["tiny_kernel"].CONSTANT = constant
+        assert not Kernel(function, tmp_path / "shipped").is_kept()
+        assert not was_kept(Kernel(function, tmp_path / "shipped"))
+        assert was_kept(Kernel(function, tmp_path / "shipped"))
+
+
 def test_the_cache_is_cleared_of_what_was_kept_there_and_of_nothing_else(
     kernel: Kernel, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

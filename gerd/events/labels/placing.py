@@ -11,13 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from gerd.events.compiled import compiled, inlined
-
-HALF_PI = 1.5707963267948966
-SIN = (1 / 272, 1 / 210, 1 / 156, 1 / 110, 1 / 72, 1 / 42, 1 / 20, 1 / 6)
-COS = (1 / 306, 1 / 240, 1 / 182, 1 / 132, 1 / 90, 1 / 56, 1 / 30, 1 / 12, 1 / 2)
-RADIUS = 0.5
-LARGEST_ENTRY = 1e100
-X, Y, SCALE_X, SCALE_Y, ROTATION, SHEAR = range(6)
+from gerd.events.rasterise import LARGEST_ENTRY
+from gerd.geometry.exactmath import HALF_PI, OF_COSINE, OF_SINE
+from gerd.geometry.parameters import ROTATION, SCALE_X, SCALE_Y, SHEAR, X, Y
+from gerd.geometry.shapes import RADIUS
 
 
 @inlined
@@ -27,10 +24,10 @@ def sincos(angle):
     rest = angle - quarter * HALF_PI
     rest = rest if abs(rest) < 1.0 else np.nan
     square, sine, cosine = rest * rest, 1.0, 1.0
-    for factor in SIN:
+    for factor in OF_SINE:
         sine = 1.0 - square * factor * sine
     sine = rest * sine
-    for factor in COS:
+    for factor in OF_COSINE:
         cosine = 1.0 - square * factor * cosine
     turn = quarter - np.floor(quarter * 0.25) * 4.0
     swap = turn == 1.0 or turn == 3.0
