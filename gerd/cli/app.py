@@ -26,6 +26,7 @@ from gerd.cli.commands import (
     verify,
     view,
 )
+from gerd.cli.filming import register
 from gerd.cli.measuring import compare
 from gerd.cli.picturing import events
 from gerd.cli.terminal import say
@@ -39,7 +40,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    new, schema, check, generate, info, verify, render, export, play, stimulus, events, view, conform, compare, cache,
+    new, schema, check, generate, info, verify, render, export, play,
+    stimulus, register, events, view, conform, compare, cache,
 ):  # fmt: skip
     app.command()(command)
 app.command(add_help_option=False)(study)  # its help depends on the study

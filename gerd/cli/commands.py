@@ -145,8 +145,8 @@ def verify(
     from gerd.storage.recordings import Recordings
     from gerd.storage.verify import verify as inspect
 
-    sound = True
-    with Bar("recordings", len(Recordings(dataset))) as bar:
+    sound, data = True, Recordings(dataset)
+    with Bar("recordings", len(data)) as bar:
         for looked_at, faults in inspect(dataset, regenerate=regenerate, trust=trust):
             bar(looked_at)
             for fault in faults:
@@ -155,6 +155,10 @@ def verify(
     if not sound:
         raise Exit(1)
     again = " and the same when made again" if regenerate else ""
+    if data.recorded:
+        again = "; their events were recorded and not simulated" + (
+            ", and only their ground truth was made again: it is the same" if regenerate else ""
+        )
     say(f"{dataset}: {counted(bar.done, 'recording')}, all sound{again}")
 
 

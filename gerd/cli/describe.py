@@ -17,7 +17,7 @@ from gerd.errors import counted
 from gerd.events.keys import polarities
 from gerd.exchange.reading import ReadEvents, ReadOptions, event_windows, read_events
 from gerd.storage.code import code_digest
-from gerd.storage.manifest import MANIFEST, UNFINISHED, shard_number
+from gerd.storage.manifest import MANIFEST, REGISTRATION, UNFINISHED, shard_number
 from gerd.storage.recordings import Recordings
 
 WINDOW_STEPS = 1000  # of a file that are looked at together
@@ -33,6 +33,8 @@ def describe(path: str | Path) -> None:
     console.say(
         f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}, {_code(manifest.code_digest)}"
     )
+    if manifest.recorded:
+        console.say(f"recorded    by a camera, not simulated; {data.place.at(REGISTRATION)} says how")
     console.say(f"config      {manifest.config_digest[:16]}…, seed {config.seed}")
     indices = counted(manifest.count, "index", "indices")
     family = f" ({indices} × {manifest.members} members of the sweep)" if config.sweep else ""

@@ -188,11 +188,14 @@ def _begin(config: Config, place: Place, count: int, certain: bool, alone: bool)
 def _grows(stored: Manifest, wanted: Manifest) -> bool:
     """Whether more recordings can be added to the dataset of the manifest `stored`: the code must be the same."""
     same = all(getattr(stored, key) == getattr(wanted, key) for key in IDENTITY if key != "count")
+    same = same and not stored.recorded
     return stored.complete and same and stored.count < wanted.count
 
 
 def _differences(stored: Manifest, wanted: Manifest, place: Place, config: Config) -> list[str]:
     """What sets the dataset at `place` apart from the one that is asked for."""
+    if stored.recorded:
+        return ["its events were recorded by a camera"]
     could_grow = stored.complete and stored.count < wanted.count  # more recordings alone are no difference
     differences = [
         f"{key} is {getattr(stored, key)} there and {getattr(wanted, key)} here"

@@ -3,6 +3,7 @@
     manifest.json            what the dataset is; sha256 of every file and of every recording's events
     config.yaml              the config as the user wrote it, --set options as comments
     resolved.json            the config with every default filled in, and no files or fonts left to look up
+    registration.json        of real recordings: how they were recorded (`gerd/screen`)
     shard-000000.safetensors recordings 0 … SHARD_SIZE - 1, and so on; `shard.py` says what is in one
     shard-000007.grown.safetensors  while a dataset grows: what its last shard, which is not full, becomes
     .part-1-of-3.json        the entries of one part's shards, until all parts are made
@@ -38,6 +39,7 @@ from gerd.version import __version__
 
 SHARD_SIZE = 64  # recordings
 MANIFEST, CONFIG, RESOLVED = "manifest.json", "config.yaml", "resolved.json"
+REGISTRATION = "registration.json"
 PIECE = 2**22  # bytes read at once
 UNFINISHED = "the dataset is not complete; run the same generate command to finish it"
 
@@ -80,6 +82,10 @@ class Manifest(_Json):
     files: dict[str, str]  # name: sha256
     complete: bool
     shards: tuple[Entry, ...]  # none before the dataset is complete
+    recorded: bool = False  # whether a camera has recorded the events; the file does not say so if they were simulated
+
+    def to_bytes(self) -> bytes:
+        return json_bytes(self.model_dump(exclude=None if self.recorded else {"recorded"}))
 
     @property
     def recordings(self) -> int:

@@ -74,6 +74,11 @@ class Recordings(Sequence[Recording]):
             raise StorageError(f"{file}: is not the config that the manifest names")
         return config
 
+    @property
+    def recorded(self) -> bool:
+        """Whether a camera has recorded the events, and they were not simulated."""
+        return self.manifest.recorded
+
     def __len__(self) -> int:
         return self.manifest.recordings
 

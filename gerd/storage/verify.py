@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from gerd.config.config import Config
 from gerd.errors import StorageError
 from gerd.recording.recording import Recording
@@ -17,6 +19,7 @@ from gerd.recording.simulate import simulate_batch, simulate_chunks
 from gerd.storage.manifest import (
     CONFIG,
     MANIFEST,
+    REGISTRATION,
     RESOLVED,
     UNFINISHED,
     Entry,
@@ -48,8 +51,9 @@ def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -
 
     Compares each file with the manifest's sha256, each recording's events with their digest, and the manifest with the
     config. With `regenerate` it also makes every recording again from the stored config and compares all bits; the
-    first steps of one in each shard are made by the definition, too, so that no kernel vouches for itself. Code that
-    the config names is run only with `trust`; it is looked for in the current folder, too.
+    first steps of one in each shard are made by the definition, too, so that no kernel vouches for itself. Of a dataset
+    whose events were recorded by a camera, the ground truth is made again. Code that the config names is run only with
+    `trust`; it is looked for in the current folder, too.
     """
     data = Recordings(path)
     try:
@@ -88,7 +92,7 @@ def _manifest_faults(data: Recordings, config: Config) -> list[Fault]:
 def _file_faults(data: Recordings, shards: set[str]) -> list[Fault]:
     """What is wrong with the set of files, and with those that are not shards."""
     faults = []
-    for name in (CONFIG, RESOLVED):
+    for name in (CONFIG, RESOLVED, *([REGISTRATION] if data.manifest.recorded else [])):
         file = data.place.at(name)
         try:
             if hashlib.sha256(data.place.read(name)).hexdigest() != data.manifest.files.get(name):
@@ -125,11 +129,11 @@ def _shard_faults(
     if config is None:
         return
     for own_row, row in enumerate(data.manifest.rows(number)):
-        for message in _recording_faults(shard, own_row, config, regenerate):
+        for message in _recording_faults(shard, own_row, config, regenerate, data.manifest.recorded):
             yield Fault(file, f"row {row}: {message}")
 
 
-def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool) -> Iterator[str]:
+def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool, recorded: bool) -> Iterator[str]:
     try:
         recording = shard.recording(row, config)
     except StorageError as error:
@@ -137,6 +141,11 @@ def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool) 
         return
     if recording.digest != shard.digests[row]:
         yield "the events differ from their digest"
+    if recorded:
+        truth = recording.scene.truth(np.arange(recording.steps))[0] if regenerate else recording.truth
+        if truth.tobytes() != recording.truth.tobytes():
+            yield "made again, the ground truth differs"
+        return
     if regenerate:
         (again,) = simulate_batch(recording.config, [recording.identity.index])
         yield from _differences(recording, again, "made again")
