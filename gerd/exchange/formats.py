@@ -20,17 +20,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError, check_whole
 from gerd.exchange import prophesee
 from gerd.exchange.packages import package
 from gerd.exchange.reading import read_events
-from gerd.recording.events import EVENT_DTYPE, Events, check_fields, check_flags, check_range
+from gerd.recording.events import EVENT_DTYPE, Events, Structured, check_fields, check_flags, check_range
 from gerd.recording.recording import CAUSE_FIELDS
 from gerd.storage.whole import written_whole
 
-Rows = NDArray[Any]  # structured, with the fields of EVENT_DTYPE, and perhaps those of CAUSE_FIELDS
+Rows = Structured  # with the fields of EVENT_DTYPE, and perhaps those of CAUSE_FIELDS
 CAUSES = tuple(name for name, _ in CAUSE_FIELDS)
 
 

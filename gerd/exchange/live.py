@@ -24,13 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.errors import GerdError, counted
 from gerd.exchange import truth_lines
 from gerd.exchange.formats import CSV_HEADER, csv_lines
-from gerd.recording.events import Events
+from gerd.recording.events import Events, Structured
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate_chunks
 
@@ -81,7 +80,7 @@ class Pipe:
     format: str
     at_once: int | None = None  # how many events may be sent together
 
-    def send(self, events: NDArray[Any]) -> None:
+    def send(self, events: Structured) -> None:
         self.write(csv_lines(events) if self.format == "csv" else binary(events))
 
     def write(self, data: bytes) -> None:
@@ -96,26 +95,26 @@ class Udp:
 
     socket: socket.socket
     address: Any
-    encode: Callable[[NDArray[Any]], bytes]
+    encode: Callable[[Structured], bytes]
     in_packet: int  # events
 
     @property
     def at_once(self) -> int:
         return BURST * self.in_packet
 
-    def send(self, events: NDArray[Any]) -> None:
+    def send(self, events: Structured) -> None:
         for start in range(0, len(events), self.in_packet):
             self.socket.sendto(self.encode(events[start : start + self.in_packet]), self.address)
 
 
-def binary(events: NDArray[Any]) -> bytes:
+def binary(events: Structured) -> bytes:
     result = np.empty(len(events), BINARY_DTYPE)
     for name in BINARY_DTYPE.fields or ():
         result[name] = events[name]
     return result.tobytes()
 
 
-def aestream(events: NDArray[Any]) -> bytes:
+def aestream(events: Structured) -> bytes:
     x, y, p = (events[name].astype(np.uint32) for name in "xyp")
     return ((x | 0x8000) << 16 | p << 15 | y).astype("<u4").tobytes()
 
@@ -316,9 +315,7 @@ def play(
         events_before += len(events)
 
 
-def _spread(
-    events: NDArray[Any], steps: range, step_us: int, at_once: int | None
-) -> Iterator[tuple[float, NDArray[Any]]]:
+def _spread(events: Structured, steps: range, step_us: int, at_once: int | None) -> Iterator[tuple[float, Structured]]:
     """In step timing: when to send which events of some steps. Too many at once are spread over the steps' duration."""
     count = max(1, len(events))
     piece = at_once or count
@@ -328,8 +325,8 @@ def _spread(
 
 
 def _timed(
-    events: NDArray[Any], steps: range, step_us: int, tick: float, at_once: int | None
-) -> Iterator[tuple[float, NDArray[Any]]]:
+    events: Structured, steps: range, step_us: int, tick: float, at_once: int | None
+) -> Iterator[tuple[float, Structured]]:
     """In exact timing: when to send which events of some steps, those of `tick` microseconds together; then their end.
 
     A piece is sent at the time of its last event.

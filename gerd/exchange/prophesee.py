@@ -10,12 +10,10 @@ it wrap: so a TIME_HIGH is written for every 4096 µs from 0 on, also where noth
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-Events = NDArray[Any]  # structured, with the fields x, y, t, p
+Events = NDArray[np.void]  # with the fields x, y, t, p
 Words = NDArray[np.int64]
 
 EVT2_LOW_BITS = 6  # of the time, in every event

@@ -62,7 +62,7 @@ def _reaches_in(recording: Recording, points: Array) -> bool:
     return bool((points.max(axis=0) > 0).all() and (points.min(axis=0) < frame).all())
 
 
-def _parts(recording: Recording, steps: NDArray[Any]) -> Iterator[slice]:
+def _parts(recording: Recording, steps: NDArray[np.int64]) -> Iterator[slice]:
     """Steps that are rendered together."""
     at_once = max(1, PIXELS_AT_ONCE // (recording.height * recording.width * max(1, recording.actors)))
     return (slice(begin, begin + at_once) for begin in range(0, len(steps), at_once))

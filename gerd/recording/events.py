@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.bool_)])
 LARGEST_SIDE = 2**15  # pixels: x and y of events are 16-bit numbers
+Structured = NDArray[np.void]  # an array whose rows have named fields
 STEP_US = 1000  # microseconds of a step of events that have none of their own
 
 
@@ -46,7 +47,7 @@ class Events:
 
     @staticmethod
     def from_array(
-        events: NDArray[Any],
+        events: Structured,
         *,
         width: int,
         height: int,
@@ -140,7 +141,7 @@ class Events:
         return result
 
     @property
-    def events(self) -> NDArray[Any]:
+    def events(self) -> Structured:
         """Structured array with the fields x, y, t (microseconds of the whole recording) and p (ON), sorted by t."""
         _, y, x, p = self.coordinates.T
         result = np.empty(len(self), EVENT_DTYPE)
@@ -249,7 +250,7 @@ class Events:
         return hashlib.sha256(rows.data).hexdigest()
 
 
-def check_events(what: str, events: NDArray[Any], width: int, height: int, began: int) -> None:
+def check_events(what: str, events: Structured, width: int, height: int, began: int) -> None:
     """An error unless these are events of a frame, from a time on, in whole numbers: nothing is rounded or cut off."""
     check_fields(what, events)
     for name, size in (("x", width), ("y", height)):
@@ -257,7 +258,7 @@ def check_events(what: str, events: NDArray[Any], width: int, height: int, began
     check_range(what, events, "t", began, None)
 
 
-def check_fields(what: str, events: NDArray[Any]) -> None:
+def check_fields(what: str, events: Structured) -> None:
     """An error unless the fields x, y, t and p are there, in numbers of the kinds that they stand for."""
     fields = events.dtype.fields if isinstance(events, np.ndarray) and events.ndim == 1 else None
     if fields is None or not {*"xytp"} <= set(fields):
@@ -270,7 +271,7 @@ def check_fields(what: str, events: NDArray[Any]) -> None:
     check_flags(what, events, "p", " (1 ON, 0 OFF)")
 
 
-def check_flags(what: str, events: NDArray[Any], name: str, meaning: str = "") -> None:
+def check_flags(what: str, events: Structured, name: str, meaning: str = "") -> None:
     """An error unless a field says yes or no, as 1 and 0 or as booleans."""
     values = events[name]
     if values.dtype.kind not in "iub" or not np.isin(values, (0, 1)).all():
@@ -278,7 +279,7 @@ def check_flags(what: str, events: NDArray[Any], name: str, meaning: str = "") -
         raise GerdError(f"{what}: {name} of the events is {got}; allowed: whole numbers 0 and 1{meaning}, or bool")
 
 
-def check_range(what: str, events: NDArray[Any], name: str, least: int, stop: int | None) -> None:
+def check_range(what: str, events: Structured, name: str, least: int, stop: int | None) -> None:
     """An error unless the values of a field lie from `least` up to `stop`."""
     values = events[name]
     if not len(values) or (values.min() >= least and (stop is None or values.max() < stop)):

@@ -24,7 +24,7 @@ from gerd.plan.make import plan_of
 from gerd.plan.plan import INTENSITY_ONE
 from gerd.recording import derived
 from gerd.recording.causes import Causes, causes_of
-from gerd.recording.events import EVENT_DTYPE, Events
+from gerd.recording.events import EVENT_DTYPE, Events, Structured
 from gerd.scene.draw import appearance, draw
 from gerd.scene.scenes import ABSENT, Scenes
 from gerd.scene.transformation import Transformation, planned
@@ -168,7 +168,7 @@ class Recording(Events):
         return self._causes.echo
 
     @property
-    def events_with_causes(self) -> NDArray[Any]:
+    def events_with_causes(self) -> Structured:
         """`events` with the fields actor, vx, vy and echo besides."""
         result = np.empty(len(self), [*EVENT_DTYPE.descr, *CAUSE_FIELDS])
         events = self.events
@@ -200,22 +200,22 @@ class Recording(Events):
         """(steps, actors, 3, 3): d²T/dt² per step²."""
         return self._derivatives[1]
 
-    def _named(self, order: int) -> NDArray[Any]:
+    def _named(self, order: int) -> Structured:
         names = np.dtype([(name, np.float64) for name in PARAMETERS])
         return np.ascontiguousarray(self.truth[:, :, order]).view(names)[..., 0]
 
     @property
-    def parameters(self) -> NDArray[Any]:
+    def parameters(self) -> Structured:
         """(steps, actors) with the fields x, y, scale_x, scale_y, rotation, shear."""
         return self._named(0)
 
     @property
-    def parameters_velocity(self) -> NDArray[Any]:
+    def parameters_velocity(self) -> Structured:
         """Their velocities, per step."""
         return self._named(1)
 
     @property
-    def parameters_acceleration(self) -> NDArray[Any]:
+    def parameters_acceleration(self) -> Structured:
         """Their accelerations, per step²."""
         return self._named(2)
 

@@ -20,7 +20,7 @@ from gerd.errors import GerdError
 from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.representations import present
-from gerd.training.items import ItemSpec
+from gerd.training.items import ItemSpec, Sample
 from gerd.training.labels import OF_TRUTH, Label, Labelled, PerEvent, label_of, label_of_truths
 
 Window = tuple[Recording, int, int]  # a recording, its first labelled step, and how many there are
@@ -80,7 +80,7 @@ def collate_labels(items: Sequence[Any], pad: bool) -> Any:
 
 def gather(
     spec: ItemSpec, windows: Sequence[Window], pad: bool = False, travels: bool = False, device: str = "cpu"
-) -> tuple[Any, Any]:
+) -> Sample:
     """The batch of the items and labels of some windows; see `gather_items`."""
     parts = [spec.part(*window) for window in windows]
     labelled = [spec.labelled(*window, part) for window, part in zip(windows, parts, strict=True)]

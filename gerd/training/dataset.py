@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
 import numpy as np
 from torch.utils.data import get_worker_info
@@ -22,10 +22,11 @@ from gerd.exchange.reading import is_event_file
 from gerd.recording.facts import table
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.training.batch import Window, gather
-from gerd.training.items import Item, ItemOptions, ItemSpec
+from gerd.training.items import Item, ItemOptions, ItemSpec, Sample
 from gerd.training.labels import Label
 from gerd.training.split import Header, holds
-from gerd.training.windows import Transform, Windows, named
+from gerd.training.state import State
+from gerd.training.windows import Joint, Transform, Windows, named
 
 
 class Dataset(Windows):
@@ -49,7 +50,7 @@ class Dataset(Windows):
         rest: str = "overlap",
         transform: Transform = None,
         target_transform: Transform = None,
-        transforms: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+        transforms: Joint = None,
         **options: Unpack[ItemOptions],
     ):
         if is_event_file(Path(path)) or "*" in str(path):
@@ -106,7 +107,7 @@ class Dataset(Windows):
         return self.recordings.manifest.members
 
     @property
-    def nature(self) -> dict[str, Any]:
+    def nature(self) -> State:
         return {"config": self.recordings.config.digest}
 
     def window(self, number: int) -> Window:
@@ -114,10 +115,10 @@ class Dataset(Windows):
         row, at, steps = self.place(number)
         return self.recordings.window(row, *self.spec.span(at, steps)), at, steps
 
-    def _view(self, number: int) -> tuple[Any, Any]:
+    def _view(self, number: int) -> Sample:
         return self.spec.view(*self.window(number))
 
-    def _gathered(self, pad: bool, numbers: list[int]) -> tuple[Any, Any]:
+    def _gathered(self, pad: bool, numbers: list[int]) -> Sample:
         windows = [self.window(number) for number in numbers]
         return gather(self.spec, windows, pad, travels=get_worker_info() is not None)
 
@@ -131,7 +132,7 @@ class Dataset(Windows):
             index, number = divmod(row, self._members)
             yield Header(number, member(self.recordings.config, number), index, self.recordings)
 
-    def where(self, predicate: Callable[[Header], Any]) -> Self:
+    def where(self, predicate: Callable[[Header], object]) -> Self:
         """The recordings for which `predicate` is true.
 
         Its argument is a header: `config` (with the swept values of that recording), `labels` (the swept values by
@@ -144,7 +145,7 @@ class Dataset(Windows):
             raise GerdError(f"{self.recordings.path}: the predicate is true for none of {len(kept)} recordings")
         return self._of(self.served[kept], self._universe)
 
-    def hold_out(self, predicate: Callable[[Header], Any]) -> tuple[Self, Self]:
+    def hold_out(self, predicate: Callable[[Header], object]) -> tuple[Self, Self]:
         """The recordings to train on, and those held out: those for which `predicate` is true; see `where`."""
         held = self.where(predicate)
         rest = np.setdiff1d(self.served, held.served)

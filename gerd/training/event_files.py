@@ -24,8 +24,9 @@ from gerd.errors import GerdError, check_whole
 from gerd.exchange.reading import ReadEvents, ReadOptions, read_events
 from gerd.recording.events import Events
 from gerd.training.batch import collate_labels, gather_items
-from gerd.training.items import Item, ItemOptions, ItemSpec
-from gerd.training.windows import Transform, Windows, named
+from gerd.training.items import Item, ItemOptions, ItemSpec, Sample
+from gerd.training.state import State
+from gerd.training.windows import Joint, Transform, Windows, named
 
 MEMORY = 2**30  # bytes of events that a process keeps
 PER_EVENT = 9  # bytes of an event that is kept: its key, and whether it is noise
@@ -66,7 +67,7 @@ class EventFiles(Windows):
         rest: str = "overlap",
         transform: Transform = None,
         target_transform: Transform = None,
-        transforms: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+        transforms: Joint = None,
         memory: int = MEMORY,
         progress: Callable[[int], None] = lambda read: None,
         **options: Unpack[ItemOptions],
@@ -105,7 +106,7 @@ class EventFiles(Windows):
     def __repr__(self) -> str:
         return f"<EventFiles {self.name}: {len(self)} windows of {len(self.served)} files, as {named(self.spec.item)}>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Without the events: each process of a loader reads its own."""
         return {**self.__dict__, "_kept": OrderedDict()}
 
@@ -118,7 +119,7 @@ class EventFiles(Windows):
         return *frames[0], 2
 
     @property
-    def nature(self) -> dict[str, Any]:
+    def nature(self) -> State:
         return {"files": [[file.path.name, file.size] for file in self.files]}
 
     def window(self, number: int) -> Events:
@@ -127,7 +128,7 @@ class EventFiles(Windows):
         events = self._events(self.files[row].path)
         return self.spec.part(events, events.first + at, steps)
 
-    def where(self, predicate: Callable[[Path], Any]) -> Self:
+    def where(self, predicate: Callable[[Path], object]) -> Self:
         """The files for whose path `predicate` is true."""
         kept = np.array([bool(predicate(self.files[row].path)) for row in self.served.tolist()], np.bool_)
         if not kept.any():
@@ -148,11 +149,11 @@ class EventFiles(Windows):
                 self._kept.popitem(last=False)
         return self._kept[path]
 
-    def _view(self, number: int) -> tuple[Any, Any]:
+    def _view(self, number: int) -> Sample:
         row, _, _ = self.place(number)
         return self.spec.item_of(self.window(number)), self.files[row].label
 
-    def _gathered(self, pad: bool, numbers: list[int]) -> tuple[Any, Any]:
+    def _gathered(self, pad: bool, numbers: list[int]) -> Sample:
         parts = [self.window(number) for number in numbers]
         labels = [self.files[self.place(number)[0]].label for number in numbers]
         items = gather_items(self.spec, parts, pad, travels=get_worker_info() is not None)

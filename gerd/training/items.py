@@ -35,6 +35,7 @@ ITEMS = (*DENSE, *BINNED, "sparse", "events")
 ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
 
 Item = str | Callable[[Any], Any]  # of a recording, or of events without a ground truth
+Sample = tuple[Any, Any]  # item and label, of a window or of a batch; functions of the user can make them anything
 Cut = TypeVar("Cut", bound=Events)
 
 
@@ -188,7 +189,7 @@ class ItemSpec:
         """The steps that are needed for the window whose labelled part begins at `at`: from and up to."""
         return min(at - self.lead, at + self.delay), max(at, at + self.delay) + steps
 
-    def view(self, recording: Recording, at: int, steps: int) -> tuple[Any, Any]:
+    def view(self, recording: Recording, at: int, steps: int) -> Sample:
         """Item and label; `recording` may be a window of the whole one, in which `at` is counted."""
         part = self.part(recording, at, steps)
         return self.item_of(part), label_of(self.label, self.labelled(recording, at, steps, part), self.every)

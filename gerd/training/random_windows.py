@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, Sampler
 
 from gerd.errors import GerdError, check_whole
 from gerd.training.split import drawn_windows
-from gerd.training.state import check_nature, of_one_rank
+from gerd.training.state import State, check_nature, of_one_rank
 
 if TYPE_CHECKING:
     from gerd.training.windows import Windows
@@ -69,20 +69,20 @@ class RandomWindows(Sampler[int]):
         numbers = np.resize(numbers, len(self) * self.ranks)  # the same number for each rank: some come twice
         return numbers[self.rank :: self.ranks].tolist()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return self._state(*(self._now or (self.epoch, self._skip)))
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         """Go on from `state`: the next iteration is the rest of its epoch, or the next epoch if nothing is left."""
         epoch, drawn = self._place(state)
         if drawn >= len(self):
             epoch, drawn = epoch + 1, 0
         self.epoch, self._skip, self._now = epoch, drawn, None
 
-    def _state(self, epoch: int, drawn: int) -> dict[str, Any]:
+    def _state(self, epoch: int, drawn: int) -> State:
         return {"epoch": epoch, "item": drawn * self.ranks, **self._nature}
 
-    def _place(self, state: dict[str, Any]) -> tuple[int, int]:
+    def _place(self, state: State) -> tuple[int, int]:
         """The epoch of a state, and how many windows this rank has drawn of it."""
         check_nature(state, self._nature, "sampler")
         return of_one_rank(state, "epoch", 1), of_one_rank(state, "item", self.ranks)
@@ -110,12 +110,12 @@ class DrawnWindows(Iterator[int]):
         self.sampler._now = self._epoch, self._drawn
         return self._numbers[self._drawn - 1]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         if self._numbers is None:
             return self.sampler._state(self.sampler.epoch, self.sampler._skip)
         return self.sampler._state(self._epoch, self._drawn)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         """Unlike the sampler, which goes on with the next epoch, this ends where the epoch of the state ends."""
         epoch, drawn = self.sampler._place(state)
         self._begin(epoch, drawn)
@@ -147,12 +147,12 @@ class RandomWindowsLoader(DataLoader[Any]):
             self._used = epoch, used
             yield batch
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         if not self.in_order:
             raise GerdError("in_order=False: batches come in any order, so that no number says which were used")
         if self.sampler._now is None:  # nothing was drawn since the epoch was set or a state was loaded
             return self.sampler.state_dict()
         return self.sampler._state(*self._used)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         self.sampler.load_state_dict(state)

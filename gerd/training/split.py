@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.errors import GerdError
+from gerd.recording.events import Structured
 from gerd.recording.recording import Recording
 from gerd.scene import philox
 from gerd.storage.recordings import Recordings
@@ -48,16 +49,16 @@ class Header(Member):
         return self._bare.truth
 
     @property
-    def parameters(self) -> NDArray[Any]:
+    def parameters(self) -> Structured:
         """(steps, actors) with the fields x, y, scale_x, scale_y, rotation, shear."""
         return self._bare.parameters
 
     @property
-    def parameters_velocity(self) -> NDArray[Any]:
+    def parameters_velocity(self) -> Structured:
         return self._bare.parameters_velocity
 
     @property
-    def parameters_acceleration(self) -> NDArray[Any]:
+    def parameters_acceleration(self) -> Structured:
         return self._bare.parameters_acceleration
 
     @property

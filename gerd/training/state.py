@@ -7,8 +7,10 @@ from typing import Any
 
 from gerd.errors import GerdError, check_whole, shorten
 
+State = dict[str, Any]  # where a stream or a sampler stands, as plain data
 
-def check_nature(state: Mapping[str, Any], nature: Mapping[str, Any], owner: str) -> None:
+
+def check_nature(state: State, nature: Mapping[str, object], owner: str) -> None:
     """Refuse a state of another stream or sampler; `nature` is what the batches of the owner are a function of."""
     for name, own in nature.items():
         if state.get(name, own) != own:
@@ -16,7 +18,7 @@ def check_nature(state: Mapping[str, Any], nature: Mapping[str, Any], owner: str
             raise GerdError(f"the state is of a {owner} with {name} {other}; this one has {shorten(own)}")
 
 
-def of_one_rank(state: Mapping[str, Any], name: str, ranks: int) -> int:
+def of_one_rank(state: State, name: str, ranks: int) -> int:
     """The share of one rank in a number of the state."""
     total: Any = state.get(name)
     check_whole(name, total, 0)

@@ -38,10 +38,10 @@ from gerd.recording.simulate import simulate_batch
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.training.batch import gather, labels_of, stack_padded
-from gerd.training.items import Item, ItemOptions, ItemSpec
+from gerd.training.items import Item, ItemOptions, ItemSpec, Sample
 from gerd.training.labels import Label, Labelled
 from gerd.training.split import Member, holds
-from gerd.training.state import check_nature, of_one_rank
+from gerd.training.state import State, check_nature, of_one_rank
 
 Indices = NDArray[np.int64]
 # What a stream shares with its workers, in batches of its rank: how many were used; the one that workers begin with;
@@ -49,7 +49,7 @@ Indices = NDArray[np.int64]
 USED, BEGIN, UNCOUNTED = range(3)
 
 
-class Stream(IterableDataset[tuple[Any, Any]]):
+class Stream(IterableDataset[Sample]):
     """An endless series of batches (item, label).
 
     item, label, options: what a recording becomes; see `ItemOptions`.
@@ -110,7 +110,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         """
         return 2**32 * len(self.members) // self.batch_size // self.place[1]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         place = self._place
         if place is None and self.place != (0, 1):
             place = self.place  # a worker knows nothing of torch.distributed
@@ -136,7 +136,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             return distributed.get_rank(), distributed.get_world_size()
         return self._place or (0, 1)
 
-    def where(self, predicate: Callable[[Member], Any]) -> Stream:
+    def where(self, predicate: Callable[[Member], object]) -> Stream:
         """The stream of some members of the sweep only.
 
         The argument of the predicate is a member: `config`, `labels` (the swept values by their path) and its number,
@@ -150,7 +150,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         result._shared, result._process = self._progress.clone().share_memory_(), os.getpid()
         return result
 
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+    def __iter__(self) -> Iterator[Sample]:
         """Batches from where the last iteration has stopped, or from the state that was loaded."""
         return self._batches(counted=False)
 
@@ -162,7 +162,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         """
         return _Loader(_Travelling(self), None, num_workers=num_workers, collate_fn=_unchanged, **options)
 
-    def _batches(self, counted: bool) -> Iterator[tuple[Any, Any]]:
+    def _batches(self, counted: bool) -> Iterator[Sample]:
         """`counted`: whether the loader that drives the workers counts what is used."""
         worker = get_worker_info()
         if worker is None:
@@ -177,14 +177,14 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         self._next = begin  # at once: the main process may change the shared numbers before the first batch is made
         return self._in_worker(worker.num_workers, travels=counted)
 
-    def _in_this_process(self) -> Iterator[tuple[Any, Any]]:
+    def _in_this_process(self) -> Iterator[Sample]:
         rank, ranks = self.place
         for batch in self._made(count(int(self._progress[USED]) * ranks + rank, ranks)):
             self._progress[USED] += 1
             self._progress[BEGIN] = self._progress[USED]
             yield batch
 
-    def _in_worker(self, workers: int, travels: bool) -> Iterator[tuple[Any, Any]]:
+    def _in_worker(self, workers: int, travels: bool) -> Iterator[Sample]:
         rank, ranks = self.place
         while True:
             batch = self._batch(self._next * ranks + rank, travels)
@@ -200,7 +200,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             )
         self._progress[UNCOUNTED] = 1
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """Where the stream stands: `batch` is the number of batches that all ranks together have used.
 
         In a worker it is where the worker stands, for torchdata's StatefulDataLoader.
@@ -217,14 +217,14 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         return {"batch": int(self._progress[USED]) * ranks, **self._nature}
 
     @property
-    def _nature(self) -> dict[str, Any]:
+    def _nature(self) -> State:
         """What a batch is a function of, besides its number."""
         members, digest = list(self.members), self.config.digest
         nature = {"batch_size": self.batch_size, "first": self.first, "members": members, "config": digest}
         worker = get_worker_info()
         return nature if worker is None else nature | {"worker": worker.id, "workers": worker.num_workers}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         """Go on from `state`; its `batch` is enough."""
         check_nature(state, self._nature, "stream")
         batch = of_one_rank(state, "batch", self.place[1])
@@ -234,7 +234,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         self._progress[USED] = self._progress[BEGIN] = batch
         self._progress[UNCOUNTED] = 0
 
-    def _made(self, numbers: Iterator[int]) -> Iterator[tuple[Any, Any]]:
+    def _made(self, numbers: Iterator[int]) -> Iterator[Sample]:
         """The batches with these numbers, `ahead` of them made in advance, on a CUDA stream of their own."""
         if not self.ahead:
             yield from map(self._batch, numbers)
@@ -257,12 +257,12 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         finally:
             maker.shutdown(cancel_futures=True)
 
-    def batch(self, number: int) -> tuple[Any, Any]:
+    def batch(self, number: int) -> Sample:
         """Batch `number`, counted over all ranks and workers."""
         check_whole("batch", number, 0)
         return self._batch(number)
 
-    def _batch(self, number: int, travels: bool = False) -> tuple[Any, Any]:
+    def _batch(self, number: int, travels: bool = False) -> Sample:
         if backends.makes_frames(self.device) and not self.spec.needs_events:
             return self.batch_from_frames(number)
         groups, order = self._groups(number)
@@ -286,7 +286,7 @@ class Stream(IterableDataset[tuple[Any, Any]]):
         starts, steps = self.spec.starts(length, self.steps, None, "overlap")
         return int(starts[-1]), steps
 
-    def batch_from_frames(self, number: int) -> tuple[Any, Any]:
+    def batch_from_frames(self, number: int) -> Sample:
         """Batch `number`, from frames that never leave the device they are made on."""
         groups, order = self._groups(number)
         frames: list[Tensor] = []
@@ -314,13 +314,13 @@ class Stream(IterableDataset[tuple[Any, Any]]):
             yield Labelled(truth[row], part, part)
 
 
-class _Travelling(IterableDataset[tuple[Any, Any]]):
+class _Travelling(IterableDataset[Sample]):
     """A stream whose batches go straight from a worker to the process that uses them."""
 
     def __init__(self, stream: Stream):
         self.stream = stream
 
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+    def __iter__(self) -> Iterator[Sample]:
         return self.stream._batches(counted=True)
 
 
@@ -345,12 +345,12 @@ class _Loader(DataLoader[Any]):
         finally:
             progress[BEGIN] = progress[USED]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         if not self.in_order:
             raise GerdError("in_order=False: batches come in any order, so that no number says which were used")
         return self.dataset.stream.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         self.dataset.stream.load_state_dict(state)
 
 

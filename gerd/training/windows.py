@@ -18,15 +18,17 @@ from torch.utils.data import DataLoader, RandomSampler
 
 from gerd.errors import GerdError, check_whole, shorten
 from gerd.training.batch import collate
-from gerd.training.items import ItemSpec
+from gerd.training.items import ItemSpec, Sample
 from gerd.training.random_windows import RandomWindows, RandomWindowsLoader
 from gerd.training.split import Rows, shares
+from gerd.training.state import State
 
-Transform = Callable[[Any], Any] | None
+Transform = Callable[[Any], Any] | None  # of the item or of the label
+Joint = Callable[[Any, Any], Sample] | None  # of both
 REST = ("overlap", "drop")
 
 
-class Windows(torch.utils.data.Dataset[tuple[Any, Any]]):
+class Windows(torch.utils.data.Dataset[Sample]):
     """Windows of recordings, or of files of events: items with labels.
 
     name: what messages call the recordings.
@@ -45,7 +47,7 @@ class Windows(torch.utils.data.Dataset[tuple[Any, Any]]):
         rest: str,
         transform: Transform,
         target_transform: Transform,
-        transforms: Callable[[Any, Any], tuple[Any, Any]] | None,
+        transforms: Joint,
     ):
         for option, value in (("steps", steps), ("stride", stride)):
             if value is not None:
@@ -60,16 +62,16 @@ class Windows(torch.utils.data.Dataset[tuple[Any, Any]]):
         self._serve(np.arange(recordings), np.arange(recordings))
 
     @abstractmethod
-    def _view(self, number: int) -> tuple[Any, Any]:
+    def _view(self, number: int) -> Sample:
         """Item and label of window `number`, before any transform."""
 
     @abstractmethod
-    def _gathered(self, pad: bool, numbers: list[int]) -> tuple[Any, Any]:
+    def _gathered(self, pad: bool, numbers: list[int]) -> Sample:
         """The batch of some windows."""
 
     @property
     @abstractmethod
-    def nature(self) -> dict[str, Any]:
+    def nature(self) -> State:
         """What the recordings are a function of, so that the state of a loader is not taken for that of another."""
 
     def _serve(self, served: Rows, universe: Rows) -> None:
@@ -98,7 +100,7 @@ class Windows(torch.utils.data.Dataset[tuple[Any, Any]]):
         starts, steps = self._windows[row % len(self._windows)]
         return row, int(starts[number - self.firsts[which]]), steps
 
-    def __getitem__(self, number: int) -> tuple[Any, Any]:
+    def __getitem__(self, number: int) -> Sample:
         item, label = self._view(number)
         if self.transform is not None:
             item = self.transform(item)

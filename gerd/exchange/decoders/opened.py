@@ -20,7 +20,7 @@ from gerd.errors import StorageError
 ROW = np.dtype([("x", np.int64), ("y", np.int64), ("t", np.int64), ("p", np.int8)])  # p: 1 ON, 0 OFF; t: microseconds
 ROWS_AT_ONCE = 2**18
 
-Rows = NDArray[Any]
+Rows = NDArray[np.void]
 
 
 @dataclass
