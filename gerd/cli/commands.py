@@ -239,7 +239,8 @@ def export(
     causes: Annotated[
         bool,
         Option(
-            "--causes", help="With csv, npz, hdf5, parquet: the actor, the velocity and the echo flag of each event."
+            "--causes",
+            help="With csv, npz, hdf5, parquet: cause, source and time before readout of each event.",
         ),
     ] = False,
     index: Annotated[

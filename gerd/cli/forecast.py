@@ -20,6 +20,7 @@ from gerd.events import exact
 from gerd.events.backends import needs_compiling, run
 from gerd.events.keys import Keys
 from gerd.events.rasterise import entry_count, layout, values_of_picture
+from gerd.events.shared import FROM_EDGE, Chunk, joined
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.geometry.shapes import RADIUS, Outline
 from gerd.plan.make import plan_of
@@ -27,6 +28,7 @@ from gerd.plan.plan import INTENSITY_ONE
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.storage.blocks import pack_events, pack_truths
+from gerd.storage.details import pack_details
 
 Array = NDArray[np.float64]
 
@@ -88,8 +90,8 @@ def forecast(config: Config, seconds: float = SECONDS) -> Forecast:
     begun = time.perf_counter()
     parts = _simulated(taken, affordable)
     lasted = time.perf_counter() - begun
-    seen = np.array([np.count_nonzero(~background) for _, background in parts], np.float64)
-    noise = np.array([np.count_nonzero(background) for _, background in parts], np.float64)
+    noise = np.array([np.count_nonzero(part.source != FROM_EDGE) for part in parts], np.float64)
+    seen = np.array([len(part.keys) for part in parts], np.float64) - noise
     if affordable < steps:
         head, whole = _signal(taken, affordable), signal[: len(taken)]
         seen *= np.where(head > 0, whole / np.where(head > 0, head, 1.0), steps / affordable)
@@ -97,7 +99,7 @@ def forecast(config: Config, seconds: float = SECONDS) -> Forecast:
     began, _ = _cost(taken, affordable, _signal(taken, affordable))
     speed = lasted / (began * len(taken)) if len(taken) == len(scenes) else 1.0
     size = _size(taken, parts, affordable, float((seen + noise).mean()))
-    silent = bool(parts[0][1].all())
+    silent = bool((parts[0].source != FROM_EDGE).all())
     instants = _instants(scenes, steps)
     return Forecast(taken, seen + noise, noise, size, cost * speed, memory, instants, affordable, silent)
 
@@ -133,24 +135,23 @@ def _quick(scenes: Scenes, steps: int) -> Scenes:
     return scenes[: min(fitting, len(scenes))] if fitting else scenes
 
 
-def _simulated(scenes: Scenes, steps: int) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Keys and background flags of the events of each recording in its first steps."""
+def _simulated(scenes: Scenes, steps: int) -> list[Chunk]:
+    """The events of each recording in its first steps."""
     short = replace(scenes, steps=steps)
     quick = _instants(short, steps) * values_of_picture(short) * len(short) <= QUICK_VALUES
     backend = "torch" if quick and needs_compiling(short) else None
-    parts: list[list[tuple[NDArray[np.int64], NDArray[np.bool_]]]] = [[] for _ in range(len(short))]
+    parts: list[list[Chunk]] = [[] for _ in range(len(short))]
     for part in run(short, backend=backend):
-        parts[part.row].append((part.keys, part.background))
-    return [
-        (np.concatenate(keys), np.concatenate(flags)) for keys, flags in (zip(*each, strict=True) for each in parts)
-    ]
+        parts[part.row].append(part)
+    return [joined(each) for each in parts]
 
 
-def _size(scenes: Scenes, parts: list[tuple[NDArray[np.int64], NDArray[np.bool_]]], steps: int, events: float) -> float:
+def _size(scenes: Scenes, parts: list[Chunk], steps: int, events: float) -> float:
     """Bytes of a recording with so many events in a dataset."""
-    made = sum(len(keys) for keys, _ in parts)
+    made = sum(len(part.keys) for part in parts)
     span = steps * Keys.of(scenes).per_step
-    packed = sum(len(pack_events(keys, background, 0, span)[0]) for keys, background in parts)
+    packed = sum(len(pack_events(part.keys, part.source != FROM_EDGE, 0, span)[0]) for part in parts)
+    packed += sum(len(pack_details(part.source, part.delay)[0]) for part in parts)
     looked_at = min(steps, max(2, TRUTH_VALUES // max(1, scenes.chosen.shape[1])))
     truth = len(pack_truths([scenes[:1].truth(np.arange(looked_at))[0]])[0]) * scenes.steps / looked_at
     return packed / max(1, made) * events + truth + BYTES_OF_ENTRY

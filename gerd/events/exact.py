@@ -123,7 +123,7 @@ def run_at(scenes: Scenes, pixels: Pixels, chunk: int, grid: Grid) -> Iterator[C
             events = np.sort(np.concatenate(part))
             begin, end = np.searchsorted(events, np.array([max(1, steps.start), steps.stop]) * codec.per_step * 2)
             held[row] = events[end:]
-            yield Chunk(row, steps, events[begin:end] >> 1, (events[begin:end] & 1).astype(np.bool_))
+            yield Chunk(row, steps, events[begin:end] >> 1, (events[begin:end] & 1).astype(np.uint8))
 
 
 def last_unit(scenes: Scenes, stop: int) -> int:

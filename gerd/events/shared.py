@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+SOURCE_NAMES = ("edge", "background", "hot", "leak")  # where an event can come from
+FROM_EDGE, FROM_BACKGROUND, FROM_HOT, FROM_LEAK = range(4)  # a background flag is the number of one of the first two
 
 
 class Chunk(NamedTuple):
@@ -15,18 +18,30 @@ class Chunk(NamedTuple):
     row: int  # the recording's number in the batch
     steps: range
     keys: NDArray[np.int64]  # ascending; see `keys.py`
-    background: NDArray[np.bool_]  # noise that no moving edge caused
+    source: NDArray[np.uint8]  # where each comes from: a number of `SOURCE_NAMES`
+    delay: NDArray[np.int64] | None = None  # by how many microseconds readout has delayed each; None without readout
 
     def kept(self, which: NDArray[np.bool_]) -> Chunk:
         """The chunk with those events only for which `which` is true."""
-        return self._replace(keys=self.keys[which], background=self.background[which])
+        delay = None if self.delay is None else self.delay[which]
+        return self._replace(keys=self.keys[which], source=self.source[which], delay=delay)
 
-    def with_noise(self, keys: NDArray[np.int64]) -> Chunk:
-        """The chunk and events of these keys, which no edge caused; a key that it has already does not come twice."""
+    def with_more(self, keys: NDArray[np.int64], source: int) -> Chunk:
+        """The chunk and events of these keys from a source; a key that it has already does not come twice."""
         both = np.concatenate([self.keys, keys[~np.isin(keys, self.keys)]])
-        flags = np.concatenate([self.background, np.ones(len(both) - len(self.keys), np.bool_)])
+        sources = np.concatenate([self.source, np.full(len(both) - len(self.keys), source, np.uint8)])
         order = np.argsort(both, kind="stable")
-        return self._replace(keys=both[order], background=flags[order])
+        return self._replace(keys=both[order], source=sources[order])
+
+
+def joined(parts: Sequence[Chunk]) -> Chunk:
+    """Consecutive chunks of a recording as one."""
+    if len(parts) == 1:
+        return parts[0]
+    keys, source = (np.concatenate([getattr(part, name) for part in parts]) for name in ("keys", "source"))
+    delays = [part.delay for part in parts if part.delay is not None]
+    steps = range(parts[0].steps.start, parts[-1].steps.stop)
+    return Chunk(parts[0].row, steps, keys, source, np.concatenate(delays) if delays else None)
 
 
 def chunks(first: int, steps: int, chunk: int) -> Iterator[range]:

@@ -51,8 +51,8 @@ def export_dataset(
     of a config with all its members.
 
     `format` is one of `formats.FORMATS`, `parquet`, or a video, `frames` or `voltmeter`, of which `levels` are the grey
-    values of brightness 0 (the background) and 1. `causes` writes the actor, the velocity and the echo flag of each
-    event, too, where the format has room for it. `progress` is called with the number of recordings just written.
+    values of brightness 0 (the background) and 1. `causes` writes the fields of `Recording.events_with_causes`, too,
+    where the format has room for them. `progress` is called with the number of recordings just written.
     """
     if format not in VIDEOS:
         if format not in (*FORMATS, PARQUET):

@@ -2,7 +2,8 @@
 
 In: `Events`, or a structured array with the fields x, y, t (microseconds) and p (1 ON, 0 OFF) and the sensor's width
 and height.
-Formats with room for them take the causes of events, too: the fields actor, vx, vy (pixels per step) and echo.
+Formats with room for them take the causes of events, too: the fields actor, vx, vy (pixels per step), echo, source and
+fired_us (microseconds).
 Out: a file that is whole and checked, or none. x counts to the right and y down in every format.
 
 Events are sorted by time, and what a format cannot hold is refused before anything is written. `prophesee.py` writes
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from gerd.errors import GerdError, StorageError, check_whole
+from gerd.events.shared import SOURCE_NAMES
 from gerd.exchange import prophesee
 from gerd.exchange.packages import package
 from gerd.exchange.reading import read_events
@@ -128,8 +130,8 @@ def _check_causes(path: Path, events: Rows) -> None:
         kind = events.dtype[name] if name in (events.dtype.names or ()) else None
         if kind is None:
             continue
-        if name == "actor" and kind.kind not in "iu":
-            raise GerdError(f"{path}: actor of the events is {kind}; allowed: a type of whole numbers")
+        if name in ("actor", "source", "fired_us") and kind.kind not in "iu":
+            raise GerdError(f"{path}: {name} of the events is {kind}; allowed: a type of whole numbers")
         if name in ("vx", "vy") and kind.kind not in "iuf":
             raise GerdError(f"{path}: {name} of the events is {kind}; allowed: a type of real numbers")
         if name == "echo":
@@ -140,9 +142,9 @@ def _checked(path: Path, events: Rows, width: int, height: int, name: str, chose
     """The events in order of time, if the format can hold them."""
     if max(width, height) > chosen.side:
         raise GerdError(f"{path}: {name} holds frames of up to {chosen.side}×{chosen.side}, not {width}×{height}")
-    bounds = [("x", 0, width), ("y", 0, height), ("actor", -1, 2**15)]
-    for field, least, stop in bounds[: 3 if "actor" in (events.dtype.names or ()) else 2]:
-        check_range(str(path), events, field, least, stop)
+    bounds = {"x": (0, width), "y": (0, height), "actor": (-1, 2**15), "source": (0, len(SOURCE_NAMES))}
+    for field in bounds.keys() & set(events.dtype.names or ()):
+        check_range(str(path), events, field, *bounds[field])
     t = events["t"]
     if len(t) and not 0 <= t.min() <= t.max() < chosen.until:
         spread = f"{t.min()} to {t.max()}"
@@ -200,13 +202,17 @@ def _write_dsec(path: Path, events: Rows, width: int, height: int, duration: int
 
 def _write_hdf5(path: Path, events: Rows, width: int, height: int) -> None:
     h5py = package("h5py")
-    kinds = {"x": "<i2", "y": "<i2", "t": "<i8", "p": "u1", "actor": "<i2", "vx": "<f8", "vy": "<f8", "echo": "u1"}
-    plain = np.dtype([(field, kinds[field]) for field in events.dtype.names or ()])
+    plain = np.dtype([(field, _of_hdf5(events.dtype[field])) for field in events.dtype.names or ()])
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
         stored = file.create_dataset("events", data=events.astype(plain), compression="gzip")
         stored.attrs.update(width=width, height=height, unit_of_t="microseconds", p="1 ON, 0 OFF")
     path.write_bytes(content.getbuffer())
+
+
+def _of_hdf5(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of a field in a file: flags as bytes, and numbers as they are, little-endian."""
+    return np.dtype(np.uint8) if kind == np.bool_ else kind.newbyteorder("<")
 
 
 def _write_npz(path: Path, events: Rows, width: int, height: int) -> None:

@@ -72,7 +72,7 @@ def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording
         step_us=step_us,
         exact=False,
         keys=keys,
-        background=np.zeros(len(keys), np.bool_),
+        source=np.zeros(len(keys), np.uint8),
         title=Path(path).name,
         positions=labels.double().numpy(),
         has_polarity=channels == 2,

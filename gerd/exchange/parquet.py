@@ -2,8 +2,8 @@
 
 A row says what the recording is, has its events as the lists t, x, y, p and background, and its ground truth as nested
 lists (steps, actors, …). Times are in microseconds, lengths in pixels, angles in radians, derivatives per step. Numbers
-are those of `Recording`, to the last bit. All files of a dataset have the same columns. The causes of events are four
-columns more: the lists actor, vx, vy and echo.
+are those of `Recording`, to the last bit. All files of a dataset have the same columns. The causes of events are six
+columns more: the lists actor, vx, vy, echo, source and fired_us.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 2**20  # events and parameters in the rows that are written together
 LEVEL = 9  # of zstd; higher ones hardly gain anything
-REPEATED = [f"{name}.list.element" for name in ("t", "x", "y", "p", "actor")]  # columns that a dictionary makes smaller
+IN_DICTIONARY = ("t", "x", "y", "p", "actor", "source", "fired_us")
+REPEATED = [f"{name}.list.element" for name in IN_DICTIONARY]  # columns that a dictionary makes smaller
 SWEPT = "sweep."  # and the path: the name of a column of swept values
 
 

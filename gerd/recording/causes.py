@@ -60,7 +60,9 @@ class _Moments:
         if not scene.exact:
             return cls(scene, recording.coordinates[:, 0] + recording.first, -scene.warmup)
         rate, own = scene.trajectory.rate, scene.in_own_time()
-        first = max(-scene.warmup, math.floor(rate * (recording.first - 1)) - 1)
+        fired = recording.fired_us
+        begin = min(recording.first, int(fired.min(initial=recording.first * scene.step_us)) // scene.step_us)
+        first = max(-scene.warmup, math.floor(rate * (begin - 1)) - 1)
         stop = exact.last_unit(scene, recording.first + recording.steps)
         if stop <= first:
             return cls(own, np.zeros(0, np.int64), 1, np.zeros(1), np.zeros(1, np.int64))
@@ -70,7 +72,7 @@ class _Moments:
             for name in ("own", "steps")
         )
         # The last interval that an event of this microsecond can be of; the cause is looked for from there back.
-        at = np.searchsorted(times, recording.events["t"] / (scene.step_us / rate))
+        at = np.searchsorted(times, fired / (scene.step_us / rate))
         at = np.minimum(at, len(times) - 1)
         return cls(own, at, 1, times, steps)
 
@@ -116,7 +118,9 @@ def causes_of(recording: Recording) -> Causes:
 
 
 def _earlier(recording: Recording, events: Integers) -> Integers:
-    """For each of these events, the one of them before it at the same pixel and of the same polarity."""
+    """For each of these events, the one of them that fired before it at the same pixel, with the same polarity."""
+    if recording.delay is not None:
+        events = events[np.argsort(recording.fired_us[events], kind="stable")]
     place = recording.codec.pixels(recording.keys[events])
     order = np.argsort(place, kind="stable")
     again = place[order][1:] == place[order][:-1]
@@ -155,7 +159,7 @@ def _velocities(recording: Recording, actor: Integers, piece: Integers, moment: 
     if not len(known):
         return result
     events, actor = recording.events[known], actor[known]
-    times, at = np.unique(events["t"] / recording.step_us, return_inverse=True)
+    times, at = np.unique(recording.fired_us[known] / recording.step_us, return_inverse=True)
     truth = np.moveaxis(recording.scene.trajectory.parameters(times)[0], 1, 0)
     linear, velocity, centre = (part[at, actor] for part in motion(truth))
     moments, begun = np.unique(moment[known], return_inverse=True)

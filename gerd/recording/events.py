@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from gerd.bounds import LARGEST_KEY
 from gerd.errors import GerdError, check_whole
 from gerd.events.keys import Keys, add_events, polarities
+from gerd.events.shared import FROM_EDGE
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +42,7 @@ class Events:
     step_us: int
     exact: bool  # whether events have times inside their step
     keys: NDArray[np.int64]  # of each event, ascending
-    background: NDArray[np.bool_]  # per event: noise that no moving edge caused, as far as that is known
+    source: NDArray[np.uint8]  # per event: a number of `SOURCE_NAMES`, 0 (an edge) where it is not known
     first: int = 0  # of a window: its first step in the whole recording; all else here counts from that step
     title: str = ""  # what the events are called where they do not know better
 
@@ -88,7 +89,7 @@ class Events:
             step_us=step_us,
             exact=True,
             keys=keys,
-            background=np.zeros(len(keys), np.bool_),
+            source=np.zeros(len(keys), np.uint8),
             first=first,
             title=title,
         )
@@ -124,6 +125,11 @@ class Events:
         return len(self.keys)
 
     @property
+    def background(self) -> NDArray[np.bool_]:
+        """(events,): whether it is noise of the camera, which no moving edge caused, as far as that is known."""
+        return self.source != FROM_EDGE
+
+    @property
     def codec(self) -> Keys:
         """What the keys mean."""
         return Keys(self.height, self.width, self.step_us if self.exact else 1)
@@ -153,18 +159,18 @@ class Events:
         """The steps from `start` up to `stop`, counted as in a slice, by themselves."""
         start, stop, _ = slice(start, stop).indices(self.steps)
         stop = max(start, stop)
-        low, high = self.codec.bounds(self.keys, [start, stop])
+        events = slice(*self.codec.bounds(self.keys, [start, stop]).tolist())
         return replace(
             self,
             steps=stop - start,
-            keys=self.codec.moved(self.keys[low:high], -start),
-            background=self.background[low:high],
+            keys=self.codec.moved(self.keys[events], -start),
+            source=self.source[events],
             first=self.first + start,
-            **self._window_of_truth(start, stop),
+            **self._rest_of_window(slice(start, stop), events),
         )
 
-    def _window_of_truth(self, start: int, stop: int) -> dict[str, Any]:  # noqa: ARG002
-        """What a window has besides its events: the fields that a kind of events with a truth adds."""
+    def _rest_of_window(self, steps: slice, events: slice) -> dict[str, Any]:  # noqa: ARG002
+        """What a window of these steps and events has besides: the fields that a kind of events with a truth adds."""
         return {}
 
     @property

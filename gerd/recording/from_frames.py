@@ -64,7 +64,7 @@ def from_frames(
     run = _Run(frames, times_us, config, index, member, device, progress, values)
     parts = list(run.chunks)
     keys = np.concatenate([part.keys for part in parts])
-    return run.events(0, run.scenes.steps, keys, np.concatenate([part.background for part in parts]), title)
+    return run.events(0, run.scenes.steps, keys, np.concatenate([part.source for part in parts]), title)
 
 
 def windows_from_frames(
@@ -87,7 +87,7 @@ def windows_from_frames(
     codec = Keys.of(run.scenes)
     for part in run.chunks:
         keys = codec.moved(part.keys, -part.steps.start)
-        yield run.events(part.steps.start, len(part.steps), keys, part.background, title)
+        yield run.events(part.steps.start, len(part.steps), keys, part.source, title)
 
 
 class _Run:
@@ -120,9 +120,7 @@ class _Run:
         counts = (_counts(array, number, self.scenes) for number, array in enumerate(arrays))
         self.chunks = _to_the_end(run_pictures(self.scenes, counts, relative, device=device), counts)
 
-    def events(
-        self, start: int, steps: int, keys: NDArray[np.int64], background: NDArray[np.bool_], title: str
-    ) -> Events:
+    def events(self, start: int, steps: int, keys: NDArray[np.int64], source: NDArray[np.uint8], title: str) -> Events:
         """Events of some steps, whose keys count from the step `start`."""
         scenes = self.scenes
         return Events(
@@ -132,7 +130,7 @@ class _Run:
             step_us=scenes.step_us,
             exact=scenes.exact,
             keys=keys,
-            background=background,
+            source=source,
             first=self._before + start,
             title=title,
         )

@@ -36,7 +36,14 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FORMAT_VERSION = 1  # of recordings on disk
-CAUSE_FIELDS = (("actor", np.int16), ("vx", np.float64), ("vy", np.float64), ("echo", np.bool_))
+CAUSE_FIELDS = (
+    ("actor", np.int16),
+    ("vx", np.float64),
+    ("vy", np.float64),
+    ("echo", np.bool_),
+    ("source", np.uint8),
+    ("fired_us", np.int64),
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,7 @@ class Recording(Events):
 
     identity: Identity
     config: Config  # the swept fields have the values of this recording
+    delay: NDArray[np.int64] | None = None  # of each event, microseconds of readout; None without readout
     given_truth: Array | Packed  # `truth`, or what it is unpacked from when it is first read: many never read it
     drawn: Scenes | None = None  # what `shown` is, where that is known already
 
@@ -74,7 +82,8 @@ class Recording(Events):
         index: int,
         truth: Array | Packed,
         keys: NDArray[np.int64] | None = None,
-        background: NDArray[np.bool_] | None = None,
+        source: NDArray[np.uint8] | None = None,
+        delay: NDArray[np.int64] | None = None,
         *,
         first: int = 0,
         made_by: str = __version__,
@@ -91,7 +100,8 @@ class Recording(Events):
             step_us=config.step_us,
             exact=config.timing == "exact",
             keys=np.empty(0, np.int64) if keys is None else keys,
-            background=np.empty(0, np.bool_) if background is None else background,
+            source=np.empty(0, np.uint8) if source is None else source,
+            delay=delay,
             given_truth=truth,
             first=first,
             drawn=drawn,
@@ -169,17 +179,25 @@ class Recording(Events):
 
     @property
     def events_with_causes(self) -> Structured:
-        """`events` with the fields actor, vx, vy and echo besides."""
+        """`events` with the fields actor, vx, vy, echo, source and fired_us besides."""
         result = np.empty(len(self), [*EVENT_DTYPE.descr, *CAUSE_FIELDS])
         events = self.events
         for name in EVENT_DTYPE.names or ():
             result[name] = events[name]
         result["actor"], result["echo"] = self.actor, self.echo
         result["vx"], result["vy"] = self.event_flow.T
+        result["source"], result["fired_us"] = self.source, self.fired_us
         return result
 
-    def _window_of_truth(self, start: int, stop: int) -> dict[str, Any]:
-        return {"given_truth": self.truth[start:stop]}
+    def _rest_of_window(self, steps: slice, events: slice) -> dict[str, Any]:
+        delay = None if self.delay is None else self.delay[events]
+        return {"given_truth": self.truth[steps], "delay": delay}
+
+    @property
+    def fired_us(self) -> NDArray[np.int64]:
+        """(events,): when each event's pixel fired, in microseconds of the whole recording: its time before readout."""
+        times = self.codec.times(self.keys.astype(np.int64, copy=False), self.step_us, self.first)
+        return times if self.delay is None else times - self.delay
 
     @cached_property
     def T(self) -> Array:

@@ -16,7 +16,7 @@ from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, config_of, member_count
 from gerd.events.backends import run
 from gerd.events.keys import Keys
-from gerd.events.shared import Chunk
+from gerd.events.shared import Chunk, joined
 from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
@@ -120,8 +120,7 @@ def _looks(scenes: Scenes) -> Iterator[Scenes]:
 
 def _recording(config: Config, looks: Scenes, parts: list[Chunk], truth: Array) -> Recording:
     """From a scene without its motion, events of consecutive steps, and the ground truth (steps, actors, 3, 6)."""
-    first = parts[0].steps.start
-    keys = np.concatenate([part.keys for part in parts]) if len(parts) > 1 else parts[0].keys
-    keys = Keys.of(looks).moved(keys, -first)
-    background = np.concatenate([part.background for part in parts])
-    return Recording.of(config, int(looks.indices[0]), truth, keys, background, first=first, drawn=looks)
+    whole = joined(parts)
+    first = whole.steps.start
+    keys = Keys.of(looks).moved(whole.keys, -first)
+    return Recording.of(config, int(looks.indices[0]), truth, keys, whole.source, whole.delay, first=first, drawn=looks)

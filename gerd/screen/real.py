@@ -85,8 +85,8 @@ def _real(
     inside = (pixel >= 0) & (t > 0) & (t <= (shown.steps - 1) * step_us)
     y, x = np.divmod(pixel[inside], config.sensor.width)
     keys = np.sort(codec.encoded(t[inside] + step_us - 1, y, x, events["p"][inside].astype(np.int64)))
-    recording = Recording.of(config, shown.index, truth, keys, np.zeros(len(keys), np.bool_))
-    return replace(recording, background=noise_of(recording))
+    recording = Recording.of(config, shown.index, truth, keys, np.zeros(len(keys), np.uint8))
+    return replace(recording, source=noise_of(recording).astype(np.uint8))
 
 
 def noise_of(recording: Recording) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gerd.errors import StorageError
 from gerd.events.keys import Keys
+from gerd.events.shared import FROM_EDGE
 from gerd.recording.recording import Recording
 from gerd.storage.blocks import (
     BITS,
@@ -30,6 +31,7 @@ from gerd.storage.blocks import (
     pack_truths,
     unpack_events,
 )
+from gerd.storage.details import DELAY_BYTES, SOURCE_BITS, Delays, DetailEntry, Sources, pack_details, unpack_details
 from gerd.storage.places import File
 from gerd.storage.tensors import CHECKSUM, Tensor, check_kinds, hash_of
 
@@ -46,6 +48,7 @@ KINDS = {  # name: (safetensors' name of its type, axes)
     "truth": ("U8", 1),
     "events": ("U8", 1),
 }
+DETAILS = {"detail_blocks": ("U64", 2), "details": ("U8", 1)}  # only where there are any
 
 
 class BlockEntry(NamedTuple):
@@ -65,7 +68,8 @@ class Window(NamedTuple):
 
     covered: range  # the steps of all blocks that were read
     keys: Integers  # of events in these steps: all of those in the steps that were asked for, and maybe more
-    background: NDArray[np.bool_]  # whether each of them is background noise
+    source: Sources  # of each of them, a number of `SOURCE_NAMES`
+    delay: Delays | None  # of each of them, in microseconds; None without readout
     truth: PackedTruth  # of the steps that were asked for
 
 
@@ -73,19 +77,23 @@ class Block(NamedTuple):
     entry: BlockEntry
     truth: bytes
     events: bytes
+    details: bytes
+    detail_entry: DetailEntry
 
 
 def packed_blocks(recordings: Sequence[Recording], sizes: Sequence[int]) -> Iterator[Block]:
     """The blocks of all recordings, of so many steps each; StorageError if a recording cannot be stored."""
     truths = _packed_truths(recordings, sizes)
     for recording, size, of_recording in zip(recordings, sizes, truths, strict=True):
-        for truth, (events, *how) in zip(of_recording, _packed_events(recording, size), strict=True):
-            entry = BlockEntry(len(truth), hash_of(truth), len(events), hash_of(events), *how)
-            yield Block(entry, truth, events)
+        for truth, (part, events, *how) in zip(of_recording, _packed_events(recording, size), strict=True):
+            entry = BlockEntry(len(truth), hash_of(truth), len(events), hash_of(events), part.stop - part.start, *how)
+            delay = None if recording.delay is None else recording.delay[part]
+            details, *kinds = pack_details(recording.source[part], delay)
+            yield Block(entry, truth, events, details, DetailEntry(len(details), hash_of(details), *kinds))
 
 
-def _packed_events(recording: Recording, size: int) -> Iterator[tuple[bytes, int, int, int]]:
-    """For each block the bytes of its events, how many there are, `bits` and `count_bytes`."""
+def _packed_events(recording: Recording, size: int) -> Iterator[tuple[slice, bytes, int, int]]:
+    """For each block which events it has, their bytes, `bits` and `count_bytes`."""
     codec = recording.codec
     steps = recording.steps
     keys = recording.keys
@@ -97,8 +105,7 @@ def _packed_events(recording: Recording, size: int) -> Iterator[tuple[bytes, int
     for first, (low, high) in zip(firsts, pairwise(bounds), strict=True):
         span = min(size, steps - first) * per_step
         flags = recording.background[low:high]
-        events, bits, count_bytes = pack_events(keys[low:high], flags, first * per_step, span)
-        yield events, high - low, bits, count_bytes
+        yield slice(low, high), *pack_events(keys[low:high], flags, first * per_step, span)
 
 
 def _packed_truths(recordings: Sequence[Recording], sizes: Sequence[int]) -> list[list[bytes]]:
@@ -125,7 +132,7 @@ class Content:
     """The recordings of a file."""
 
     def __init__(self, file: File, tensors: Mapping[str, Tensor]):
-        check_kinds(tensors, KINDS)
+        check_kinds(tensors, KINDS, DETAILS)
         checksum = tensors[CHECKSUM]
         if [hash_of(file.read(0, checksum.start))] != checksum.whole().tolist():
             raise ValueError("its header has changed")
@@ -146,6 +153,7 @@ class Content:
         self._event_ends = [0, *accumulate(block.event_bytes for block in self._blocks)]
         if (self._truth_ends[-1], self._event_ends[-1]) != (*self._truth.shape, *self._events.shape):
             raise ValueError("its blocks do not fill the file")
+        self._details = _Details(tensors, len(blocks)) if DETAILS.keys() <= tensors.keys() else None
         ends = [0, *accumulate(block.events for block in self._blocks)]
         self.lengths = np.diff([ends[first] for first in self._firsts])
 
@@ -157,21 +165,26 @@ class Content:
         first = start // size * size
         low = self._firsts[row] + start // size
         high = self._firsts[row] + -(-stop // size)
-        keys = []
-        flags = []
+        keys, source, delay = [], [], []
         for number, data in enumerate(_pieces(self._events, self._event_ends[low : high + 1])):
             step = first + number * size
             block = self._blocks[low + number]
             if hash_of(data) != block.event_checksum:
                 raise ValueError("has changed")
             span = min(size, steps - step) * per_step
-            own = (block.events, block.bits, block.count_bytes, step * per_step, span)
-            of_keys, of_flags = unpack_events(data, *own, start * per_step, stop * per_step)
+            base = step * per_step
+            wanted = (base, base + span) if self._details else (start * per_step, stop * per_step)
+            own = (block.events, block.bits, block.count_bytes, base, span)
+            of_keys, of_flags = unpack_events(data, *own, *wanted)
+            of_source, of_delay = of_flags.view(np.uint8), None
+            if self._details is not None:
+                of_source, of_delay = self._details.of(low + number, of_flags)
             keys.append(of_keys)
-            flags.append(of_flags)
+            source.append(of_source)
+            delay.append(of_delay)
         covered = range(first, min(first + len(keys) * size, steps))
         truth = self._packed_truth(row, low, high, slice(start - first, stop - first))
-        return Window(covered, _joined(keys, np.int64), _joined(flags, np.bool_), truth)
+        return Window(covered, _joined(keys, np.int64), _joined(source, np.uint8), _delays(source, delay), truth)
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): all of the ground truth."""
@@ -187,6 +200,43 @@ class Content:
                 raise ValueError("has changed")
         covered = min((high - low) * size, steps - (low - self._firsts[row]) * size)
         return PackedTruth(blocks, size, covered, actors, chosen)
+
+
+class _Details:
+    """What the blocks of a file say of their events besides keys and flags."""
+
+    def __init__(self, tensors: Mapping[str, Tensor], blocks: int):
+        entries, self._bytes = tensors["detail_blocks"].whole(), tensors["details"]
+        if entries.shape != (blocks, 4) or not (entries[:, 0] <= self._bytes.shape[0]).all():
+            raise ValueError("its details do not fit its blocks")
+        if not (np.isin(entries[:, 2], SOURCE_BITS).all() and np.isin(entries[:, 3], DELAY_BYTES).all()):
+            raise ValueError("its details are of no kind that is known")
+        self._entries = [DetailEntry(*row) for row in entries.tolist()]
+        self._ends = [0, *accumulate(entry.bytes for entry in self._entries)]
+        if self._ends[-1] != self._bytes.shape[0]:
+            raise ValueError("its details do not fill the file")
+
+    def of(self, block: int, flags: NDArray[np.bool_]) -> tuple[Sources, Delays | None]:
+        """Sources and delays of a block's events, of which `flags` says whether they are noise."""
+        entry, data = self._entries[block], self._bytes.bytes(*self._ends[block : block + 2])
+        if hash_of(data) != entry.checksum:
+            raise ValueError("has changed")
+        source, delay = unpack_details(data, len(flags), entry.source_bits, entry.delay_bytes)
+        if source is None:
+            return flags.view(np.uint8), delay
+        if not np.array_equal(source != FROM_EDGE, flags):
+            raise ValueError("has changed")
+        return source, delay
+
+
+def _delays(sources: list[Sources], delays: list[Delays | None]) -> Delays | None:
+    """The delays of all blocks, 0 in those that have none; None if none has."""
+    if all(part is None for part in delays):
+        return None
+    filled = (
+        np.zeros(len(source), np.int64) if part is None else part for source, part in zip(sources, delays, strict=True)
+    )
+    return np.concatenate(list(filled))
 
 
 def _pieces(tensor: Tensor, ends: list[int]) -> list[bytes]:

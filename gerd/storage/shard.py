@@ -8,10 +8,13 @@ The blocks of all recordings follow each other. `blocks.py` says what the bytes 
     block_steps              (n,) int64          steps of a block
     blocks                   (blocks, 7) uint64  bytes of ground truth, their checksum; bytes of events, their
                                                  checksum; events, `bits` of a key, `count_bytes`
+    detail_blocks            (blocks, 4) uint64  bytes of details, their checksum, `source_bits`, `delay_bytes`; as
+                                                 `details`, it is there only if a block has any (see `details.py`)
     digest                   (n, 32) uint8       sha256 of the events
     checksum                 (1,) uint64         of all bytes of the file before it
     truth                    uint8               the ground truth of each block
     events                   uint8               keys and background flags of each block
+    details                  uint8               sources and delays of events of each block
 
 and one metadata entry `gerd`, JSON: format_version, gerd_version, code_digest, config_digest, seed, and for each
 recording its step_us and its labels. Checksums are XXH3 with 64 bits. Every byte that is read was compared with one, so
@@ -51,16 +54,19 @@ def shard_bytes(
     """A shard as the bytes of its file, with blocks of at most `target` bytes: the same whoever writes it."""
     sizes = [block_steps(r.steps, len(r), r.actors, target) for r in recordings]
     blocks = list(packed_blocks(recordings, sizes))
+    detailed = any(block.details for block in blocks)
     tensors: dict[str, NDArray[Any] | list[bytes]] = {
         "index": np.array([r.identity.index for r in recordings], np.int64),
         "member": np.array(members, np.int64),
         "shape": np.array([(r.steps, r.height, r.width, r.actors, r.codec.ticks) for r in recordings], np.int64),
         "block_steps": np.array(sizes, np.int64),
         "blocks": np.array([block.entry for block in blocks], np.uint64),
+        **({"detail_blocks": np.array([block.detail_entry for block in blocks], np.uint64)} if detailed else {}),
         "digest": np.array([list(bytes.fromhex(r.digest)) for r in recordings], np.uint8),
         CHECKSUM: np.zeros(1, np.uint64),
         "truth": [block.truth for block in blocks],
         "events": [block.events for block in blocks],
+        **({"details": [block.details for block in blocks]} if detailed else {}),
     }
     first = recordings[0].identity
     about = {
@@ -160,7 +166,7 @@ class Shard:
         own = self._config(row, config)
         codec = Keys(height, width, ticks)
         try:
-            covered, keys, background, truth = self.content.window(row, start, stop)
+            covered, keys, source, delay, truth = self.content.window(row, start, stop)
             base = codec.moved(0, covered.start)
             span = codec.moved(0, len(covered))
             if not in_order(keys, base, span, own.timing == "step"):
@@ -169,10 +175,11 @@ class Shard:
             raise self._damaged(row, error) from None
         if covered != range(start, stop):
             low, high = codec.bounds(keys, [start, stop])
-            keys, background = keys[low:high], background[low:high]
+            keys, source = keys[low:high], source[low:high]
+            delay = None if delay is None else delay[low:high]
         from_start = codec.moved(keys, -start).astype(np.int64, copy=False)
         index = int(self.index[row])
-        return Recording.of(own, index, truth, from_start, background, first=start, made_by=self.gerd_version)
+        return Recording.of(own, index, truth, from_start, source, delay, first=start, made_by=self.gerd_version)
 
     def truth(self, row: int) -> Truth:
         """(steps, actors, 3, 6): the ground truth of a recording, without its events."""

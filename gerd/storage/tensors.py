@@ -113,8 +113,15 @@ def read_header(file: File) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, about
 
 
-def check_kinds(tensors: Mapping[str, Tensor], kinds: Mapping[str, tuple[str, int]]) -> None:
-    """`ValueError` unless these are the tensors of a shard: `kinds` has the type and the number of axes of each."""
+def check_kinds(
+    tensors: Mapping[str, Tensor], kinds: Mapping[str, tuple[str, int]], optional: Mapping[str, tuple[str, int]]
+) -> None:
+    """`ValueError` unless these are the tensors of a shard: `kinds` has the type and the number of axes of each.
+
+    All or none of the `optional` ones are there.
+    """
+    if optional.keys() & tensors.keys():
+        kinds = {**kinds, **optional}
     if missing := kinds.keys() - tensors.keys():
         raise ValueError(f"the tensor {min(missing)} is missing")
     for name, tensor in tensors.items():

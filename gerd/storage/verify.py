@@ -159,7 +159,8 @@ def _recording_faults(shard: Shard, row: int, config: Config, regenerate: bool, 
 def _differences(stored: Recording, again: Recording, how: str) -> Iterator[str]:
     for problem, name in (
         ("the events differ", "keys"),
-        ("the background flags differ", "background"),
+        ("the sources of events differ", "source"),
+        ("the times before readout differ", "fired_us"),
         ("the ground truth differs", "truth"),
     ):
         if getattr(stored, name).tobytes() != getattr(again, name).tobytes():

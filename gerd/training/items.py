@@ -55,8 +55,8 @@ class ItemOptions(TypedDict, total=False):
         "parameters_acceleration", "boxes", "visibility", "masks", "flow", "masks_with_edges", "flow_with_edges",
         "images", "sweep", "index", "shape" (actors,), int64: for each actor the place of its shape's name in `classes`,
         -1 if it is absent; of each event of the item, its warm-up included and whatever the delay: "actor",
-        "event_flow", "echo"; a function of the recording that is the labelled part; a tuple or a mapping of these;
-        None. Default "positions".
+        "event_flow", "echo", "source", "fired_us" (which counts as t does); a function of the recording that is the
+        labelled part; a tuple or a mapping of these; None. Default "positions".
     warmup: steps before the labelled part, which are in the item and not in the label. Default 0.
     delay: the label of step t is the truth at step t + delay. May be negative. Default 0.
     sum: each frame is the sum of this many steps, up to its own (of boolean frames: whether any has an event).

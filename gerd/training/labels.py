@@ -49,6 +49,8 @@ PER_EVENT: dict[str, tuple[Callable[[Recording], Any], Any]] = {  # arrays with 
     "actor": (lambda r: r.actor, np.int64),
     "event_flow": (lambda r: r.event_flow, np.float32),
     "echo": (lambda r: r.echo, np.bool_),
+    "source": (lambda r: r.source, np.int64),
+    "fired_us": (lambda r: r.fired_us - r.codec.times(0, r.step_us, r.first), np.int64),
 }
 LABELS = (*OF_TRUTH, *OF_PICTURES, *PER_RECORDING, *PER_EVENT)
 

@@ -35,7 +35,7 @@ needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="triton is
 
 
 def same(one: Recording, other: Recording) -> bool:
-    return np.array_equal(one.keys, other.keys) and np.array_equal(one.background, other.background)
+    return np.array_equal(one.keys, other.keys) and np.array_equal(one.source, other.source)
 
 
 def golden_recording(name: str, backend: str, device: str = "cpu") -> Recording:
@@ -151,7 +151,7 @@ def test_cuda_in_exact_timing() -> None:
     for budget in (None, 4500) if GPU else (4500,):  # so little that integrators are carried from piece to piece
         pieces = list(cuda.run(draw(plan_of(made), [1]), CUDA, budget=budget))
         assert np.array_equal(np.concatenate([part.keys for part in pieces]), truth.keys)
-        assert np.array_equal(np.concatenate([part.background for part in pieces]), truth.background)
+        assert np.array_equal(np.concatenate([part.source for part in pieces]), truth.source)
 
 
 @needs_triton

@@ -50,9 +50,9 @@ class Walled(np.ndarray[Any, Any]):
 
 
 def joined(parts: Iterable[Chunk]) -> tuple[Any, Any]:
-    """Keys and background flags of one recording, from its parts in order of time."""
-    keys, background = zip(*((part.keys, part.background) for part in parts), strict=True)
-    return np.concatenate(keys), np.concatenate(background)
+    """Keys and sources of one recording, from its parts in order of time."""
+    keys, source = zip(*((part.keys, part.source) for part in parts), strict=True)
+    return np.concatenate(keys), np.concatenate(source)
 
 
 @pytest.fixture(scope="module")
@@ -154,9 +154,9 @@ def test_batches_are_the_definition_on_the_grid(any_config: Config, chunk: int |
     truth = gerd.simulate_batch(any_config, indices, backend="torch")
     parts = list(cpu.run(draw(plan_of(any_config), indices), chunk, Limits(events=room)))
     for row, recording in enumerate(truth):
-        keys, background = joined(part for part in parts if part.row == row)
+        keys, source = joined(part for part in parts if part.row == row)
         assert np.array_equal(keys, recording.keys)
-        assert np.array_equal(background, recording.background)
+        assert np.array_equal(source, recording.source)
 
 
 @settings(max_examples=8, phases=[Phase.explicit, Phase.generate])  # a smaller example is not looked for: it is slow

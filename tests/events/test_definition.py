@@ -1,4 +1,4 @@
-"""The torch backend against the slow, obvious definition: the same events, in the same order, with the same flags."""
+"""The torch backend against the slow, obvious definition: the same events, in the same order, from the same sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 
 def listed(recording: Recording) -> list[oracle.Event]:
     rows = recording.events[["t", "y", "x", "p"]].tolist()
-    return [(*row, flag) for row, flag in zip(rows, recording.background.tolist(), strict=True)]
+    return [(*row, source) for row, source in zip(rows, recording.source.tolist(), strict=True)]
 
 
 COMPARED: list[tuple[str, dict[str, Any]]] = [

@@ -700,7 +700,7 @@ def caused(format: str, path: Path) -> dict[str, Any]:
     """The columns of a file, read by programs that did not write it."""
     if format == "csv":
         table = pd.read_csv(path)
-        assert list(table.columns) == ["t", "x", "y", "p", "actor", "vx", "vy", "echo"]
+        assert list(table.columns) == ["t", "x", "y", "p", "actor", "vx", "vy", "echo", "source", "fired_us"]
         return {name: table[name].to_numpy() for name in table.columns}
     if format == "npz":
         found = np.load(path, allow_pickle=False)
@@ -721,6 +721,8 @@ def test_the_causes_of_events_are_columns(format: str, dataset: Path, tmp_path: 
             np.testing.assert_array_equal(found[name], recording.events[name])
         np.testing.assert_array_equal(found["actor"], recording.actor)
         np.testing.assert_array_equal(found["echo"].astype(bool), recording.echo)
+        np.testing.assert_array_equal(found["source"], recording.source)
+        np.testing.assert_array_equal(found["fired_us"], recording.fired_us)
         np.testing.assert_array_equal(np.stack([found["vx"], found["vy"]], axis=1), recording.event_flow)
     with pytest.raises(gerd.StorageError, match="holds a different export: causes is True there and None here"):
         export_dataset(dataset, tmp_path / "out", format)

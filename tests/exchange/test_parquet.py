@@ -208,6 +208,8 @@ def test_the_causes_of_events_are_columns(dataset: Path, tmp_path: Path) -> None
         assert_row(row, position, recording)
         np.testing.assert_array_equal(row["actor"], recording.actor)
         np.testing.assert_array_equal(row["echo"], recording.echo)
+        np.testing.assert_array_equal(row["source"], recording.source)
+        np.testing.assert_array_equal(row["fired_us"], recording.fired_us)
         np.testing.assert_array_equal(np.stack([row["vx"], row["vy"]], axis=1), recording.event_flow)
         assert 0 < recording.background.sum() == np.isnan(row["vx"]).sum()
     kinds = pq.read_schema(tmp_path / "out" / "data" / "shard-000000.parquet")

@@ -230,11 +230,13 @@ def test_a_torus_has_no_place_of_its_own(shape: str) -> None:
 def test_events_with_causes() -> None:
     recording = simulated(actor(velocity=[0.9, 0.2]), noise={"background": 0.05})
     table = recording.events_with_causes
-    assert table.dtype.names == ("x", "y", "t", "p", "actor", "vx", "vy", "echo")
+    assert table.dtype.names == ("x", "y", "t", "p", "actor", "vx", "vy", "echo", "source", "fired_us")
     for name in ("x", "y", "t", "p"):
         np.testing.assert_array_equal(table[name], recording.events[name])
     np.testing.assert_array_equal(table["actor"], recording.actor)
     np.testing.assert_array_equal(table["echo"], recording.echo)
+    np.testing.assert_array_equal(table["source"], recording.source)
+    np.testing.assert_array_equal(table["fired_us"], recording.events["t"])  # without readout
     np.testing.assert_array_equal(np.stack([table["vx"], table["vy"]], axis=1), recording.event_flow)
 
 

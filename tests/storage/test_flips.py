@@ -22,7 +22,7 @@ SEVERAL_BLOCKS = """
 seed: 9
 sensor: {width: 11, height: 7}
 steps: 5
-noise: {background: 0.03}
+noise: {background: 0.03, hot: {share: 0.1, rate_hz: 900}}
 actors:
   - shape: circle
     translation: {start: uniform, velocity: {uniform: [-1, 1]}, acceleration: {normal: [0, 0.1]}}
@@ -62,7 +62,7 @@ def items(shard: Shard, config: gerd.Config) -> list[tuple[int, bytes | str]]:
             except gerd.StorageError as error:
                 result.append((row, str(error)))
                 continue
-            parts = [found] if isinstance(found, np.ndarray) else [found.keys, found.background, found.truth]
+            parts = [found] if isinstance(found, np.ndarray) else [found.keys, found.source, found.truth]
             result.append((row, b"".join(part.tobytes() for part in parts)))
     return result
 

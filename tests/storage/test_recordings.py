@@ -35,7 +35,8 @@ ORDER = ("index", "member", "shape", "block_steps", "blocks", "digest", "checksu
 def arrays_of(recording: Recording) -> dict[str, Any]:
     """Everything that a recording is, for comparison."""
     numbers = (recording.width, recording.height, recording.steps, recording.step_us)
-    arrays = {"keys": recording.keys, "background": recording.background, "truth": recording.truth}
+    names = ("keys", "source", "fired_us", "truth")
+    arrays = {name: getattr(recording, name) for name in names}
     described = {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
     return {"identity": recording.identity, "numbers": numbers, **described}
 
@@ -173,7 +174,7 @@ def test_keys_of_more_than_32_bits_survive(steps: int, tmp_path: Path) -> None:
         0,
         np.arange(steps * 18.0).reshape(steps, 1, 3, 6),
         np.array([0, 77, last - 1, last]),
-        np.array([True, False, False, True]),
+        np.array([1, 0, 0, 1], np.uint8),
     )
     file = tmp_path / shard_name(0)
     file.write_bytes(shard_bytes([recording], [0], "code"))
@@ -189,7 +190,7 @@ def test_events_of_exact_timing_survive(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     keys = np.sort(random.integers(0, steps * per_step, 30_000))
     keys[5000:5007] = keys[5000]
-    flags = random.random(len(keys)) < 0.2
+    flags = (random.random(len(keys)) < 0.2).astype(np.uint8)
     recording = Recording.of(member(config, 0), 0, random.normal(size=(steps, 1, 3, 6)), keys, flags)
     file = tmp_path / shard_name(0)
     file.write_bytes(shard_bytes([recording], [0], "code", target=2**14))
@@ -201,7 +202,7 @@ def test_events_of_exact_timing_survive(tmp_path: Path) -> None:
     for start in range(0, steps - 3, 3):
         part, inside = shard.window(0, config, start, start + 3), keys // per_step // 3 == start // 3
         assert part.keys.tolist() == (keys[inside] - start * per_step).tolist()
-        assert part.background.tolist() == flags[inside].tolist()
+        assert part.source.tolist() == flags[inside].tolist()
         assert np.array_equal(part.truth, recording.truth[start : start + 3])
     stepwise = gerd.parse(TRIANGLE, overrides=[f"steps={steps}"])
     with pytest.raises(gerd.StorageError, match="is not a recording of the dataset's config"):
@@ -248,7 +249,7 @@ def test_reading_one_recording_does_not_read_the_whole_file(tmp_path: Path) -> N
     long, short = (member(gerd.parse(text), number) for number in range(2))
     truth = np.random.default_rng(0).normal(size=(steps, 1, 3, 6))
     recordings = [
-        Recording.of(long, 0, truth, np.arange(0, steps, 3), np.zeros(steps // 3, bool)),
+        Recording.of(long, 0, truth, np.arange(0, steps, 3), np.zeros(steps // 3, np.uint8)),
         Recording.of(short, 0, truth[:3]),
     ]
     file = tmp_path / "big.safetensors"
@@ -318,7 +319,7 @@ def test_no_flipped_byte_of_a_shard_gives_a_wrong_recording(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("keys", [[-1, 5], [5, 3], [5, 5], [5, 3 * 2 * 20 * 10]], ids=str)
 def test_events_that_cannot_be_are_not_written(keys: list[int]) -> None:
-    forged = dataclasses.replace(gerd.simulate(gerd.parse(TRIANGLE)), keys=np.array(keys), background=np.zeros(2, bool))
+    forged = dataclasses.replace(gerd.simulate(gerd.parse(TRIANGLE)), keys=np.array(keys), source=np.zeros(2, np.uint8))
     with pytest.raises(gerd.StorageError, match="index 0: cannot be stored: its events are not in order"):
         shard_bytes([forged], [0], "code")
 
@@ -334,7 +335,7 @@ def test_ground_truth_that_cannot_be_is_not_written(number: float) -> None:
 @pytest.mark.parametrize("keys", [[5, 3], [5, 5], [5, 3 * 2 * 20 * 10]], ids=str)
 def test_events_that_cannot_be_are_refused_whatever_the_checksum_says(keys: list[int], tmp_path: Path) -> None:
     config = gerd.parse(TRIANGLE)
-    sound = dataclasses.replace(gerd.simulate(config), keys=np.array([3, 5]), background=np.zeros(2, bool))
+    sound = dataclasses.replace(gerd.simulate(config), keys=np.array([3, 5]), source=np.zeros(2, np.uint8))
     file = tmp_path / "shard"
     file.write_bytes(shard_bytes([sound], [0], "code"))
     assert shard_of(file).recording(0, config).keys.tolist() == [3, 5]

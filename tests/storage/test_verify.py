@@ -115,7 +115,7 @@ def test_verify_finds_an_edited_or_missing_config_text(dataset: Path) -> None:
 
 FORGERIES = {
     "the events differ": lambda r: {"keys": np.append(r.keys[0] - 1, r.keys[1:])},
-    "the background flags differ": lambda r: {"background": ~r.background},
+    "the sources of events differ": lambda r: {"source": 1 - r.source},
     "the ground truth differs": lambda r: {"given_truth": np.nextafter(r.truth, np.inf)},
 }
 
@@ -173,7 +173,7 @@ def test_a_kernel_that_is_wrong_does_not_vouch_for_itself(tmp_path: Path, monkey
 
     def wrong(scenes: Any, chunk: int | None = None) -> Any:
         for part in right(scenes, chunk):
-            yield part._replace(keys=part.keys[:-1], background=part.background[:-1])
+            yield part._replace(keys=part.keys[:-1], source=part.source[:-1])
 
     monkeypatch.setattr(cpu, "run", wrong)
     make(tmp_path / "data", TWO_SHAPES, 40)

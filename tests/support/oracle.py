@@ -22,11 +22,12 @@ from gerd.geometry.shapes import Outline
 from gerd.geometry.trajectory import Trajectory
 from gerd.scene.scenes import Scenes
 
-Event = tuple[int, int, int, int, bool]  # microseconds, y, x, p, background
+Event = tuple[int, int, int, int, int]  # microseconds, y, x, p, and where it comes from
 
 BLOCK = 64
 INITIAL, SHAPE, EVENT, BACKGROUND, TIME, CAMERA, HOT = 2, 3, 4, 5, 8, 9, 10  # purposes
 OF_POLARITY = 12, 13
+OF_EDGE, OF_BACKGROUND, OF_HOT = range(3)  # where events come from
 
 
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -181,8 +182,8 @@ def hot_events(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
 def surrounded(scenes: Scenes, events: list[Event]) -> list[Event]:
     """The events with what the camera adds and without what it loses."""
     there = {event[:4] for event in events}
-    new = {*hot_events(scenes), *background_of_polarities(scenes)} - there
-    added = [(*event, True) for event in new]
+    new = dict.fromkeys(background_of_polarities(scenes), OF_BACKGROUND) | dict.fromkeys(hot_events(scenes), OF_HOT)
+    added = [(*event, source) for event, source in new.items() if event not in there]
     dead = odd(scenes, 1, scenes.pixel.dead)
     return sorted(event for event in events + added if event[1:3] not in dead)
 
@@ -265,12 +266,12 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
 def exact_events(scenes: Scenes) -> list[Event]:
     """What the integrators of a batch of one fire in exact timing, and background noise."""
     us, last = scenes.step_us, (scenes.steps - 1) * scenes.step_us
-    result = [(t, int(y), int(x), p, False) for t, y, x, p in passed(scenes) if 0 < t <= last]
+    result = [(t, int(y), int(x), p, OF_EDGE) for t, y, x, p in passed(scenes) if 0 < t <= last]
     if scenes.pixel.background:
         for step in range(1, scenes.steps):
             for (y, x), p in scattered(scenes, step, scenes.pixel.background, BACKGROUND).items():
                 late = words(scenes, y * scenes.width + x, step, TIME)[0] * us >> 32
-                result.append(((step - 1) * us + 1 + late, y, x, p, True))
+                result.append(((step - 1) * us + 1 + late, y, x, p, OF_BACKGROUND))
     return result
 
 
@@ -290,5 +291,8 @@ def events(scenes: Scenes) -> list[Event]:
         for step in range(scenes.steps):
             picked = scattered(scenes, step, scenes.pixel.background, BACKGROUND)
             noise |= {(step, y, x, p) for (y, x), p in picked.items()}
-    both = [(step * scenes.step_us, *rest, (step, *rest) not in signal) for step, *rest in signal | noise]
+    both = [
+        (step * scenes.step_us, *rest, OF_EDGE if (step, *rest) in signal else OF_BACKGROUND)
+        for step, *rest in signal | noise
+    ]
     return surrounded(scenes, both)

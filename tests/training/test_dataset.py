@@ -273,7 +273,7 @@ def test_event_lists_of_different_lengths(busy: Path) -> None:
 
 def test_labels_of_events_are_those_of_the_item(busy: Path, one: Recording) -> None:
     """With the warm-up, without the delay: a row for each event, as the whole recording has it."""
-    labels = {"whose": "actor", "rest": ("event_flow", "echo", "positions")}
+    labels = {"whose": "actor", "rest": ("event_flow", "echo", "positions"), "noise": "source", "fired": "fired_us"}
     data = gerd.Dataset(busy, "events", labels, steps=4, warmup=3, delay=2)
     number = next(i for i in range(len(data)) if data.place(i)[0] == 3) + 1
     events, label = data[number]
@@ -286,9 +286,11 @@ def test_labels_of_events_are_those_of_the_item(busy: Path, one: Recording) -> N
         (label["whose"], one.actor, torch.int64),
         (flow, one.event_flow.astype(np.float32), torch.float32),
         (echo, one.echo, torch.bool),
+        (label["noise"], one.source, torch.int64),
     ):
         assert found.dtype == kind
         np.testing.assert_array_equal(found.numpy(), wanted[rows])
+    np.testing.assert_array_equal(label["fired"].numpy(), events["t"])  # without readout
     np.testing.assert_array_equal(positions.numpy(), one.positions[at + 2 : at + 6].astype(np.float32))
 
 

@@ -115,5 +115,5 @@ def digest(run: Callable[[Scenes], Iterable[Chunk]], timing: str) -> str:
     """sha256 over the keys of the known recordings, and over what of them is background noise."""
     result = hashlib.sha256()
     for part in run(scenes(timing)):
-        result.update(part.row.to_bytes(1) + part.keys.astype("<i8").tobytes() + np.packbits(part.background).tobytes())
+        result.update(part.row.to_bytes(1) + part.keys.astype("<i8").tobytes() + np.packbits(part.source).tobytes())
     return result.hexdigest()

@@ -91,7 +91,7 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
             keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
             recorded = piece[max(0, -piece.start) :]
             if len(recorded):
-                yield Chunk(row, recorded, keys, background)
+                yield Chunk(row, recorded, keys, background.view(np.uint8))
 
 
 class _State:

@@ -52,7 +52,7 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
             keys, background, bounds = _listed(words, batch, steps)
             for i in range(len(batch)):
                 part = slice(bounds[i], bounds[i + 1])
-                yield Chunk(begin + i, steps, keys[part], background[part])
+                yield Chunk(begin + i, steps, keys[part], background[part].view(np.uint8))
 
 
 def frames(scenes: Scenes, device: str, counts: bool = False) -> Tensor:

@@ -88,7 +88,8 @@ def _in_steps(scenes: Scenes, worked: Iterator[Worked]) -> Iterator[Chunk]:
             step, y, x, p = fired = events[row].nonzero(as_tuple=True)
             keys = codec.encoded(step + first, y, x, p)
             background = ~kept[row][fired]
-            yield Chunk(row, range(first, first + len(done.steps)), keys.cpu().numpy(), background.cpu().numpy())
+            source = background.cpu().numpy().view(np.uint8)
+            yield Chunk(row, range(first, first + len(done.steps)), keys.cpu().numpy(), source)
 
 
 def stages(

@@ -1,8 +1,8 @@
 """Sources: what adds events of its own to those of the integrators. Scenes and steps in, keys out.
 
 A source is a function (scenes, row, steps) that gives the keys of its events in a recording at some steps, in ascending
-order; `SOURCES` has all of them, each with the question whether a scene has any. Background noise of which ON and OFF
-are equally likely is a source, too, but has kernels of its own in every backend: it is the one that most scenes have.
+order; `SOURCES` has all of them. Background noise of which ON and OFF are equally likely is a source, too, but has
+kernels of its own in every backend: it is the one that most scenes have.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from numpy.typing import NDArray
 from gerd.events.keys import Keys
 from gerd.events.pixel.camera import HOT, odd_pixels
 from gerd.events.pixel.noise import BLOCK, GROUP, ROUND, block_tables, drop_bound, last_block
+from gerd.events.shared import FROM_BACKGROUND, FROM_HOT
 from gerd.plan.plan import Pixel
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
 
 class Source(NamedTuple):
-    """A source, and the question whether a scene has it."""
+    """A source, the question whether a scene has it, and the number that says so of an event."""
 
     is_there: Callable[[Pixel], bool]
     keys: Callable[[Scenes, int, range], NDArray[np.int64]]
+    number: int  # of its events, in `SOURCE_NAMES`
 
 
 def hot(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
@@ -89,6 +91,6 @@ def scattered(seed: int, index: int, step: int, purpose: int, probability: float
 
 
 SOURCES = (
-    Source(lambda pixel: pixel.hot_share > 0 and pixel.hot_rate_hz > 0, hot),
-    Source(lambda pixel: pixel.background_on > 0 or pixel.background_off > 0, background),
+    Source(lambda pixel: pixel.hot_share > 0 and pixel.hot_rate_hz > 0, hot, FROM_HOT),
+    Source(lambda pixel: pixel.background_on > 0 or pixel.background_off > 0, background, FROM_BACKGROUND),
 )

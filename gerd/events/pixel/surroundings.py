@@ -22,11 +22,11 @@ def has_surroundings(pixel: Pixel) -> bool:
 
 def surrounded(scenes: Scenes, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """The chunks of a backend with what sources add and filters leave."""
-    sources = [source.keys for source in SOURCES if source.is_there(scenes.pixel)]
+    sources = [source for source in SOURCES if source.is_there(scenes.pixel)]
     made: dict[int, list[Callable[[Chunk], Chunk]]] = {}
     for chunk in chunks:
         for source in sources:
-            chunk = chunk.with_noise(source(scenes, chunk.row, chunk.steps))
+            chunk = chunk.with_more(source.keys(scenes, chunk.row, chunk.steps), source.number)
         if chunk.row not in made:
             made[chunk.row] = [each.make(scenes, chunk.row) for each in FILTERS if each.is_there(scenes.pixel)]
         for apply in made[chunk.row]:
