@@ -106,7 +106,8 @@ def generate(
     from gerd.storage.generate import generate as make
     from gerd.storage.generate import recordings_of_part
 
-    part, chosen = parse_part(shard), load_config(config, set_, trust)
+    part = parse_part(shard)
+    chosen = load_config(config, set_, trust)
     total = recordings_of_part(count * member_count(chosen), part)
     begun = time.monotonic()
     with _stoppable(out), Bar("recordings", total) as bar:
@@ -145,7 +146,8 @@ def verify(
     from gerd.storage.recordings import Recordings
     from gerd.storage.verify import verify as inspect
 
-    sound, data = True, Recordings(dataset)
+    sound = True
+    data = Recordings(dataset)
     with Bar("recordings", len(data)) as bar:
         for looked_at, faults in inspect(dataset, regenerate=regenerate, trust=trust):
             bar(looked_at)
@@ -276,7 +278,8 @@ def export(
     if not is_config and set_:
         raise GerdError(f"{source}: {NOT_CHANGED}")
     chosen = load_config(Path(source), set_, trust) if is_config else source
-    indices, which = None if index is None else parse_indices(index), parse_member(member or ())
+    indices = None if index is None else parse_indices(index)
+    which = parse_member(member or ())
     with _stoppable(out), Bar("recordings", len(choose(chosen, indices, which))) as bar:
         count = export_dataset(
             chosen, out, format_, indices=indices, member=which, levels=levels, causes=causes, progress=bar
@@ -396,7 +399,8 @@ def conform(
     from gerd.cli.conforming import conform_to
     from gerd.cli.words import parse_rates
 
-    rates, chosen = parse_rates(fps), load_config(config, set_, trust)
+    rates = parse_rates(fps)
+    chosen = load_config(config, set_, trust)
     conform_to(chosen, emulator, rates, out, index=index, member=member_of(chosen, member), window_us=window_us)
 
 

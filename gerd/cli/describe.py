@@ -41,8 +41,10 @@ def describe(path: str | Path) -> None:
     console.say(f"recordings  {len(data)}{family} in {counted(data.shard_count, 'shard')}")
     for swept, values in config.sweep.items():
         console.say(f"sweep       {swept}: {', '.join(map(str, values))}")
-    sensor, names = config.sensor, ", ".join(map(_described, config.actors))
-    swept, of_members = " but for what is swept" if config.sweep else "", lengths(config)
+    sensor = config.sensor
+    names = ", ".join(map(_described, config.actors))
+    swept = " but for what is swept" if config.sweep else ""
+    of_members = lengths(config)
     steps = " to ".join(map(str, sorted({min(of_members), max(of_members)})))
     console.say(f"frame       {sensor.width}×{sensor.height}, {steps} steps of {config.step_us} µs{swept}")
     console.say(f"actors      {names or 'none'}")
@@ -73,7 +75,9 @@ def describe_events(path: Path, options: ReadOptions) -> None:
             if of_pixel is None:
                 of_pixel = np.zeros(window.height * window.width, np.int64)
                 first = int(times[0])
-            count, on, last = count + len(window), on + int(polarities(window.keys).sum()), int(times[-1])
+            count += len(window)
+            on += int(polarities(window.keys).sum())
+            last = int(times[-1])
             of_pixel += np.bincount(window.codec.pixels(window.keys) >> 1, minlength=len(of_pixel))
             bar(1)
     if window is None or of_pixel is None:

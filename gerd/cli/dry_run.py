@@ -38,7 +38,8 @@ def dry_run(config: Config, count: int) -> None:
     """Print the scene of index 0 (in a sweep of member 0), and number and size of the recordings of `count` indices."""
     console = Lines()
     members = member_count(config)
-    base, config = config, member(config, 0)
+    base = config
+    config = member(config, 0)
     before = (config.integrator.warmup + 1) * config.fastest * max(1, len(config.cast))
     for number in range(min(members, TRIED_MEMBERS, max(1, int(DRAWN_UNITS / before)))):
         draw(plan_of(member(base, number)), [0])  # an error here if it cannot be drawn
@@ -147,7 +148,8 @@ def _table(config: Config, scenes: Scenes, actors: range) -> Table:
     """The parameters of some actors at t = 0, with their velocities, and in nine of ten recordings at the end."""
     table = Table(title=printable(f"{named(config, 0)}, at step 0, with the change per step"), title_justify="left")
     table.add_column("")
-    start, end = scenes[:1].truth(np.zeros(1))[0, 0], scenes.truth(np.array([float(_last(scenes))]))[:, 0, :, 0]
+    start = scenes[:1].truth(np.zeros(1))[0, 0]
+    end = scenes.truth(np.array([float(_last(scenes))]))[:, 0, :, 0]
     columns = []
     for i in actors:
         table.add_column(f"actor {i}")
@@ -220,7 +222,8 @@ def _words(value: Any, unit: str) -> str:
 
 def _drawn_shape(config: Config, scenes: Scenes, number: int) -> str:
     """What shape an actor has in index 0."""
-    outline, actor = scenes.outlines()[number], config.actors[config.cast[number][0]]
+    outline = scenes.outlines()[number]
+    actor = config.actors[config.cast[number][0]]
     if outline is None:
         return "absent"
     name = actor.shape_names[scenes.chosen[0, number]]

@@ -93,7 +93,8 @@ def forecast(config: Config, seconds: float = SECONDS) -> Forecast:
     noise = np.array([np.count_nonzero(part.source != FROM_EDGE) for part in parts], np.float64)
     seen = np.array([len(part.keys) for part in parts], np.float64) - noise
     if affordable < steps:
-        head, whole = _signal(taken, affordable), signal[: len(taken)]
+        head = _signal(taken, affordable)
+        whole = signal[: len(taken)]
         seen *= np.where(head > 0, whole / np.where(head > 0, head, 1.0), steps / affordable)
         noise *= steps / affordable
     began, _ = _cost(taken, affordable, _signal(taken, affordable))
@@ -272,7 +273,8 @@ def _instants(scenes: Scenes, steps: int) -> float:
     """How often the picture of a recording is looked at in its first steps, warm-up included."""
     if not scenes.exact:
         return float(steps + scenes.warmup)
-    own, rate = scenes.in_own_time(), scenes.trajectory.rate
+    own = scenes.in_own_time()
+    rate = scenes.trajectory.rate
     times, _ = _moments(scenes, steps)
     parts = []
     for unit in np.unique(np.floor(times * rate).astype(np.int64)):

@@ -10,7 +10,8 @@ from gerd.events.compiled import cache_folder, kept_files
 
 def tell_of_cache(clear: bool) -> None:
     """Print where kernels are kept and how many; remove them if that is wanted."""
-    size, files = 0, kept_files()
+    size = 0
+    files = kept_files()
     for file in files:
         try:
             size += file.lstat().st_size

@@ -71,7 +71,8 @@ def _recordings(
     if overrides:
         raise GerdError(f"{source}: {NOT_CHANGED}")
     data = Recordings(source)
-    member, indices = member_of(data.config, None), range(first, min(first + count, data.manifest.count))
+    member = member_of(data.config, None)
+    indices = range(first, min(first + count, data.manifest.count))
     if not indices:
         raise GerdError(f"--first {first}: {source} has the indices 0 to {data.manifest.count - 1}")
     return [data.at(index, member) for index in indices]

@@ -48,7 +48,8 @@ def member_of(config: Config, words: Sequence[str] | None) -> int:
     from gerd.cli.words import parse_member
     from gerd.config.sweep import in_words, labels, member_count, member_number
 
-    which, count = parse_member(words or ()), member_count(config)
+    which = parse_member(words or ())
+    count = member_count(config)
     if which is None and count > 1:
         say(f"member 0 of {count}, {in_words(labels(config, 0))}; the others: --member 1 to {count - 1}", err=True)
     return member_number(config, 0 if which is None else which)

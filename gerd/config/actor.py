@@ -255,12 +255,14 @@ def _single_shape(value: Any, info: ValidationInfo) -> Any:
     try:
         match shape:
             case Svg() if is_svg_file(shape.svg):
-                file, name = _file(shape.svg, info), _stem(shape.svg)
+                file = _file(shape.svg, info)
+                name = _stem(shape.svg)
                 outline = once(("svg", file), lambda: _polygon(shapes.rings_of_svg_file(file)))
             case Svg():
                 outline = once(("path", shape.svg), lambda: _polygon_of_path(shape.svg))
             case Mask():
-                file, name = _file(shape.mask, info), _stem(shape.mask)
+                file = _file(shape.mask, info)
+                name = _stem(shape.mask)
                 key = ("mask", file, shape.alpha, shape.invert)
                 outline = once(key, lambda: _polygon(shapes.rings_of_mask(file, shape.alpha, shape.invert)))
             case Text():

@@ -189,7 +189,8 @@ class Config(Model):
         size = (self.sensor.width, self.sensor.height)
         problems = []
         for i, actor in enumerate(self.actors):
-            move, path = actor.translation, ("actors", i, "translation")
+            move = actor.translation
+            path = ("actors", i, "translation")
             if move.border == "bounce" and 2 * move.margin >= min(size):
                 allowed = f"allowed: less than half of the smaller frame side, {min(size) / 2:g}"
                 problems.append(problem(allowed, (*path, "margin"), move.margin))
@@ -210,7 +211,8 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _one_hot_event_per_step(self) -> Config:
-        hot, fastest = self.noise.hot, 1e6 / self.step_us
+        hot = self.noise.hot
+        fastest = 1e6 / self.step_us
         if hot.share > 0 and hot.rate_hz > fastest:
             message = f"allowed with steps of {self.step_us} µs, in each of which it fires once: up to {fastest:g}"
             raise invalid(message, "noise", "hot", "rate_hz", value=hot.rate_hz)
@@ -236,7 +238,8 @@ class Config(Model):
 
     def _warmup_bounded(self, steps: float) -> None:
         """In exact timing the warm-up is in own time, and takes `steps` steps."""
-        path, value = ("integrator", "warmup"), self.integrator.warmup
+        path = ("integrator", "warmup")
+        value = self.integrator.warmup
         if steps * self.step_us > LARGEST_KEY:
             message = f"at this time scale, takes {steps * self.step_us:.3g} µs; allowed: up to {LARGEST_KEY:.3g}"
             raise invalid(message, *path, value=value)
@@ -316,7 +319,8 @@ class Config(Model):
         origin = replace(self._origin, text=None, family=self.family)
         if self.time_scale.keep == "steps":
             return Config.of(data, origin)
-        shorter, integrator = self.time_scale.intervals, dict(self.integrator)
+        shorter = self.time_scale.intervals
+        integrator = dict(self.integrator)
         data["steps"] = shorter(self.steps - 1) + 1
         if self.timing == "step":  # exact timing counts the warm-up in own time
             data["integrator"] = {**integrator, "warmup": shorter(self.integrator.warmup)}

@@ -93,7 +93,8 @@ def _walk(node: ast.AST, t: NDArray[np.float64], depth: int = 0) -> Any:
             return _walk(operand, t, depth)
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)):
             if not isinstance(power, bool) and 0 <= power <= HIGHEST_POWER:
-                base, result = _walk(left, t, depth), np.ones_like(t)
+                base = _walk(left, t, depth)
+                result = np.ones_like(t)
                 for _ in range(power):
                     result = result * base
                 return result

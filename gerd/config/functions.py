@@ -50,7 +50,8 @@ class _Use:
 
 def values_at(config: Config, use_of: Function, path: str, pairs: bool, t: Array) -> Array:
     """(times,) or (times, 2): what a function of a sampled config gives at whole times `t`, which ascend by 1."""
-    known, use = config.functions.get(use_of.function), _Use(use_of, path, pairs)
+    known = config.functions.get(use_of.function)
+    use = _Use(use_of, path, pairs)
     if isinstance(known, Sampled):
         _check_pairs(config, use, known.numbers)
         begin, end = int(t[0]) - known.first, int(t[-1]) + 1 - known.first
@@ -147,7 +148,8 @@ def _own_names(uses: Sequence[_Use]) -> dict[tuple[str, int], str]:
     result: dict[tuple[str, int], str] = {}
     for use in uses:
         if (key := _key(use.function)) not in result:
-            name, numbers = key[0], itertools.count(2)
+            name = key[0]
+            numbers = itertools.count(2)
             while name in result.values():
                 name = f"{key[0]}.{next(numbers)}"
             result[key] = name
@@ -159,7 +161,9 @@ def _marked(function: Function, names: Mapping[tuple[str, int], str]) -> Functio
     if (key := _key(function)) not in names:
         return function
     result = Function(function=names[key])
-    result._callable, result._handed_over, result._sampled = function._callable, function._handed_over, True
+    result._callable = function._callable
+    result._handed_over = function._handed_over
+    result._sampled = True
     return result
 
 
@@ -274,7 +278,9 @@ def own_times(config: Config) -> range:
     In exact timing integrators run in own time, and one unit more is looked at: see `events/exact.py`.
     """
     config = config.in_steps
-    warmup, last, rate = config.integrator.warmup, config.steps - 1, config.fastest
+    warmup = config.integrator.warmup
+    last = config.steps - 1
+    rate = config.fastest
     first = min(math.floor((-warmup - 1) * rate), 0)
     stop = math.floor(last * rate) + 1
     if config.timing == "exact":

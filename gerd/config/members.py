@@ -68,7 +68,8 @@ def _pay_for(config: Config, members: int) -> None:
 
 def _checked(config: Config, path: str, number: int, value: Any, problems: list[InitErrorDetails]) -> tuple[Any, Any]:
     """A swept value in plain data and as its field holds it; adds what is wrong to `problems`."""
-    place, words = ("sweep", path, number), path.split(".")
+    place = ("sweep", path, number)
+    words = path.split(".")
     if _holds_function(value):
         message = "a Python function cannot be swept; allowed: its name, {function: 'module:name'}"
         problems.append(problem(message, place, value))

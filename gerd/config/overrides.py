@@ -50,7 +50,8 @@ def _at_rest(data: Any, parts: list[str]) -> bool:
 def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any:
     if not parts:
         return value
-    key, rest = parts[0], parts[1:]
+    key = parts[0]
+    rest = parts[1:]
     if isinstance(node, list):
         if key in map(str, range(len(node))):
             return [_set(item, rest, value, source, path) if str(i) == key else item for i, item in enumerate(node)]
@@ -130,7 +131,8 @@ def _in_place(text: str, path: tuple[str, ...], wanted: Any) -> str | None:
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     depth = 0
     while depth < len(path) and (below := _child(node, path[depth])) is not None:
-        node, depth = below, depth + 1
+        node = below
+        depth += 1
     if node is None:
         return None
     if depth < len(path) and isinstance(node, yaml.MappingNode):

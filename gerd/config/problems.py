@@ -30,7 +30,9 @@ def explain(error: ValidationError, document: Document) -> ConfigError:
 
 def _problem(document: Document, path: Location, kind: str, message: str, checked: Any) -> Problem:
     if kind == "missing" and isinstance(path[-1], int):
-        path, kind, message = path[:-1], "", "allowed: two items"
+        path = path[:-1]
+        kind = ""
+        message = "allowed: two items"
     if kind == "missing":
         return document.problem(path, "is required")
     if kind == "form" and isinstance(checked, Mapping):

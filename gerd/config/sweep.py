@@ -65,7 +65,9 @@ def labels(config: Config, number: int) -> dict[str, Any]:
 
 def member_number(family: Config, which: Which | None) -> int:
     """The number of the member that a user names; None: the only one that there is."""
-    source, sweep, count = family.origin.document.source, family.sweep, member_count(family)
+    source = family.origin.document.source
+    sweep = family.sweep
+    count = member_count(family)
     if which is None or isinstance(which, Mapping):
         chosen = {path: _number_of_value(family, path, value) for path, value in (which or {}).items()}
         open_paths = [path for path, values in sweep.items() if path not in chosen and len(values) > 1]
@@ -83,7 +85,9 @@ def member_number(family: Config, which: Which | None) -> int:
 
 def _number_of_value(family: Config, path: str, value: Any) -> int:
     """Where a value stands in the list of those that `path` takes, from 0 on."""
-    source, sweep, value = family.origin.document.source, family.sweep, plain(value)
+    source = family.origin.document.source
+    sweep = family.sweep
+    value = plain(value)
     if path not in sweep:
         swept = f"{did_you_mean([path], sweep)}swept: {', '.join(sweep)}" if sweep else "there is no sweep"
         raise GerdError(f"{source}: member {path}={shorten(value)}: {path} is not swept; {swept}")

@@ -250,7 +250,8 @@ class Function(Model):
         name = getattr(function, "__qualname__", type(function).__qualname__)
         module = getattr(function, "__module__", None) or type(function).__module__  # numpy 1's own have none
         result = cls(function=f"{module}:{name}")
-        result._callable, result._handed_over = function, next(_TIMES)
+        result._callable = function
+        result._handed_over = next(_TIMES)
         return result
 
 

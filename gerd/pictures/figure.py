@@ -235,7 +235,8 @@ def stages(recording: Events, *, count: int = 3, names: Iterable[str] = tuple(pl
     names = list(names)
     recording = recording.window(0, len(_spread(recording, count)))
     worked_out = plot.with_truth(recording, "stages").stages()
-    rows, side = len(worked_out.steps), 1.5
+    rows = len(worked_out.steps)
+    side = 1.5
     figure = _new([recording], side * len(names), rows * (0.93 * side * _aspect(recording) + 0.05) + 1.2)
     grid = figure.add_gridspec(rows + 1, len(names), height_ratios=[1.0] * rows + [0.06])
     axes = np.array([[figure.add_subplot(grid[i, k]) for k in range(len(names))] for i in range(rows)])

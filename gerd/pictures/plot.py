@@ -77,7 +77,8 @@ def events(
     detail: int = DETAIL,
 ) -> Axes:
     """The events of a step, or of `window` steps from it on; more than `detail` pixels a side are drawn in blocks."""
-    ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
+    ax = _frame(recording, _axes(ax))
+    step = _checked(recording, step)
     check_whole("window", window, 1, recording.steps - step)
     block = -(-max(recording.width, recording.height) // detail)
     _show(ax, np.array(EVENTS, np.uint8)[polarity_codes(recording, step, block, window)], block)
@@ -125,7 +126,8 @@ def grid(recordings: Sequence[Events], aspect: float) -> tuple[int, int]:
 
     Of a sweep of several paths the last one runs along the rows; else the panels fill a landscape picture.
     """
-    count, first = len(recordings), recordings[0]
+    count = len(recordings)
+    first = recordings[0]
     if isinstance(first, Recording):
         family = first.config.family
         last = [len(values) for values in family.sweep.values() if len(values) > 1][-1:]
@@ -168,7 +170,8 @@ def with_truth(recording: Events, what: str) -> Recording:
 def brightness(recording: Events, step: int = 0, ax: Axes | None = None) -> Axes:
     """What the sensor sees at one step, before any noise: the grey levels behind the events."""
     recording = with_truth(recording, "brightness")
-    ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
+    ax = _frame(recording, _axes(ax))
+    step = _checked(recording, step)
     low, high = brightness_range(recording.intensities)
     _show(ax, recording.images(step, step + 1)[0], cmap="gray", vmin=low, vmax=high)
     ax.set_title(f"step {recording.first + step}")
@@ -185,7 +188,8 @@ def overlay(recording: Events, step: int = 0, ax: Axes | None = None) -> Axes:
     from matplotlib.patches import Rectangle
 
     recording = with_truth(recording, "overlay")
-    ax, step = _frame(recording, _axes(ax)), _checked(recording, step)
+    ax = _frame(recording, _axes(ax))
+    step = _checked(recording, step)
     for rings in recording.outlines(step):
         for ring in rings:
             ax.plot(*np.vstack([ring, ring[:1]]).T, color=shade(OUTLINE), linewidth=0.8)
@@ -266,7 +270,8 @@ def curve(recording: Events, name: str, ax: Axes | None = None, *, derivative: i
     if derivative not in (0, 1, 2) or name not in (*ENTRIES, *PARAMETERS):
         allowed = f"allowed: {', '.join((*ENTRIES, *PARAMETERS))}, and as derivative 0, 1 and 2"
         raise GerdError(f"curve {name!r}, derivative {derivative}: {allowed}")
-    ax, recording = _axes(ax), with_truth(recording, "curve")
+    ax = _axes(ax)
+    recording = with_truth(recording, "curve")
     if name in ENTRIES:
         matrices = (recording.T, recording.T_velocity, recording.T_acceleration)[derivative]
         values = matrices[:, :, int(name[1]), int(name[2])]
@@ -281,7 +286,8 @@ def curve(recording: Events, name: str, ax: Axes | None = None, *, derivative: i
             line = np.where(np.abs(np.diff(line, prepend=line[:1])) > side / 2, np.nan, line)
         style: Any = {"color": ACTORS[actor % len(ACTORS)], "linestyle": ("-", "--", ":")[actor // len(ACTORS) % 3]}
         steps = recording.first + np.arange(recording.steps)
-        label, marker = f"actor {actor}: {literal(shape)}", "." if recording.steps == 1 else ""
+        label = f"actor {actor}: {literal(shape)}"
+        marker = "." if recording.steps == 1 else ""
         ax.plot(steps, line, label=label, marker=marker, linewidth=1.2, **style)
     values = values[:, recording.present]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
@@ -301,7 +307,8 @@ def stage(stages: Stages, name: str, position: int = 0, ax: Axes | None = None) 
     """One stage of one step of `recording.stages()`: counts as shares of a full pixel, events in their colours."""
     if name not in STAGES:
         raise GerdError(f"stage {name!r}: allowed: {', '.join(STAGES)}")
-    ax, scene = _frame(stages.scene, _axes(ax)), stages.scene
+    ax = _frame(stages.scene, _axes(ax))
+    scene = stages.scene
     values = getattr(stages, name)[position]
     high = max(1.0, float(np.abs(scene.intensity).max(initial=0)) / INTENSITY_ONE)
     if values.dtype == bool:

@@ -107,7 +107,8 @@ def _bytes(path: Path) -> bytes:
 
 def _times_of_video(path: Path) -> tuple[NDArray[np.int64], tuple[int, int]]:
     """When each picture is shown, from the first on, and their height and width."""
-    unit, size = Fraction(0), (0, 0)
+    unit = Fraction(0)
+    size = (0, 0)
     ticks: list[int] = []
     with _running(path, "framecrc") as output:
         for line in output:

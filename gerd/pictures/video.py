@@ -159,7 +159,8 @@ class Layout:
         if zoom is not None:
             check_whole("zoom", zoom, 1, MOST_ZOOM)
         self.recordings = [recordings] if isinstance(recordings, Events) else list(recordings)
-        self.first, self.steps = self.recordings[0].first, max(recording.steps for recording in self.recordings)
+        self.first = self.recordings[0].first
+        self.steps = max(recording.steps for recording in self.recordings)
         rows, columns = np.max([_cells(recording, block) for recording in self.recordings], axis=0).tolist()
         down, across = plot.grid(self.recordings, rows / (columns * (1 + side_by_side)))
         side = USUAL_SIDE if down * across == 1 else FAMILY_SIDE
@@ -184,7 +185,8 @@ class Layout:
         picture[self.height : self.height + self.strip.shape[0], : self.strip.shape[1]] = self.strip
         if self.caption:
             for recording, frame, (top, left) in zip(self.recordings, self.frames, self.places, strict=True):
-                words, below = _fitted(plot.caption(recording), self.cell[1]), top + frame.panel[0]
+                words = _fitted(plot.caption(recording), self.cell[1])
+                below = top + frame.panel[0]
                 picture[below : below + LINE, left : left + self.cell[1]] = words
         for step in steps:
             picture = picture.copy()
@@ -205,11 +207,14 @@ def _strip(width: int, overlay: bool) -> Picture:
         entries = [("ON", AT_ON), ("OFF", AT_OFF)]
     if overlay:
         entries += [("outline", AT_OUTLINE), ("path", AT_PATH), ("box", AT_BOX)]
-    line, left, spots = 0, COUNTER, []
+    line = 0
+    left = COUNTER
+    spots = []
     for word, colour in entries:
         wide = SWATCH + SWATCH_GAP + _words(word).shape[1] + GAP
         if left + wide > width:
-            line, left = line + 1, MARGIN
+            line += 1
+            left = MARGIN
         spots.append((line * LINE, left, word, colour))
         left += wide
     strip = np.full(((line + 1) * LINE, width), _grey(STRIP), np.uint8)
@@ -217,7 +222,8 @@ def _strip(width: int, overlay: bool) -> Picture:
         thick = SWATCH if colour in (AT_ON, AT_OFF) else 2
         above = top + (LINE - thick) // 2
         strip[above : above + thick, left : left + SWATCH] = colour
-        drawn, beside = _words(word), left + SWATCH + SWATCH_GAP
+        drawn = _words(word)
+        beside = left + SWATCH + SWATCH_GAP
         strip[top : top + LINE, beside : beside + drawn.shape[1]] = drawn
     return strip
 

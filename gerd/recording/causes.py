@@ -59,7 +59,8 @@ class _Moments:
         scene = recording.scene
         if not scene.exact:
             return cls(scene, recording.coordinates[:, 0] + recording.first, -scene.warmup)
-        rate, own = scene.trajectory.rate, scene.in_own_time()
+        rate = scene.trajectory.rate
+        own = scene.in_own_time()
         fired = recording.fired_us
         begin = min(recording.first, int(fired.min(initial=recording.first * scene.step_us)) // scene.step_us)
         first = max(-scene.warmup, math.floor(rate * (begin - 1)) - 1)
@@ -94,7 +95,8 @@ def causes_of(recording: Recording) -> Causes:
     signal = np.flatnonzero(~recording.background)
     earlier = _earlier(recording, signal)
     actor, piece, moment = (np.full(len(own), NONE) for _ in range(3))
-    source, echo = np.arange(len(own)), np.zeros(len(own), np.bool_)
+    source = np.arange(len(own))
+    echo = np.zeros(len(own), np.bool_)
     pending = signal
     while len(pending):
         change, whose, copy, later = _changes(moments, asked[pending]).T
@@ -131,14 +133,16 @@ def _earlier(recording: Recording, events: Integers) -> Integers:
 
 def _changes(moments: _Moments, asked: Integers) -> Integers:
     """What `coverage.causes` says of pixels up to moments: asked (pixels, 4) are the moment, y, x and the direction."""
-    scene, order = moments.scene, np.argsort(asked[:, 0], kind="stable")
+    scene = moments.scene
+    order = np.argsort(asked[:, 0], kind="stable")
     result = np.empty_like(asked)
     first = np.unique(asked[order, 0], return_index=True)[1]  # place of each moment in the order
     at_once = max(1, min(LIMITS.values // (2 * numbers_of(scene)), PIXELS_AT_ONCE // (scene.height * scene.width)))
     for begin, end in pairwise([*first[::at_once], len(order)]):
         moment, y, x, sign = asked[order[begin:end]].T
         numbers = np.unique(np.concatenate([moment - 1, moment]))
-        frame, hidden = np.searchsorted(numbers, moment), np.zeros_like(moment)
+        frame = np.searchsorted(numbers, moment)
+        hidden = np.zeros_like(moment)
         if scene.pixel.shape_noise > 0:
             from gerd.events.definition import walk as definition  # needs torch
 

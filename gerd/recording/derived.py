@@ -103,7 +103,8 @@ def coverage(recording: Recording, steps: Steps) -> NDArray[np.float32]:
 
 def visibility(recording: Recording) -> Array:
     """(steps, actors): the share of each shape's area that is in the frame and not hidden."""
-    steps, full = np.arange(recording.steps), recording.shown.upsampling**2
+    steps = np.arange(recording.steps)
+    full = recording.shown.upsampling**2
     counted = [_counts(recording, steps[part]).sum(axis=(2, 3)) / full for part in _parts(recording, steps)]
     areas = np.array([0.0 if outline is None else outline.area for outline in recording.shown.outlines()])
     size = areas * np.abs(np.linalg.det(np.nan_to_num(recording.T[:, :, :2, :2])))
@@ -161,6 +162,7 @@ def laps(recording: Recording, times: NDArray[Any]) -> NDArray[np.int64]:
     """(times, actors, 2): how often each actor has gone round the torus, along x and y, at times in steps."""
     if not any(recording.shown.wraps):
         return np.zeros((len(times), recording.actors, 2), np.int64)
-    path, size = recording.scene.trajectory, (recording.width, recording.height)
+    path = recording.scene.trajectory
+    size = (recording.width, recording.height)
     far, near = (each.parameters(times)[0, :, :, 0, :2] for each in (path.unwrapped(), path))
     return np.moveaxis(np.rint((far - near) / size).astype(np.int64), 1, 0)

@@ -272,7 +272,8 @@ def check_fields(what: str, events: Structured) -> None:
         raise GerdError(f"{what}: events: allowed: {allowed}")
     for name in "xyt":
         if fields[name][0].kind not in "iu":
-            kind, unit = fields[name][0], ", in microseconds" if name == "t" else ""
+            kind = fields[name][0]
+            unit = ", in microseconds" if name == "t" else ""
             raise GerdError(f"{what}: {name} of the events is {kind}; allowed: a type of whole numbers{unit}")
     check_flags(what, events, "p", " (1 ON, 0 OFF)")
 

@@ -58,7 +58,8 @@ def write_recorded(
         place.write(MANIFEST, manifest.to_bytes())
         for name, data in files.items():
             place.write(name, data)
-        entries, parts = [], iter(recordings)
+        entries = []
+        parts = iter(recordings)
         for number in range(manifest.shard_count):
             rows = manifest.rows(number)
             some = list(islice(parts, len(rows)))

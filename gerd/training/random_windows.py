@@ -37,7 +37,10 @@ class RandomWindows(Sampler[int]):
         check_whole("ranks", ranks, 1)
         if not 0 <= rank < ranks:
             raise GerdError(f"rank {rank}: allowed with ranks={ranks}: 0 to {ranks - 1}")
-        self.data, self.seed, self.rank, self.ranks = data, seed, rank, ranks
+        self.data = data
+        self.seed = seed
+        self.rank = rank
+        self.ranks = ranks
         self.epoch = 0  # of the next iteration
         self._skip = 0  # windows of that epoch that were drawn before the state was taken
         self._now: tuple[int, int] | None = None  # epoch and drawn windows of the latest iteration
@@ -132,7 +135,8 @@ class RandomWindowsLoader(DataLoader[Any]):
     _used: tuple[int, int] = (0, 0)  # epoch, and windows of the batches that came out
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        sampler, batch_size = self.sampler, self.batch_size or 1
+        sampler = self.sampler
+        batch_size = self.batch_size or 1
         if not isinstance(sampler, RandomWindows):
             raise GerdError(
                 "something has replaced the sampler of this loader; for Lightning take "

@@ -87,15 +87,21 @@ class Stream(IterableDataset[Sample]):
             check_whole(name, value, least)
         if steps is not None:
             check_whole("steps", steps, 1)
-        self.config, self.batch_size, self.device, self.first = as_config(config), batch_size, str(device), first
-        self.steps, self.pad, self.ahead = steps, pad, ahead
+        self.config = as_config(config)
+        self.batch_size = batch_size
+        self.device = str(device)
+        self.first = first
+        self.steps = steps
+        self.pad = pad
+        self.ahead = ahead
         backends.check_device(self.device)
         if (rank is None) != (ranks is None) or (ranks is not None and not 0 <= (rank or 0) < ranks):
             raise GerdError(f"rank {rank}, ranks {ranks}: allowed: both or none, with rank from 0 to ranks - 1")
         self._place = None if rank is None or ranks is None else (rank, ranks)
         self.members = tuple(range(member_count(self.config)))
         self._window(member(self.config, 0).steps)  # refuses what does not fit
-        self._shared, self._process = torch.zeros(3, dtype=torch.int64).share_memory_(), os.getpid()
+        self._shared = torch.zeros(3, dtype=torch.int64).share_memory_()
+        self._process = os.getpid()
         self._next = 0  # in a worker: the next batch that it makes
         self._resume_at: int | None = None  # in a worker: the batch to begin with, from a state
 
@@ -125,7 +131,8 @@ class Stream(IterableDataset[Sample]):
     def _progress(self) -> Tensor:
         """What is shared with workers, and with nobody else: a rank that was given the stream counts for itself."""
         if self._process != os.getpid() and get_worker_info() is None:
-            self._shared, self._process = self._shared.clone().share_memory_(), os.getpid()
+            self._shared = self._shared.clone().share_memory_()
+            self._process = os.getpid()
         return self._shared
 
     @property
@@ -147,7 +154,8 @@ class Stream(IterableDataset[Sample]):
         result.members = tuple(k for k in self.members if holds(predicate, Member(k, member(self.config, k))))
         if not result.members:
             raise GerdError(f"the predicate is true for none of the {len(self.members)} members of the sweep")
-        result._shared, result._process = self._progress.clone().share_memory_(), os.getpid()
+        result._shared = self._progress.clone().share_memory_()
+        result._process = os.getpid()
         return result
 
     def __iter__(self) -> Iterator[Sample]:
@@ -169,7 +177,8 @@ class Stream(IterableDataset[Sample]):
             return self._in_this_process()
         if not self.device.startswith("cpu"):
             raise GerdError(f"device {self.device!r}: batches for it are not made in workers; allowed: num_workers=0")
-        begin, self._resume_at = self._resume_at, None
+        begin = self._resume_at
+        self._resume_at = None
         if begin is None:
             if worker.id == 0 and not counted:
                 self._claim()
@@ -219,7 +228,8 @@ class Stream(IterableDataset[Sample]):
     @property
     def _nature(self) -> State:
         """What a batch is a function of, besides its number."""
-        members, digest = list(self.members), self.config.digest
+        members = list(self.members)
+        digest = self.config.digest
         nature = {"batch_size": self.batch_size, "first": self.first, "members": members, "config": digest}
         worker = get_worker_info()
         return nature if worker is None else nature | {"worker": worker.id, "workers": worker.num_workers}
@@ -308,7 +318,8 @@ class Stream(IterableDataset[Sample]):
 
     def _labelled(self, config: Config, scenes: Scenes, begin: int, steps: int) -> Iterator[Labelled]:
         """What the labels of scenes are made from, without their events: `steps` steps from `begin` on."""
-        truth, looks = scenes.truth(np.arange(begin, begin + steps)), scenes.at_rest()
+        truth = scenes.truth(np.arange(begin, begin + steps))
+        looks = scenes.at_rest()
         for row, index in enumerate(scenes.indices.tolist()):
             part = partial(Recording.of, config, index, truth[row], first=begin, drawn=looks[row : row + 1])
             yield Labelled(truth[row], part, part)
@@ -333,7 +344,8 @@ class _Loader(DataLoader[Any]):
         return len(self.dataset.stream)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        batches, progress = super().__iter__, self.dataset.stream._progress
+        batches = super().__iter__
+        progress = self.dataset.stream._progress
         if not self.num_workers:  # then the stream counts
             yield from batches()
             return

@@ -54,9 +54,14 @@ class Windows(torch.utils.data.Dataset[Sample]):
                 check_whole(option, value, 1)
         if rest not in REST:
             raise GerdError(f"rest {shorten(rest)}: allowed: {', '.join(REST)}")
-        self.name, self.spec = name, spec
-        self.steps, self.stride, self.rest = steps, stride, rest
-        self.transform, self.target_transform, self.transforms = transform, target_transform, transforms
+        self.name = name
+        self.spec = spec
+        self.steps = steps
+        self.stride = stride
+        self.rest = rest
+        self.transform = transform
+        self.target_transform = target_transform
+        self.transforms = transforms
         known = {length: self.spec.starts(length, steps, stride, rest) for length in set(lengths)}
         self._windows = [known[length] for length in lengths]  # where the parts of each begin, and how long they are
         self._serve(np.arange(recordings), np.arange(recordings))
@@ -76,7 +81,8 @@ class Windows(torch.utils.data.Dataset[Sample]):
 
     def _serve(self, served: Rows, universe: Rows) -> None:
         """`served`: the recordings in this dataset; `universe`: those that a split shares out, before any `where`."""
-        self.served, self._universe = served, universe
+        self.served = served
+        self._universe = universe
         of_each = np.array([len(starts) for starts, _ in self._windows], np.int64)
         self.counts = of_each[served % max(1, len(of_each))]  # windows of each recording
         self.firsts = np.concatenate([[0], np.cumsum(self.counts)])  # number of each recording's first item
