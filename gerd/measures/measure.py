@@ -44,6 +44,7 @@ from gerd.measures.chance import chance_of, chance_of_dependence
 from gerd.measures.comparison import Difference, EventComparison, Matches, compare
 from gerd.measures.conformance import Conformance, ConformanceCurve, conformance, each_conformance
 from gerd.measures.curves import Accuracy, AccuracyCurve, Covariance, Curve, Invariance, covariance_matrix
+from gerd.measures.lie import LieDerivative, lie_derivative
 from gerd.measures.statistics import LEAST, Effect, Summary, bootstrap, effect_size, summary, wilcoxon
 from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
@@ -66,6 +67,7 @@ __all__ = [
     "Effect",
     "EventComparison",
     "Invariance",
+    "LieDerivative",
     "Matches",
     "Measured",
     "Model",
@@ -90,6 +92,7 @@ __all__ = [
     "equivariance_error",
     "generalisation_curve",
     "invariance_error",
+    "lie_derivative",
     "summary",
     "truth_error",
     "wilcoxon",
