@@ -16,7 +16,7 @@ BAR = "\\|"  # in a cell of a table
 INTRODUCTION = """\
 # Commands
 
-<!-- Written by docs/make_reference.py from gerd/cli/commands.py: change that, then run `make docs`. -->
+<!-- Written by docs/make_reference.py from the commands in gerd/cli: change these, then run `make docs`. -->
 
 This page has everything that `gerd COMMAND --help` says. `gerd --version` prints the version.
 

@@ -1,4 +1,4 @@
-"""The program `gerd`: its commands by name, and what it exits with. The commands themselves are in `commands.py`."""
+"""The program `gerd`: its commands by name, and what it exits with. The commands are in the modules imported here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import typer
 from gerd.cli.commands import (
     cache,
     check,
-    conform,
     export,
     generate,
     info,
@@ -22,13 +21,13 @@ from gerd.cli.commands import (
     render,
     schema,
     stimulus,
-    study,
     verify,
     view,
 )
 from gerd.cli.filming import register
-from gerd.cli.measuring import compare
+from gerd.cli.measuring import compare, conform
 from gerd.cli.picturing import events
+from gerd.cli.studying import study
 from gerd.cli.terminal import say
 from gerd.errors import GerdError
 from gerd.surroundings import ignore_settings

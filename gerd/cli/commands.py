@@ -1,46 +1,25 @@
-"""The commands of `gerd`, a function each: options in; printed lines, files and errors out.
+"""Most commands of `gerd`, a function each: options in; printed lines, files and errors out.
 
 What is slow to import is imported by the commands that need it, so that `gerd --help` answers at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Context, Exit, Option
+from typer import Argument, Exit, Option
 
+from gerd.cli.options import ConfigFile, Count, DatasetFolder, Index, Member, Overrides, Read, Source, Trust
 from gerd.cli.sources import events_in, load_config, member_of, read_options, recordings_of
+from gerd.cli.stopping import stoppable
 from gerd.cli.terminal import say
 from gerd.errors import GerdError, counted
 
 if TYPE_CHECKING:
     from gerd.config.config import Config
     from gerd.recording.events import Events
-
-ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
-DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
-Source = Annotated[Path, Argument(metavar="CONFIG|DATASET|EVENTS", help="A config, a dataset, or a file of events.")]
-Count = Annotated[int, Option("-n", "--count", min=1, max=2**32, help="Indices, each with all members of a sweep.")]
-Index = Annotated[int, Option(min=0, help="Which draw; all members of a sweep have it.")]
-Member = Annotated[
-    list[str] | None,
-    Option("--member", metavar="K|PATH=VALUE", help="Which member of a sweep; default: the first. Repeatable."),
-]
-Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", help="Override a field; repeatable.")]
-Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
-Read = Annotated[
-    list[str] | None,
-    Option(
-        "--read",
-        metavar="NAME=VALUE",
-        help="Of a file of events: size=640x480, step_us, start_us, stop_us, repair=true, columns, row; repeatable.",
-    ),
-]
-
 
 SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first line
 
@@ -110,7 +89,7 @@ def generate(
     chosen = load_config(config, set_, trust)
     total = recordings_of_part(count * member_count(chosen), part)
     begun = time.monotonic()
-    with _stoppable(out), Bar("recordings", total) as bar:
+    with stoppable(out), Bar("recordings", total) as bar:
         data = make(
             chosen, out, count, workers=workers, device=device, engine=engine, address=address, part=part, progress=bar
         )
@@ -280,7 +259,7 @@ def export(
     chosen = load_config(Path(source), set_, trust) if is_config else source
     indices = None if index is None else parse_indices(index)
     which = parse_member(member or ())
-    with _stoppable(out), Bar("recordings", len(choose(chosen, indices, which))) as bar:
+    with stoppable(out), Bar("recordings", len(choose(chosen, indices, which))) as bar:
         count = export_dataset(
             chosen, out, format_, indices=indices, member=which, levels=levels, causes=causes, progress=bar
         )
@@ -367,88 +346,6 @@ def view(
     serve(source, events, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=say)
 
 
-def conform(
-    emulator: Annotated[
-        str,
-        Argument(metavar="MODULE:FUNCTION", help="A function of pictures and times; FILE.py:FUNCTION is one, too."),
-    ],
-    config: ConfigFile,
-    fps: Annotated[
-        str, Option(metavar="N,N", help="At which rates the emulator gets pictures: how many in a second.")
-    ] = "250,500,1000,2000,4000",
-    window_us: Annotated[
-        int | None,
-        Option(
-            min=0, help="How far apart events are still the same; default: from a picture to the next, at least a step."
-        ),
-    ] = None,
-    index: Index = 0,
-    member: Member = None,
-    out: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the numbers, too: .json or .csv, after each rate.")
-    ] = None,
-    set_: Overrides = None,
-    trust: Trust = False,
-) -> None:
-    """Hold an emulator of event cameras against the exact events of a scene, of which it gets the pictures.
-
-    A line for each rate has the exact events and the emulator's, the ratio of ON and of OFF events, the share of events
-    that have their time in common with others (of the exact ones in brackets), median and 95 % of |Δt| of matched
-    events, and the shares of exact events that it misses and of its own that it invents.
-    """
-    from gerd.cli.conforming import conform_to
-    from gerd.cli.words import parse_rates
-
-    rates = parse_rates(fps)
-    chosen = load_config(config, set_, trust)
-    conform_to(chosen, emulator, rates, out, index=index, member=member_of(chosen, member), window_us=window_us)
-
-
-def study(
-    context: Context,
-    name: Annotated[
-        str | None, Argument(help="demonstration, timescale, covariance, noise, symmetry or receptive-fields.")
-    ] = None,
-    out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
-    from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,
-    quick: Annotated[bool, Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
-    smoke: Annotated[bool, Option("--smoke", help="Tiny: seconds, to see that it runs.")] = False,
-    device: Annotated[str, Option(help="Where to compute: cpu, cuda, cuda:1 …")] = "cpu",
-    seed: Annotated[int, Option(min=0, max=2**31, help="Of the recordings and the networks.")] = 0,
-    epochs: Annotated[int | None, Option(min=1, help="Of training.")] = None,
-    seeds: Annotated[int | None, Option(min=1, help="Networks of each kind.")] = None,
-    minutes: Annotated[float | None, Option(help="Stop after this time; the same command continues.")] = None,
-    model: Annotated[str | None, Option(metavar="MODULE:BUILD", help="Of symmetry: builds your network.")] = None,
-    checkpoint: Annotated[Path | None, Option(help="Of --model: its weights, a state dict.")] = None,
-    config: Annotated[Path | None, Option(metavar="CONFIG", help="Of symmetry: other stimuli.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="Of demonstration: what the paper leaves open; repeatable."),
-    ] = None,
-    help_: Annotated[bool, Option("-h", "--help", help="Show this, and after NAME what that study does.")] = False,
-) -> None:
-    """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
-    from gerd.studies.lab.running import about, run_study
-
-    if help_:
-        say(context.get_help() + (f"\n{about(name)}" if name else ""))
-        return
-    if quick and smoke:
-        raise GerdError("--quick, --smoke: allowed: one of them")
-    size = "smoke" if smoke else "quick" if quick else "full"
-    own = {
-        "model": model,
-        "checkpoint": checkpoint,
-        "config": None if config is None else load_config(config, None, False),
-        "set": set_ or None,
-    }
-    with _stoppable(out or "its folder"):
-        report = run_study(
-            name, out, from_, size, {"epochs": epochs, "seeds": seeds}, device=device, seed=seed, minutes=minutes, **own
-        )
-    say(f"wrote {report}")
-
-
 def cache(clear: Annotated[bool, Option("--clear", help="Remove them.")] = False) -> None:
     """Say where compiled kernels are kept, and how many; what is removed is compiled again when it is needed.
 
@@ -457,20 +354,3 @@ def cache(clear: Annotated[bool, Option("--clear", help="Remove them.")] = False
     from gerd.cli.kept import tell_of_cache
 
     tell_of_cache(clear)
-
-
-class _StoppedError(GerdError):
-    """The user pressed Ctrl-C."""
-
-    exit_code = 130
-
-
-@contextmanager
-def _stoppable(out: Path | str) -> Iterator[None]:
-    """Around work that writes into `out` and can be continued: what Ctrl-C and a lack of memory say."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise _StoppedError(f"stopped; {out} keeps what is finished, and the same command continues") from None
-    except MemoryError:
-        raise GerdError("not enough memory for recordings of this length and size") from None

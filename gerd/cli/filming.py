@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from gerd.cli.commands import Read
+from gerd.cli.options import Read
 from gerd.cli.terminal import say
 from gerd.errors import GerdError, counted
 

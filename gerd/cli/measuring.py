@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from gerd.cli.commands import Overrides, Read, Trust
+from gerd.cli.options import ConfigFile, Index, Member, Overrides, Read, Trust
 from gerd.cli.sources import events_in, load_config, member_of
 from gerd.cli.terminal import say
 from gerd.errors import GerdError
@@ -18,6 +18,43 @@ if TYPE_CHECKING:
     from gerd.recording.events import Events
 
 A_OR_B = "A config, a dataset, or a file of events."
+
+
+def conform(
+    emulator: Annotated[
+        str,
+        Argument(metavar="MODULE:FUNCTION", help="A function of pictures and times; FILE.py:FUNCTION is one, too."),
+    ],
+    config: ConfigFile,
+    fps: Annotated[
+        str, Option(metavar="N,N", help="At which rates the emulator gets pictures: how many in a second.")
+    ] = "250,500,1000,2000,4000",
+    window_us: Annotated[
+        int | None,
+        Option(
+            min=0, help="How far apart events are still the same; default: from a picture to the next, at least a step."
+        ),
+    ] = None,
+    index: Index = 0,
+    member: Member = None,
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="Write the numbers, too: .json or .csv, after each rate.")
+    ] = None,
+    set_: Overrides = None,
+    trust: Trust = False,
+) -> None:
+    """Hold an emulator of event cameras against the exact events of a scene, of which it gets the pictures.
+
+    A line for each rate has the exact events and the emulator's, the ratio of ON and of OFF events, the share of events
+    that have their time in common with others (of the exact ones in brackets), median and 95 % of |Δt| of matched
+    events, and the shares of exact events that it misses and of its own that it invents.
+    """
+    from gerd.cli.conforming import conform_to
+    from gerd.cli.words import parse_rates
+
+    rates = parse_rates(fps)
+    chosen = load_config(config, set_, trust)
+    conform_to(chosen, emulator, rates, out, index=index, member=member_of(chosen, member), window_us=window_us)
 
 
 def compare(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from gerd.cli.commands import Index, Member, Overrides, Trust
+from gerd.cli.options import Index, Member, Overrides, Trust
 from gerd.cli.sources import load_config, member_of
 from gerd.cli.terminal import say
 from gerd.errors import GerdError, counted

@@ -1,0 +1,28 @@
+"""Arguments and options that several commands of `gerd` take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
+DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
+Source = Annotated[Path, Argument(metavar="CONFIG|DATASET|EVENTS", help="A config, a dataset, or a file of events.")]
+Count = Annotated[int, Option("-n", "--count", min=1, max=2**32, help="Indices, each with all members of a sweep.")]
+Index = Annotated[int, Option(min=0, help="Which draw; all members of a sweep have it.")]
+Member = Annotated[
+    list[str] | None,
+    Option("--member", metavar="K|PATH=VALUE", help="Which member of a sweep; default: the first. Repeatable."),
+]
+Overrides = Annotated[list[str] | None, Option("--set", metavar="PATH=VALUE", help="Override a field; repeatable.")]
+Trust = Annotated[bool, Option("--trust", help="Let the config run the Python functions that it names.")]
+Read = Annotated[
+    list[str] | None,
+    Option(
+        "--read",
+        metavar="NAME=VALUE",
+        help="Of a file of events: size=640x480, step_us, start_us, stop_us, repair=true, columns, row; repeatable.",
+    ),
+]
