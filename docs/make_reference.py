@@ -44,7 +44,7 @@ EXAMPLES = {
     "integrator.reset": "zero",
     "integrator.initial": "stationary",
     "integrator.warmup": "20",
-    "integrator.refractory_us": "0",
+    "integrator.refractory_us": "500",
     "integrator.refractory": "drop",
     "noise": "{background: 0.001}",
     "noise.background": "{on: 0.001, off: 0.0005}",

@@ -106,7 +106,7 @@ class Integrator(Model):
 
     @model_validator(mode="after")
     def _refractory_is_there(self) -> Integrator:
-        if self.refractory_us > 0:
+        if self.refractory_us > 0 and self.refractory == "drop":
             raise invalid(
                 f"{self.refractory!r} is not there yet; allowed: 0", "refractory_us", value=self.refractory_us
             )

@@ -4,7 +4,8 @@ A recording in; a row for each of its events out. An edge of an actor has passed
 (or the background) is seen there than one step ago: it is the edge of the nearer of the two, which has come or gone. So
 each edge has its share in the change of a pixel's count. An event is caused in the latest step, up to its own, in which
 the count changed in the event's direction, by the actor whose edges had the largest share in that; see "The cause of an
-event" in docs/conventions.md. In exact timing instants take the place of steps, and the cause is in the event's own.
+event" in docs/conventions.md. In exact timing instants take the place of steps, and the cause is in the event's own,
+unless the pixel had to rest.
 
 The motion before the recording's first step is worked out anew from the config, as far as an event needs it.
 """
@@ -64,6 +65,8 @@ class _Moments:
         fired = recording.fired_us
         begin = min(recording.first, int(fired.min(initial=recording.first * scene.step_us)) // scene.step_us)
         first = max(-scene.warmup, math.floor(rate * (begin - 1)) - 1)
+        if scene.rest > 0:  # an event may have waited for long
+            first = -scene.warmup
         stop = exact.last_unit(scene, recording.first + recording.steps)
         if stop <= first:
             return cls(own, np.zeros(0, np.int64), 1, np.zeros(1), np.zeros(1, np.int64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass, replace
 
@@ -79,6 +80,16 @@ class Scenes:
     def ticks(self) -> int:
         """How many different times a step's events can have."""
         return self.step_us if self.exact else 1
+
+    @property
+    def rest(self) -> int:
+        """How long a pixel whose integrator goes on has no second event: in steps, or in microseconds in exact timing.
+
+        0 if it never has to wait.
+        """
+        us = 0 if self.pixel.drops_refractory else math.ceil(self.pixel.refractory_us)
+        steps = -(-us // self.step_us)
+        return us if self.exact else steps * (steps > 1)
 
     @property
     def present(self) -> NDArray[np.bool_]:

@@ -214,6 +214,13 @@ def log_response(background: float) -> Transformation:
     return Transformation("log_response", background, amounts=(("log_response", float(background)),))
 
 
+def refractory(us: float) -> Transformation:
+    """A pixel has no second event within so many microseconds of the camera's time."""
+    if us < 0:
+        raise GerdError(f"refractory {us:g}: allowed: microseconds, from 0 on")
+    return Transformation("refractory", us, amounts=(("refractory_us", us),))
+
+
 def density(kept: float) -> Transformation:
     """This share of the events is kept; those of a smaller share are among those of a larger one."""
     return Transformation("density", _share("density", kept), 1.0, amounts=(("event_noise", 1.0 - kept),))
@@ -224,9 +231,9 @@ def _with_amount(name: str, share: float) -> Transformation:
 
 
 _OF_SPACE_AND_TIME = (translation, rotation, scale, shear, velocity, acceleration, time_scale)
-_MAKERS = (*_OF_SPACE_AND_TIME, background, shape_noise, density, hot, dead, threshold_spread, log_response)
+_MAKERS = (*_OF_SPACE_AND_TIME, background, shape_noise, density, hot, dead, threshold_spread, log_response, refractory)
 KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}  # with one amount
-UNITS = {"translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
+UNITS = {"refractory": "µs", "translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
 
 
 def planned(plan: Plan) -> Transformation:

@@ -156,15 +156,17 @@ def test_cuda_in_exact_timing() -> None:
 
 @needs_triton
 @pytest.mark.parametrize(
-    ("timing", "initial", "reset", "response"),
+    ("timing", "initial", "reset", "rules"),
     [
-        ("step", "uniform", "subtract", "linear"),
-        ("step", "stationary", "zero", {"log": 0.2}),
-        ("exact", "stationary", "subtract", {"log": 0.2}),
+        ("step", "uniform", "subtract", {}),
+        ("step", "stationary", "zero", {"response": {"log": 0.2}, "refractory_us": 2000}),
+        ("exact", "stationary", "subtract", {"response": {"log": 0.2}}),
+        ("exact", "uniform", "zero", {"refractory_us": 300}),
+        ("exact", "stationary", "subtract", {"refractory_us": 700}),
     ],
 )
-def test_cuda_with_thresholds_of_each_pixel(timing: str, initial: str, reset: str, response: Any) -> None:
-    """A frame that is no whole number of tiles; events, and frames on the device; logarithms."""
+def test_cuda_with_thresholds_of_each_pixel(timing: str, initial: str, reset: str, rules: dict[str, Any]) -> None:
+    """A frame that is no whole number of tiles; events, and frames on the device; other rules of the pixel, too."""
     from gerd.events.cuda import run as cuda
 
     made = config(
@@ -177,7 +179,7 @@ def test_cuda_with_thresholds_of_each_pixel(timing: str, initial: str, reset: st
         camera={"number": 3},
         integrator={
             "threshold": {"on": 0.1, "off": 0.2, "spread": 0.05},
-            "response": response,
+            **rules,
             "initial": initial,
             "reset": reset,
             "warmup": 1,

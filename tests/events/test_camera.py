@@ -242,3 +242,100 @@ def test_what_has_no_logarithm_is_refused() -> None:
     dark = gerd.simulate(config(actor(intensity=-0.4), integrator=integrator)).scene
     with pytest.raises(GerdError, match=r"intensity -0\.4.* has no logarithm on a background of 0\.3"):
         list(run(transformation.log_response(0.3)(dark)))
+
+
+# Refractory time, hold
+
+
+def rested(refractory_us: int, threshold: float, *, size: float = 40.0, **fields: Any) -> Recording:
+    """The passing square, which takes 400 µs to cover a pixel, seen by pixels that rest."""
+    integrator = {**AT_ZERO, "threshold": threshold, "refractory_us": refractory_us, **fields.pop("integrator", {})}
+    made = config(
+        actor(**{**PASSING, "size": size}),
+        width=24,
+        height=16,
+        **{"steps": 44, "timing": "exact", "integrator": integrator, **fields},
+    )
+    return gerd.simulate(made)
+
+
+def of_pixel(recording: Recording, x: int, y: int = 8) -> tuple[list[int], list[int]]:
+    """The times of the OFF and of the ON events of a pixel."""
+    events = recording.events[(recording.events["x"] == x) & (recording.events["y"] == y)]
+    off, on = (events["t"][events["p"] == p].tolist() for p in (False, True))
+    return off, on
+
+
+def shortest_interval(recording: Recording) -> int:
+    """Between two events of a pixel, in microseconds."""
+    events = np.sort(recording.events, order=["y", "x", "t"])
+    same = (np.diff(events["x"]) == 0) & (np.diff(events["y"]) == 0)
+    return int(np.diff(events["t"])[same].min())
+
+
+def test_a_held_integrator_fires_at_the_end_of_each_refractory_time() -> None:
+    """It is full after 400 µs, and gives its 16 thresholds one after another; so it does when it is emptied."""
+    free, held = rested(0, 1 / 16), rested(900, 1 / 16)
+    assert len(free) == len(held) == 24 * 16 * 32
+    for x in (3, 17):
+        begun_off, begun_on = (times[0] for times in of_pixel(free, x))
+        assert of_pixel(held, x) == ([begun_off + 900 * i for i in range(16)], [begun_on + 900 * i for i in range(16)])
+
+
+def test_a_held_integrator_that_is_reset_to_zero_loses_what_it_held() -> None:
+    off, on = of_pixel(rested(900, 1 / 16, integrator={"reset": "zero"}), 5)
+    assert (len(on), on[1] - on[0]) == (2, 900)
+    assert (len(off), off[1] - off[0]) == (2, 900)
+
+
+def test_a_held_integrator_fires_only_if_it_is_still_beyond() -> None:
+    """The shape has left before the time is over: what is left is one threshold below 0, and not 0.55 above."""
+    off, on = of_pixel(rested(9000, 0.45, size=5.0), 9)
+    assert len(of_pixel(rested(0, 0.45, size=5.0), 9)[1]) == 2
+    assert (len(on), off) == (1, [on[0] + 9000])
+
+
+@pytest.mark.parametrize(("refractory_us", "steps"), [(1, 1), (1000, 1), (1001, 2), (2500, 3)])
+def test_a_refractory_time_is_rounded_up_to_steps(refractory_us: int, steps: int) -> None:
+    recording = rested(refractory_us, 1 / 16, timing="step", steps=60)
+    _, on = of_pixel(recording, 7)
+    assert set(np.diff(on).tolist()) == {1000 * steps}
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+@pytest.mark.parametrize("refractory_us", [700, 3000])
+def test_no_pixel_fires_again_within_its_refractory_time(timing: str, refractory_us: int) -> None:
+    moving: dict[str, Any] = {"velocity": [1.3, 0.4], "border": "bounce"}
+    made = config(
+        actor("circle", at="uniform", size=9.0, **moving),
+        actor("triangle", at="uniform", size=12.0, turn=20.0, intensity=-2.0, **moving),
+        width=32,
+        height=24,
+        steps=40,
+        timing=timing,
+        noise={"shape": 0.05},
+        integrator={"threshold": {"on": 0.1, "off": 0.2, "spread": 0.03}, "refractory_us": refractory_us},
+    )
+    for index in range(3):
+        recording = gerd.simulate(made, index)
+        assert len(recording) > 1000
+        assert shortest_interval(recording) == max(refractory_us, 1000 if timing == "step" else 0)
+        assert shortest_interval(gerd.simulate(made, index, **{"integrator.refractory_us": 0})) < refractory_us + 500
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+def test_the_refractory_time_is_an_amount_and_can_be_swept(timing: str) -> None:
+    made = config(
+        actor("circle", velocity=[0.7, 0.2]),
+        steps=8,
+        timing=timing,
+        integrator={"threshold": 0.05},
+        sweep={"integrator.refractory_us": [0, 2000]},
+    )
+    ideal, other = gerd.simulate_family(made)
+    assert len(ideal) > len(other)
+    assert transformation.refractory(2000)(ideal.scene).pixel == other.scene.pixel
+    assert [each.digest for each in gerd.simulate_batch(made, [2, 0], member=1)][1] == other.digest
+    assert gerd.simulate(made, member=1, chunk=1).digest == other.digest
+    with pytest.raises(GerdError, match=r"refractory -1: allowed: microseconds"):
+        transformation.refractory(-1)

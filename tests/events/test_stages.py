@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,26 @@ def obeys_the_model(stages: Stages, reset_to_zero: bool) -> bool:
     difference, v = stages.difference.astype(np.int64), stages.integrator.astype(np.int64)
     seen = np.array([oracle.felt(stages.scene, picture) for picture in stages.seen])
     threshold_off, threshold_on = stages.thresholds
-    on, off = v > threshold_on, v < -threshold_off
+    beyond = np.stack([v < -threshold_off, v > threshold_on], axis=1)
+    off, on = np.moveaxis(beyond & ~resting(stages), 1, 0)
     left = np.where(on | off, 0 if reset_to_zero else np.where(on, v - threshold_on, v + threshold_off), v)
     return (
         np.array_equal(difference[1:], seen[1:] - seen[:-1])
         and np.array_equal(v[1:], left[:-1] + difference[1:])
         and np.array_equal(stages.fired, np.stack([off, on], axis=1))
     )
+
+
+def resting(stages: Stages) -> np.ndarray:
+    """(steps, 1, height, width): pixels that have fired so short a time ago that they may not; unknown at first."""
+    fired, rest = stages.fired.any(axis=1, keepdims=True), oracle.holding(stages.scene) / stages.scene.step_us
+    result = np.zeros_like(fired)
+    for step in range(len(fired)):
+        first = max(0, math.floor(step - rest) + 1)
+        result[step] = fired[first:step].any(axis=0)
+        if step < rest:  # an event of the warm-up may be the cause
+            result[step] |= ~fired[step]
+    return result
 
 
 @given(small_configs())

@@ -41,10 +41,17 @@ def test_causes_are_those_of_brute_force(made: Config) -> None:
 
 
 @settings(max_examples=4, deadline=None)
-@given(st.lists(moving_actors(16, 12), min_size=1, max_size=3), st.sampled_from([0.6, 1.0, 2.5]))
-def test_causes_in_exact_timing(actors: list[dict[str, Any]], rate: float) -> None:
-    """The edges that pass a pixel between the two instants of the event, looked up one sub-pixel after another."""
-    integrator = {"threshold": 0.3, "warmup": 1}
+@given(
+    st.lists(moving_actors(16, 12), min_size=1, max_size=3),
+    st.sampled_from([0.6, 1.0, 2.5]),
+    st.sampled_from([0, 700]),
+)
+def test_causes_in_exact_timing(actors: list[dict[str, Any]], rate: float, refractory_us: int) -> None:
+    """The edges that pass a pixel between two instants, looked up one sub-pixel after another.
+
+    They are the two in which the event happens, or earlier ones if the pixel had to rest.
+    """
+    integrator = {"threshold": 0.3, "warmup": 1, "refractory_us": refractory_us}
     recording = simulated(*actors, steps=3, timing="exact", time_scale=rate, integrator=integrator)
     scene, own = recording.scene, recording.scene.in_own_time()
     grid = [-1.0]

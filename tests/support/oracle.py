@@ -193,6 +193,7 @@ def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     before = -scenes.warmup - 1
     previous = rendered(scenes, before, before)
     state, (on, off) = initial(scenes, previous), thresholds(scenes)
+    rests, latest = holding(scenes), {}
     for step in range(-scenes.warmup, scenes.steps):
         current = rendered(scenes, step, step)
         change, previous = (felt(scenes, current) - felt(scenes, previous)).tolist(), current
@@ -200,10 +201,16 @@ def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
             for x in range(scenes.width):
                 v = state[y][x] + change[y][x]
                 sign = (v > on[y][x]) - (v < -off[y][x])
-                if sign:
+                if sign and (step - latest.get((y, x), -math.inf)) * scenes.step_us >= rests:
+                    latest[y, x] = step
                     yield step, y, x, int(sign > 0)
                     v = 0 if scenes.pixel.reset_to_zero else v - on[y][x] if sign > 0 else v + off[y][x]
                 state[y][x] = v
+
+
+def holding(scenes: Scenes) -> int:
+    """For how many microseconds after an event the integrator of a pixel has to hold what it has."""
+    return 0 if scenes.pixel.drops_refractory else int(scenes.pixel.refractory_us)
 
 
 def parts(scenes: Scenes, unit: int) -> int:
@@ -232,6 +239,42 @@ def step_at(time: float) -> int:
     return math.ceil(time - 1e-12 * abs(time))
 
 
+class Held:
+    """A pixel in exact timing that has no second event within the refractory time, and whose integrator goes on."""
+
+    def __init__(self, scenes: Scenes, on: int, off: int, state: int):
+        self.on, self.off, self.v, self.to_zero = on, off, state, scenes.pixel.reset_to_zero
+        self.us_per_unit, self.rest = scenes.step_us / scenes.trajectory.rate, holding(scenes)
+        self.latest = -math.inf  # microseconds of the latest event
+
+    def lived(self, begin: float, end: float, change: int) -> Iterator[tuple[int, int]]:
+        """What it fires while its count changes evenly from `begin` to `end`, as (microseconds, sign)."""
+        sign, left = (1 if change > 0 else -1), abs(change)  # of the change that is still to come
+        while True:
+            again = self.latest + self.rest
+            if again > end * self.us_per_unit:
+                break  # the whole rest of the change comes while it has to wait
+            if again > begin * self.us_per_unit:
+                come = math.floor(abs(change) * ((again / self.us_per_unit - begin) / (end - begin)))
+                late = max(0, min(come, abs(change)) - (abs(change) - left))
+                self.v, left = self.v + sign * late, left - late
+                if self.v >= self.on or self.v <= -self.off:
+                    up = self.v >= self.on
+                    self.v = 0 if self.to_zero else self.v - self.on if up else self.v + self.off
+                    self.latest = again
+                    yield int(again), 1 if up else -1
+                    continue
+            needed = (self.on if sign > 0 else self.off) - sign * self.v
+            if change == 0 or needed > left:
+                break
+            left -= needed
+            share = (abs(change) - left) / abs(change)
+            self.v, self.latest = 0, math.ceil((begin + (end - begin) * share) * self.us_per_unit)
+            self.latest = max(self.latest, again)
+            yield int(self.latest), sign
+        self.v += sign * left
+
+
 def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     """What the integrators fire in exact timing, as (microseconds, y, x, p), after event noise."""
     rate, own = scenes.trajectory.rate, scenes.in_own_time()
@@ -239,6 +282,7 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
     begin = float(-scenes.warmup)
     previous = rendered(own, begin, step_at(begin / rate))
     state, fired = initial(scenes, previous), np.zeros((scenes.height, scenes.width), int)
+    pixels = [Held(scenes, on[y][x], off[y][x], state[y][x]) for y in range(scenes.height) for x in range(scenes.width)]
     for unit in range(-scenes.warmup, min(math.ceil(rate * (scenes.steps - 1)) + 1, scenes.path_end)):
         count = parts(scenes, unit)
         ends = {unit + (part + 1) / count for part in range(count)}
@@ -248,7 +292,14 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
         for end in sorted(ends):
             current = rendered(own, end, step_at(end / rate))
             now, before = felt(scenes, current), felt(scenes, previous)
-            for y, x in zip(*np.nonzero(now != before), strict=True):
+            for number, pixel in enumerate(pixels) if holding(scenes) else ():
+                y, x = divmod(number, scenes.width)
+                for us, sign in pixel.lived(begin, end, int(now[y, x] - before[y, x])):
+                    word = words(scenes, number, int(fired[y, x]), EVENT)[0]
+                    fired[y, x] += 1
+                    if word >= drop:
+                        yield us, y, x, int(sign > 0)
+            for y, x in zip(*np.nonzero(now != before), strict=True) if not holding(scenes) else ():
                 change, v = int(now[y, x] - before[y, x]), state[y][x]
                 sign, way, threshold = (1, change, on[y][x]) if change > 0 else (-1, -change, off[y][x])
                 while v * sign + way >= threshold:

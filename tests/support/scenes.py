@@ -192,6 +192,7 @@ def small_configs(draw: Any) -> Config:
             "reset": draw(st.sampled_from(["subtract", "zero"])),
             "initial": draw(st.sampled_from(["usual", "uniform", "stationary", 0.0, 1.0, -0.63])),
             "warmup": draw(st.integers(0, 3)),
+            "refractory_us": draw(st.sampled_from([0, 0, 1, 2, 13, 60, 1500, 4000])),
         },
         camera={"number": draw(st.integers(0, 3))},
         noise={

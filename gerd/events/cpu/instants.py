@@ -22,13 +22,22 @@ from gerd.events.cpu.rules import (
     TIME,
     dropped,
     key,
+    next_event,
     passage_us,
     passages,
     threshold_ahead,
     words,
 )
 from gerd.events.cpu.scattered import groups_of, scattered
-from gerd.events.cpu.steps import begin_block, begin_recording, find_changes, forget, respond
+from gerd.events.cpu.steps import (
+    PENDING,
+    begin_block,
+    begin_recording,
+    find_changes,
+    forget,
+    respond,
+    touch_pending,
+)
 
 Clock = namedtuple("Clock", "step_us us_per_unit end")  # of exact timing; ticks from `end` on are not recorded
 
@@ -83,6 +92,56 @@ def fire_between(begin, length, clock, area, scene, pixels, changes, room, made)
     return made, True
 
 
+@compiled
+def fire_and_rest(begin, end, clock, area, scene, pixels, changes, room, made):
+    """`fire_between` of pixels that rest after an event; one that is beyond its threshold is visited until it fires."""
+    model, chance, bound = scene.model, scene.chance, scene.noise.drop_below
+    for y in range(area.top, area.bottom):
+        for word in range(area.left, area.right):
+            while changes.touched[y, word]:
+                rest = changes.touched[y, word]
+                bit = rest & (~rest + ONE)
+                x = word * WORD_BITS + bit_number(bit)
+                pixel = y * scene.sensor.width + x
+                if pixels.v[y, x] == 0:
+                    begin_block(y, x, model, chance, pixels)
+                state, change = np.int64(pixels.v[y, x]) - BIAS, np.int64(changes.change[y, x])
+                above, below = np.int64(model.on[pixel * model.own]), np.int64(model.off[pixel * model.own])
+                if made + (abs(state) + abs(change)) // min(above, below) + 1 > len(room.keys):
+                    return made, False
+                done, ready, fires = ZERO, pixels.ready[y, x], True
+                while fires:
+                    fires, us, on, state, done, ready = next_event(
+                        state,
+                        done,
+                        ready,
+                        change,
+                        above,
+                        below,
+                        begin,
+                        end,
+                        clock.us_per_unit,
+                        model.to_zero,
+                        model.rest,
+                    )
+                    tick = us + (clock.step_us - 1)
+                    kept = fires and clock.step_us <= tick < clock.end
+                    if fires and bound > 0:
+                        word_of_event = words(chance.seed, pixel, pixels.fired[y, x], chance.index, EVENT)[0]
+                        kept = kept and not dropped(word_of_event, bound)
+                        pixels.fired[y, x] += 1
+                    if kept:
+                        room.keys[made] = key(tick, pixel, np.int64(on), scene.sensor) * 2
+                        made += 1
+                changes.touched[y, word] = rest ^ bit
+                changes.change[y, x] = 0
+                pixels.v[y, x], pixels.ready[y, x] = np.int32(state + BIAS), ready
+                if (state >= above) | (state <= -below):
+                    pixels.pending[pixels.numbers[PENDING]] = pixel
+                    pixels.numbers[PENDING] += 1
+    return made, True
+
+
 @inlined
 def run_instants(
     coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
@@ -105,11 +164,16 @@ def run_instants(
             old, new, swaps = new, old, swaps + 1
             if scene.model.is_log and i > 0:
                 respond(area, scene.model, pixels, changes)
+            if scene.model.rest > 0 and i > 0:
+                area = touch_pending(area, pixels, changes)
         if i == 0:
             begin_recording(area, scene, pixels, changes)
             continue
-        length = own[i] - own[i - 1]
-        made, done = fire_between(own[i - 1], length, clock, area, scene, pixels, changes, room, made)
+        if scene.model.rest > 0:
+            made, done = fire_and_rest(own[i - 1], own[i], clock, area, scene, pixels, changes, room, made)
+        else:
+            length = own[i] - own[i - 1]
+            made, done = fire_between(own[i - 1], length, clock, area, scene, pixels, changes, room, made)
         if not done:
             return i, swaps, made
     return len(own), swaps, made

@@ -29,6 +29,7 @@ from gerd.events.pixel.thresholds import Thresholds
 from gerd.events.rasterise import Borders
 from gerd.scene.scenes import Scenes
 
+NEVER = -(2**62)  # a step or µs before all events
 AT_ONCE = 256  # random words drawn in one loop
 
 
@@ -58,6 +59,7 @@ def model_of(scenes: Scenes, thresholds: Thresholds, response: Response, row: in
         response=response.table,
         lowest=response.lowest,
         is_log=pixel.log_response > 0,
+        rest=scenes.rest,
         stationary=pixel.initial == "stationary",
         actors=int(scenes.present[row].sum()),
         dark=int(scenes.dark[row]),
@@ -107,14 +109,18 @@ def pixels_room(scenes: Scenes) -> Pixels:
         begun=argument(np.empty(blocks, np.int64)),
         fired=argument(blank(height, width) if counted else blank(1, 1)),
         shown=blank(1, 1),
+        ready=np.zeros((1, 1), np.int64),
     )
 
 
 def fresh_room(pixels: Pixels, scenes: Scenes) -> Pixels:
-    """The same room for another recording, with zeros for what is needed of each pixel from its beginning on."""
+    """The same room for another recording, with what is needed of each pixel from its beginning on."""
     size = (scenes.height, scenes.width)
-    needed = {"activation": scenes.pixel.shape_noise > 0, "shown": scenes.pixel.log_response > 0}
-    return pixels._replace(**{name: blank(*size) for name, is_needed in needed.items() if is_needed})
+    if scenes.pixel.shape_noise > 0:
+        pixels = pixels._replace(activation=blank(*size))
+    if scenes.pixel.log_response > 0:
+        pixels = pixels._replace(shown=blank(*size))
+    return pixels._replace(ready=np.full(size, NEVER)) if scenes.rest > 0 else pixels
 
 
 def changes_room(scenes: Scenes) -> Changes:

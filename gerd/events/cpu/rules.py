@@ -91,10 +91,10 @@ def response(count, table, lowest):
 
 
 @inlined
-def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero):
-    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
+def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero, rested):
+    """An integrator with its change, whether it fires OFF or ON if it has rested, and what the reset leaves."""
     integrated = state + change
-    off, on = integrated < -threshold_off, integrated > threshold_on
+    off, on = (integrated < -threshold_off) & rested, (integrated > threshold_on) & rested
     reset = 0 if to_zero else integrated - threshold_on * np.int64(on) + threshold_off * np.int64(off)
     return integrated, off, on, reset if off | on else integrated
 
@@ -123,6 +123,43 @@ def passages(state, change, threshold):
 def passage_us(begin, length, missing, size, us_per_unit):
     """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
     return np.int64(np.ceil((begin + length * (float(missing) / float(size))) * us_per_unit))
+
+
+@inlined
+def progress(begin, end, us, size, us_per_unit):
+    """How far a change by `size` from `begin` to `end` has come after so many µs, rounded down."""
+    return np.int64(np.floor(float(size) * ((float(us) / us_per_unit - begin) / (end - begin))))
+
+
+@inlined
+def next_event(state, done, ready, change, threshold_on, threshold_off, begin, end, us_per_unit, to_zero, rest):
+    """The next event of an integrator that rests after each, while its count changes from `begin` to `end`.
+
+    Of the change it has seen `done`, and it may fire from `ready` on, in µs. Whether it fires; when, and whether ON;
+    state, `done` and `ready` after that.
+    """
+    way, size = np.int64(-1 if change < 0 else 1), abs(change)
+    fires, on, us, stop = False, False, ready, done
+    waits, ends = ready > begin * us_per_unit, ready <= end * us_per_unit
+    if waits:
+        stop = size
+        if ends:
+            stop = min(max(progress(begin, end, ready, size, us_per_unit), done), size)
+    then = state + way * (stop - done)
+    if waits and ends:
+        on, off = then >= threshold_on, then <= -threshold_off
+        fires = on | off
+        if fires:
+            left = then - threshold_on * np.int64(on) + threshold_off * np.int64(off)
+            then, done = np.int64(0) if to_zero else left, stop
+    if not fires:
+        missing = max(threshold_ahead(change, threshold_on, threshold_off) - way * then, 0)
+        if (ends or not waits) and size > 0 and missing <= size - stop:
+            fires, on, then, done = True, change > 0, np.int64(0), stop + missing
+            us = max(passage_us(begin, end - begin, done, size, us_per_unit), ready)
+        else:
+            then, done = then + way * (size - stop), size
+    return fires, us, on, then, done, us + rest if fires else ready
 
 
 @inlined

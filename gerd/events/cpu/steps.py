@@ -198,7 +198,10 @@ def forget(pixels):
 def fire(step, area, scene, pixels, changes, picked, number, room, made):
     """Let the touched pixels of an area fire; events and background noise go into the room. The events so far."""
     touched = list_touched(area, changes)
-    firing = integrate(touched, scene, pixels, changes)
+    if scene.model.rest > 0:
+        firing = integrate_and_rest(step, touched, scene, pixels, changes)
+    else:
+        firing = integrate(touched, scene, pixels, changes)
     if step < 0:
         return made
     if scene.noise.drop_below > 0:
@@ -236,13 +239,37 @@ def integrate(number, scene, pixels, changes):
             begin_block(np.int64(y), np.int64(x), model, scene.chance, pixels)
         state = np.int64(v[y, x]) - BIAS
         above, below = np.int64(model.on[pixel * model.own]), np.int64(model.off[pixel * model.own])
-        _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), above, below, model.to_zero)
+        _, off, on, left = integrate_and_fire(state, np.int64(change[y, x]), above, below, model.to_zero, True)
         change[y, x], v[y, x] = 0, left + BIAS
         if (left < -below) | (left > above):
             pixels.pending[pixels.numbers[PENDING]] = pixel
             pixels.numbers[PENDING] += 1
         fired[firing] = 2 * pixel + np.int64(on)
         firing += np.int64(off | on)
+    return firing
+
+
+@compiled
+def integrate_and_rest(step, number, scene, pixels, changes):
+    """The same for pixels that rest after an event; one that is beyond its threshold is visited until it fires."""
+    model, listed, firing = scene.model, changes.listed, ZERO
+    for n in unsigned_range(ZERO, number):
+        y, x = np.int64(listed[n] >> SHIFT), np.int64(listed[n] & LOW)
+        pixel = y * scene.sensor.width + x
+        if pixels.v[y, x] == 0:
+            begin_block(y, x, model, scene.chance, pixels)
+        state, rested = np.int64(pixels.v[y, x]) - BIAS, step >= pixels.ready[y, x]
+        above, below = np.int64(model.on[pixel * model.own]), np.int64(model.off[pixel * model.own])
+        change = np.int64(changes.change[y, x])
+        _, off, on, left = integrate_and_fire(state, change, above, below, model.to_zero, rested)
+        changes.change[y, x], pixels.v[y, x] = 0, left + BIAS
+        if (left < -below) | (left > above):
+            pixels.pending[pixels.numbers[PENDING]] = pixel
+            pixels.numbers[PENDING] += 1
+        if off | on:
+            pixels.ready[y, x] = step + model.rest
+            changes.fired[firing] = 2 * pixel + np.int64(on)
+            firing += 1
     return firing
 
 

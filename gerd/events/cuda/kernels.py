@@ -29,6 +29,7 @@ from gerd.events.cuda.rules import (
     dropped,
     initial_state,
     integrate_and_fire,
+    next_event,
     passage_us,
     passages,
     response,
@@ -38,6 +39,7 @@ from gerd.events.cuda.rules import (
 )
 from gerd.events.cuda.scattered import missing_pixels, ones
 
+NEVER = tl.constexpr(-(2**62))  # µs before all events
 TILE, ROWS = tl.constexpr(16), tl.constexpr(8)  # pixels across and down a tile
 LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: each lane has so many pixels of one row
 
@@ -48,15 +50,16 @@ Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_p
 Window = namedtuple("Window", "start recorded fresh")
 # on, off, least, most: of `Thresholds`. If pixels or polarities differ, tensors with the numbers of each pixel,
 # otherwise numbers, of which `off` is not looked at. actors, dark: how many actors each recording has, and how many of
-# them are darker than the background. table, lowest: of `Response`
-Model = namedtuple("Model", "on off least most drop_below actors dark table lowest")
+# them are darker than the background. table, lowest: of `Response`. rest: how long a pixel rests after an event, in
+# steps or µs.
+Model = namedtuple("Model", "on off least most drop_below actors dark table lowest rest")
 # Of exact timing: own times of the frames (recordings, frames) and, for shape noise, their steps, a tensor with the
 # microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many steps
 # there is room for in frames.
 Moments = namedtuple("Moments", "own steps us_per_unit step_us end recorded fresh")
-# What exact timing carries from call to call, read and written apart so that a call can be repeated: integrators, and
-# the events that each pixel has fired.
-Carried = namedtuple("Carried", "state next_state fired next_fired")
+# What exact timing carries from call to call, read and written apart so that a call can be repeated: integrators, the
+# events that each pixel has fired, and the µs from which on it may fire again.
+Carried = namedtuple("Carried", "state next_state fired next_fired ready next_ready")
 Chance = namedtuple("Chance", "seed indices tables")  # of random words and scattered noise
 
 
@@ -273,6 +276,12 @@ def beyond(v, on, off, inside):
 
 
 @triton.jit
+def waiting(v, on, off, inside):
+    """1 if some integrator of a tile is at a threshold in exact timing: it has to rest."""
+    return tl.max((((v >= on) | (v <= -off)) & inside).to(tl.int32))
+
+
+@triton.jit
 def after_shapes(visible, seed, pixel, index, on, off, model, recording):
     """The stationary states of integrators that see `visible` at first."""
     four = words(seed, pixel, 0, index, INITIAL)
@@ -356,6 +365,7 @@ def between(
     out, room, filled, carried, marks, outlines, sizes, moments, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
     CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr, OWN: tl.constexpr, IS_LOG: tl.constexpr,
+    RESTS: tl.constexpr, TO_ZERO: tl.constexpr,
 ):  # fmt: skip
     """Exact timing: one tile of one recording passes its thresholds between frames 0, 1, ….
 
@@ -375,6 +385,8 @@ def between(
     on, off = thresholds_of(model, pixel, inside, OWN)
     v = tl.zeros((EACH, LANES), tl.int32)
     fired = tl.zeros((EACH, LANES), tl.int32)
+    ready = tl.full((EACH, LANES), NEVER, tl.int64)
+    pending = 0  # whether some integrator waits until it has rested
     if moments.fresh:
         if not STATIONARY:
             least, most = of_pixels(model.least, pixel, inside, OWN), of_pixels(model.most, pixel, inside, OWN)
@@ -386,9 +398,14 @@ def between(
         v = tl.load(carried.state + at, mask=inside, other=0)
         if HAS_EVENT:
             fired = tl.load(carried.fired + at, mask=inside, other=0)
+        if RESTS:
+            ready = tl.load(carried.ready + at, mask=inside, other=NEVER)
+            pending = waiting(v, on, off, inside)
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
     i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
+    if RESTS:
+        i = tl.where(pending != 0, 0, i)
     while i < sizes.frames:
         frame = recording * sizes.frames + i
         visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
@@ -403,42 +420,69 @@ def between(
             begin = tl.load(moments.own + frame - 1)
             duration = tl.load(moments.own + frame) - begin
             change = visible - shown
-            ahead = threshold_ahead(change, on, off)
-            number, left = passages(v, change, ahead)
-            number = tl.where(inside, number, 0)
-            along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
-            p = (change > 0).to(tl.int64)
-            most = tl.max(number)
-            nth = 0
-            while nth < most:
-                missing = (nth + 1) * ahead - along
-                tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
-                kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
-                if HAS_EVENT:
-                    kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
-                if LISTED:
-                    packed = ((tick * area + pixel) * 2 + p) * 2
-                    put_in_list(packed, kept, out + recording * room, room, filled + recording)
-                else:
-                    planes = out + recording * moments.recorded * 2 * area
-                    put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
-                nth += 1
-            v = left
-            fired += number
+            planes = out + recording * moments.recorded * 2 * area
+            if RESTS:
+                end = tl.load(moments.own + frame)
+                done = tl.zeros((EACH, LANES), tl.int32)
+                more = tl.max(inside.to(tl.int32))
+                while more != 0:
+                    fires, us, is_on, v, done, ready = next_event(
+                        v, done, ready, change, on, off, begin, end, us_per_unit, TO_ZERO, model.rest
+                    )
+                    fires = fires & inside
+                    tick, p = us + (moments.step_us - 1), is_on.to(tl.int64)
+                    kept = fires & (tick >= moments.step_us) & (tick < moments.end)
+                    if HAS_EVENT:
+                        kept = kept & (dropped(words(seed, pixel, fired, index, EVENT)[0], model.drop_below) == 0)
+                    if LISTED:
+                        packed = ((tick * area + pixel) * 2 + p) * 2
+                        put_in_list(packed, kept, out + recording * room, room, filled + recording)
+                    else:
+                        put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
+                    fired += fires.to(tl.int32)
+                    more = tl.max(fires.to(tl.int32))
+                pending = waiting(v, on, off, inside)
+            else:
+                ahead = threshold_ahead(change, on, off)
+                number, left = passages(v, change, ahead)
+                number = tl.where(inside, number, 0)
+                along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
+                p = (change > 0).to(tl.int64)
+                most = tl.max(number)
+                nth = 0
+                while nth < most:
+                    missing = (nth + 1) * ahead - along
+                    tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
+                    kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
+                    if HAS_EVENT:
+                        kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
+                    if LISTED:
+                        packed = ((tick * area + pixel) * 2 + p) * 2
+                        put_in_list(packed, kept, out + recording * room, room, filled + recording)
+                    else:
+                        put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
+                    nth += 1
+                v = left
+                fired += number
         shown = visible
         begun = 1
-        i = next_marked(marks, i + 1, sizes.words_per_tile)
+        i += 1
+        if pending == 0:
+            i = next_marked(marks, i, sizes.words_per_tile)
     if CARRY:
         tl.store(carried.next_state + at, v, mask=inside)
         if HAS_EVENT:
             tl.store(carried.next_fired + at, fired, mask=inside)
+        if RESTS:
+            tl.store(carried.next_ready + at, ready, mask=inside)
 
 
 @triton.jit
 def signal(
-    out, state, marks, outlines, sizes, window, model, chance,
+    out, state, ready, marks, outlines, sizes, window, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr,
     HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, BITS: tl.constexpr, OWN: tl.constexpr, IS_LOG: tl.constexpr,
+    RESTS: tl.constexpr,
 ):  # fmt: skip
     """Integrate and fire: one tile of one recording over frames 1 …; frame 0 is the one before them.
 
@@ -453,9 +497,11 @@ def signal(
     x0, y0, y, x, pixel, inside = tile_at(sizes)
 
     carried = state + recording * sizes.height * sizes.width + pixel
+    readied = ready + recording * sizes.height * sizes.width + pixel
     on, off = thresholds_of(model, pixel, inside, OWN)
     v = tl.zeros((EACH, LANES), tl.int32)
     pending = 0  # whether some integrator still holds more than a threshold
+    may_fire = tl.full((EACH, LANES), -(2**30), tl.int32)  # the step from which on each may
     if window.fresh:
         if not STATIONARY:
             least, most = of_pixels(model.least, pixel, inside, OWN), of_pixels(model.most, pixel, inside, OWN)
@@ -465,6 +511,8 @@ def signal(
             v = after_shapes(seen, seed, pixel, index, on, off, model, recording)
     else:
         v = tl.load(carried, mask=inside, other=0)
+        if RESTS:
+            may_fire = tl.load(readied, mask=inside, other=0)
         pending = beyond(v, on, off, inside)
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
@@ -482,10 +530,15 @@ def signal(
                 v = after_shapes(visible, seed, pixel, index, on, off, model, recording)
         visible = felt(visible, model, IS_LOG)
         if begun != 0:
-            _, is_off, is_on, v = integrate_and_fire(v, visible - shown, on, off, TO_ZERO)
-            if not TO_ZERO:
+            rested = True
+            if RESTS:
+                rested = step >= may_fire
+            _, is_off, is_on, v = integrate_and_fire(v, visible - shown, on, off, TO_ZERO, rested)
+            if RESTS or not TO_ZERO:
                 pending = beyond(v, on, off, inside)
             fired = (is_off | is_on) & inside
+            if RESTS:
+                may_fire = tl.where(fired, step + model.rest, may_fire)
             if step >= 0:
                 if HAS_EVENT:
                     word = words(seed, pixel, step, index, EVENT)[0]
@@ -505,3 +558,5 @@ def signal(
             i = next_marked(marks, i, sizes.words_per_tile)
     if CARRY:
         tl.store(carried, v, mask=inside)
+        if RESTS:
+            tl.store(readied, may_fire, mask=inside)

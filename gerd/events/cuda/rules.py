@@ -90,10 +90,10 @@ def response(count, table, lowest):
 
 
 @triton.jit
-def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero: tl.constexpr):
-    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
+def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero: tl.constexpr, rested):
+    """An integrator with its change, whether it fires OFF or ON if it has rested, and what the reset leaves."""
     integrated = state + change
-    off, on = integrated < -threshold_off, integrated > threshold_on
+    off, on = (integrated < -threshold_off) & rested, (integrated > threshold_on) & rested
     reset = integrated - threshold_on * on.to(tl.int32) + threshold_off * off.to(tl.int32)
     if to_zero:
         reset = integrated * 0
@@ -125,3 +125,39 @@ def passage_us(begin, length, missing, size, us_per_unit):
     """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
     share = missing.to(tl.float64) / size.to(tl.float64)
     return tl.ceil((begin + length * share) * us_per_unit).to(tl.int64)
+
+
+@triton.jit
+def progress(begin, end, us, size, us_per_unit):
+    """How far a change by `size` from `begin` to `end` has come after so many µs, rounded down."""
+    share = (us.to(tl.float64) / us_per_unit - begin) / (end - begin)
+    return tl.floor(size.to(tl.float64) * share)
+
+
+@triton.jit
+def next_event(
+    state, done, ready, change, threshold_on, threshold_off, begin, end, us_per_unit, to_zero: tl.constexpr, rest
+):  # fmt: skip
+    """The next event of an integrator that rests after each, while its count changes from `begin` to `end`.
+
+    Of the change it has seen `done`, and it may fire from `ready` on, in µs. Whether it fires; when, and whether ON;
+    state, `done` and `ready` after that.
+    """
+    way, size = tl.where(change < 0, -1, 1), tl.abs(change)
+    waits, ends = ready.to(tl.float64) > begin * us_per_unit, ready.to(tl.float64) <= end * us_per_unit
+    reached = tl.where(waits & ends, progress(begin, end, ready, size, us_per_unit), 0.0)
+    reached = tl.minimum(tl.maximum(reached, 0.0), size.to(tl.float64)).to(tl.int32)
+    stop = tl.where(waits, tl.where(ends, tl.maximum(reached, done), size), done)
+    then = state + way * (stop - done)
+    on, off = waits & ends & (then >= threshold_on), waits & ends & (then <= -threshold_off)
+    left = then - threshold_on * on.to(tl.int32) + threshold_off * off.to(tl.int32)
+    if to_zero:
+        left = left * 0
+    missing = tl.maximum(threshold_ahead(change, threshold_on, threshold_off) - way * then, 0)
+    passes = ((on | off) == 0) & (ends | (waits == 0)) & (size > 0) & (missing <= size - stop)
+    passed = tl.maximum(passage_us(begin, end - begin, stop + missing, tl.maximum(size, 1), us_per_unit), ready)
+    fires = on | off | passes
+    us = tl.where(passes, passed, ready)
+    remains = tl.where(passes, 0, tl.where(fires, left, then + way * (size - stop)))
+    done = tl.where(passes, stop + missing, tl.where(fires, stop, size))
+    return fires, us, tl.where(passes, change > 0, on), remains, done, tl.where(fires, us + rest, ready)

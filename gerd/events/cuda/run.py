@@ -85,7 +85,7 @@ def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     size = scenes.height * scenes.width
     per_step = 8 * scenes.height * -(-scenes.width // TILE) + _outline_bytes(scenes)  # a bit for each event, twice
     per_step += per_step // 2  # what is in between
-    fixed = 4 * size  # the integrators
+    fixed = 4 * size * (1 + (scenes.rest > 0))  # the integrators, and since when they rest
     steps = scenes.steps + scenes.warmup + 1
     rows = int(budget // (fixed + per_step * steps))
     if rows >= 1:
@@ -124,6 +124,7 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
     height, width, f = scenes.height, scenes.width, scenes.upsampling
     whole = chunk >= max(scenes.steps, scenes.warmup)
     state = torch.empty((1,) if whole else (len(scenes), height, width), dtype=torch.int32, device=device)
+    ready = torch.empty_like(state) if scenes.rest > 0 else state  # is looked at only then
     beside = _Beside(device)
     with beside:
         shape_chance, background_chance, model = _chances(scenes, device)
@@ -143,11 +144,11 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             outlines, sizes, marks = _outlines(scenes, shown, device)
         beside.lend(marks, *outlines, *model, *shape_chance)
         kernels.signal[(marks.shape[1], len(scenes))](
-            out, state, marks, outlines, sizes,
+            out, state, ready, marks, outlines, sizes,
             kernels.Window(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_chance,
             F=f, FINE=_fine(f), TO_ZERO=scenes.pixel.reset_to_zero, STATIONARY=scenes.pixel.initial == "stationary",
             HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0, CARRY=not whole, BITS=bits,
-            OWN=isinstance(model.on, Tensor), IS_LOG=scenes.pixel.log_response > 0,
+            OWN=isinstance(model.on, Tensor), IS_LOG=scenes.pixel.log_response > 0, RESTS=scenes.rest > 0,
             num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
@@ -268,7 +269,7 @@ def _chances(scenes: Scenes, device: str) -> tuple[kernels.Chance, kernels.Chanc
     shape, background = (kernels.Chance(seed, indices, table) for table in (shape_table, background_table))
     on, off, least, most = sent or (number.item() for number in numbers)
     drop_below = noise.drop_bound(scenes.pixel.event_noise)
-    model = kernels.Model(on, off, least, most, drop_below, actors, dark, responses, response.lowest)
+    model = kernels.Model(on, off, least, most, drop_below, actors, dark, responses, response.lowest, scenes.rest)
     return shape, background, model
 
 
@@ -280,7 +281,9 @@ class _Pixels:
         self._shape, self._background, self._model = _chances(scenes, device)
         pixels = (len(scenes), scenes.height, scenes.width)
         counted = pixels if scenes.pixel.event_noise > 0 else (1,)
+        rested = pixels if scenes.rest > 0 else (1,)
         self._carried = [torch.empty(s, dtype=torch.int32, device=device) for s in (pixels, pixels, counted, counted)]
+        self._carried += [torch.empty(rested, dtype=torch.int64, device=device) for _ in range(2)]
         self._room = 2**12
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
@@ -320,15 +323,16 @@ class _Pixels:
                 out, room, filled, carried, marks, outlines, sizes, moments, self._model, self._shape,
                 F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.pixel.initial == "stationary",
                 HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0,
-                OWN=isinstance(self._model.on, Tensor), IS_LOG=scenes.pixel.log_response > 0, **options,
+                OWN=isinstance(self._model.on, Tensor), IS_LOG=scenes.pixel.log_response > 0, RESTS=scenes.rest > 0,
+                TO_ZERO=scenes.pixel.reset_to_zero, **options,
                 num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
             )  # fmt: skip
 
         return launch
 
     def _go_on(self) -> None:
-        state, next_state, fired, next_fired = self._carried
-        self._carried = [next_state, state, next_fired, fired]
+        state, next_state, fired, next_fired, ready, next_ready = self._carried
+        self._carried = [next_state, state, next_fired, fired, next_ready, ready]
         self._fresh = False
 
     def background(self, scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:

@@ -73,11 +73,11 @@ def response(count: Tensor, table: Tensor, lowest: int) -> Tensor:
 
 
 def integrate_and_fire(
-    state: Tensor, change: Tensor, threshold_on: Tensor, threshold_off: Tensor, to_zero: bool
+    state: Tensor, change: Tensor, threshold_on: Tensor, threshold_off: Tensor, to_zero: bool, rested: Tensor | bool
 ) -> tuple[Tensor, ...]:
-    """An integrator with its change, whether it fires OFF or ON, and what the reset leaves."""
+    """An integrator with its change, whether it fires OFF or ON if it has rested, and what the reset leaves."""
     integrated = state + change
-    off, on = integrated < -threshold_off, integrated > threshold_on
+    off, on = (integrated < -threshold_off) & rested, (integrated > threshold_on) & rested
     reset = 0 if to_zero else integrated - threshold_on * on.int() + threshold_off * off.int()
     return integrated, off, on, torch.where(off | on, reset, integrated)
 
@@ -102,3 +102,43 @@ def passages(state: Tensor, change: Tensor, threshold: Tensor) -> tuple[Tensor, 
 def passage_us(begin: Tensor, length: Tensor, missing: Tensor, size: Tensor, us_per_unit: float) -> Tensor:
     """When a change by `size`, which takes `length` from `begin`, has come to `missing`: in µs, rounded up."""
     return torch.ceil((begin + length * (missing.double() / size.double())) * us_per_unit).long()
+
+
+def progress(begin: Tensor, end: Tensor, us: Tensor, size: Tensor, us_per_unit: float) -> Tensor:
+    """How far a change by `size` from `begin` to `end` has come after so many µs, rounded down."""
+    return torch.floor(size.double() * ((us.double() / us_per_unit - begin) / (end - begin))).long()
+
+
+def next_event(
+    state: Tensor,
+    done: Tensor,
+    ready: Tensor,
+    change: Tensor,
+    threshold_on: Tensor,
+    threshold_off: Tensor,
+    begin: Tensor,
+    end: Tensor,
+    us_per_unit: float,
+    to_zero: bool,
+    rest: int,
+) -> tuple[Tensor, ...]:
+    """The next event of an integrator that rests after each, while its count changes from `begin` to `end`.
+
+    Of the change it has seen `done`, and it may fire from `ready` on, in µs. Whether it fires; when, and whether ON;
+    state, `done` and `ready` after that.
+    """
+    way, size = torch.where(change < 0, -1, 1), change.abs()
+    waits, ends = ready > begin * us_per_unit, ready <= end * us_per_unit
+    reached = progress(begin, end, ready, size, us_per_unit).clamp(min=done, max=size)
+    stop = torch.where(waits, torch.where(ends, reached, size), done)
+    then = state + way * (stop - done)
+    on, off = waits & ends & (then >= threshold_on), waits & ends & (then <= -threshold_off)
+    left = 0 if to_zero else then - threshold_on * on.int() + threshold_off * off.int()
+    missing = (threshold_ahead(change, threshold_on, threshold_off) - way * then).clamp(min=0)
+    passes = ~(on | off) & (ends | ~waits) & (size > 0) & (missing <= size - stop)
+    passed = torch.maximum(passage_us(begin, end - begin, stop + missing, size, us_per_unit), ready)
+    fires = on | off | passes
+    us = torch.where(passes, passed, ready)
+    remains = torch.where(passes, 0, torch.where(fires, left, then + way * (size - stop)))
+    done = torch.where(passes, stop + missing, torch.where(fires, stop, size))
+    return fires, us, torch.where(passes, change > 0, on), remains, done, torch.where(fires, us + rest, ready)

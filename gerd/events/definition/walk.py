@@ -25,6 +25,7 @@ from gerd.events.definition.rules import (
     how_many,
     initial_state,
     integrate_and_fire,
+    next_event,
     passage_us,
     passages,
     pick,
@@ -41,6 +42,7 @@ from gerd.events.shared import Chunk, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
+NEVER = -(2**62)  # microseconds: before all events
 CHUNK_VALUES = 2**24  # numbers in the largest intermediate tensor of a chunk
 
 # Of scenes at some times, on a device, (recordings, times, height, width) int32: the counts of their pixels.
@@ -102,6 +104,7 @@ def stages(
     state = _initial_states(scenes, first[:, 0])
     previous = responded(scenes, first)
     thresholds = _thresholds(scenes, device)
+    ready = torch.full_like(state, -scenes.warmup)  # the step from which on a pixel may fire
     for piece in chain(chunks(-scenes.warmup, 0, chunk), chunks(0, scenes.steps, chunk)):
         steps = np.array(piece)
         scenes = scenes.resumed(steps)
@@ -114,8 +117,9 @@ def stages(
         fired = torch.empty((*seen.shape[:2], 2, *seen.shape[2:]), dtype=torch.bool, device=device)
         for i in range(len(steps)):
             integrator[:, i], fired[:, i, 0], fired[:, i, 1], state = integrate_and_fire(
-                state, difference[:, i], *thresholds, scenes.pixel.reset_to_zero
+                state, difference[:, i], *thresholds, scenes.pixel.reset_to_zero, ready <= int(steps[i])
             )
+            ready = torch.where(fired[:, i].any(dim=1), int(steps[i]) + scenes.rest, ready)
         if piece.start >= 0:  # before that, the warm-up
             yield Worked(steps, coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps))
 
@@ -130,11 +134,9 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
     since = responded(scene, torch.from_numpy(seen_then)) - responded(scene, first)
     result = (_initial_states(scene, first) + since).numpy()
-    on, off = (table.numpy()[0] for table in _thresholds(scene, "cpu"))
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
-        flagged = pixels.passages(resumed, instants)[0]
-        step, y, x, p = Keys.of(scene).decoded(flagged >> 1)
-        taken_off = np.where(p == 1, on[y, x], -off[y, x])
+        _, flagged, taken_off = (part.numpy() for part in pixels.fired(resumed, instants))
+        step, y, x, _ = Keys.of(scene).decoded(flagged >> 1)
         for i, end in enumerate(steps):
             np.subtract.at(result[i], (y[step <= end], x[step <= end]), taken_off[step <= end])
     return result
@@ -145,6 +147,7 @@ class _Pixels:
 
     _state: Tensor
     _fired: Tensor
+    _ready: Tensor  # microseconds from which on a pixel may fire
     _thresholds: tuple[Tensor, Tensor]
 
     def __init__(self, device: str, pictures: Pictures = activation, from_start: bool = False):
@@ -155,44 +158,76 @@ class _Pixels:
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[np.ndarray]:
         """What the integrators fire between the instants, as `exact.flagged`."""
+        row, events, _ = self.fired(scenes, instants)
+        return [events[row == i].cpu().numpy() for i in range(len(scenes))]
+
+    def fired(self, scenes: Scenes, instants: exact.Instants) -> tuple[Tensor, Tensor, Tensor]:
+        """Of each event its recording, its flagged key, and what it takes off its integrator."""
         seen = what_is_seen(scenes, self._pictures(scenes, instants.own, self._device), instants.steps)
         if not self._begun:
             self._begun = True
-            self._state = _initial_states(scenes, seen[:, 0])
-            self._fired = torch.zeros_like(self._state, dtype=torch.int64)
+            self._state = _initial_states(scenes, seen[:, 0]).long()
+            self._fired = torch.zeros_like(self._state)
+            self._ready = torch.full_like(self._state, NEVER)
             self._thresholds = _thresholds(scenes, self._device)
         own = torch.from_numpy(instants.own)
-        felt = responded(scenes, seen)
-        fired = []
-        for i in range(1, seen.shape[1]):
-            change = felt[:, i] - felt[:, i - 1]
-            ahead = threshold_ahead(change, *self._thresholds)
-            number, left = passages(self._state, change, ahead)
-            fired.append(self._events(scenes, own[:, i - 1 : i + 1], change, ahead, number, instants.us_per_unit))
-            self._state = left
-            self._fired = self._fired + number
-        row, events = (torch.cat(part) for part in zip(*fired, strict=True))
-        return [events[row == i].cpu().numpy() for i in range(len(scenes))]
+        felt = responded(scenes, seen).long()
+        between = self._held if scenes.rest > 0 else self._passed
+        parts = [
+            part
+            for i in range(1, seen.shape[1])
+            for part in between(scenes, own[:, i - 1], own[:, i], felt[:, i] - felt[:, i - 1], instants.us_per_unit)
+        ]
+        row, events, taken_off = (torch.cat(part) for part in zip(*parts, strict=True))
+        return row, events, taken_off
 
-    def _events(
-        self, scenes: Scenes, own: Tensor, change: Tensor, ahead: Tensor, number: Tensor, us_per_unit: float
-    ) -> tuple[Tensor, Tensor]:
-        """Row and flagged key of each of the `number` passages of each pixel between two instants."""
-        begin, end = own.unbind(1)
+    def _passed(
+        self, scenes: Scenes, begin: Tensor, end: Tensor, change: Tensor, us_per_unit: float
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Each passage of each pixel between two instants."""
+        ahead = threshold_ahead(change, *self._thresholds)
+        number, left = passages(self._state, change, ahead)
         times = number[number > 0]
         row, y, x = (part.repeat_interleave(times) for part in number.nonzero(as_tuple=True))
         nth = torch.arange(len(row), device=self._device) - (times.cumsum(0) - times).repeat_interleave(times)
-        move = change[row, y, x].long()
-        state = self._state[row, y, x].long()
-        missing = (nth + 1) * ahead[row, y, x] - torch.where(move < 0, -state, state)
+        move, threshold = change[row, y, x], ahead[row, y, x]
+        state = self._state[row, y, x]
+        missing = (nth + 1) * threshold - torch.where(move < 0, -state, state)
         own_row, wanted, size = (part.cpu() for part in (row, missing, move.abs()))
         us = passage_us(begin[own_row], (end - begin)[own_row], wanted, size, us_per_unit).to(self._device)
+        yield self._events(scenes, row, y, x, us, move > 0, nth, torch.where(move < 0, -threshold, threshold))
+        self._state = left
+        self._fired = self._fired + number
+
+    def _held(
+        self, scenes: Scenes, begin: Tensor, end: Tensor, change: Tensor, us_per_unit: float
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """The events of pixels that rest after each, between two instants: the first of each pixel, the second, …"""
+        done = torch.zeros_like(change)
+        fires = done == 0
+        on, off = (table.expand(change.shape).cpu() for table in self._thresholds)
+        begin, end = (times[:, None, None].expand(change.shape) for times in (begin, end))
+        to_zero, rest = scenes.pixel.reset_to_zero, scenes.rest
+        while fires.any():
+            before, seen = self._state, done
+            v, ready, d = self._state.cpu(), self._ready.cpu(), change.cpu()  # for float64, which not all devices have
+            made = next_event(v, done.cpu(), ready, d, on, off, begin, end, us_per_unit, to_zero, rest)
+            fires, us, is_on, self._state, done, self._ready = (part.to(self._device) for part in made)
+            taken_off = before + change.sign() * (done - seen) - self._state
+            row, y, x = at = fires.nonzero(as_tuple=True)
+            yield self._events(scenes, row, y, x, us[at], is_on[at], torch.zeros_like(row), taken_off[at])
+            self._fired = self._fired + fires
+
+    def _events(
+        self, scenes: Scenes, row: Tensor, y: Tensor, x: Tensor, us: Tensor, on: Tensor, nth: Tensor, taken_off: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Row, flagged key and what is taken off, of the events that are recorded and kept."""
         index = torch.from_numpy(scenes.indices).to(self._device)[row]
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
         recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
         kept = recorded & ~dropped(word, noise.drop_bound(scenes.pixel.event_noise))
-        events = exact.flagged(Keys.of(scenes), us, y, x, (move > 0).long(), 0)
-        return row[kept], events[kept]
+        events = exact.flagged(Keys.of(scenes), us, y, x, on.long(), 0)
+        return row[kept], events[kept], taken_off[kept]
 
     def background(self, scenes: Scenes, steps: range) -> list[np.ndarray]:
         """Background noise at some steps, as `exact.flagged`."""
