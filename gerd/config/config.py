@@ -17,12 +17,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 
 from gerd.bounds import LARGEST_KEY, MOST_ACTORS
-from gerd.config.actor import Actor, says_what_it_is, start_outside
-from gerd.config.base import Model, all_invalid, at, invalid, plain, problem, problems_of, refuse, replaced
-from gerd.config.digest import digest_of
+from gerd.config.actor import Actor, start_outside
+from gerd.config.base import Model, all_invalid, invalid, problem, problems_of, refuse, replaced
+from gerd.config.digest import digest_of_config
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.functions import functions_named, sample
-from gerd.config.members import NOT_SWEPT, checked_sweep, with_whole_numbers
+from gerd.config.members import NOT_SWEPT, checked_sweep
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
 from gerd.config.sensor import Camera, Integrator, Noise, Sensor
@@ -396,22 +396,7 @@ class Config(Model):
     @cached_property
     def digest(self) -> str:
         """sha256 over what is not at its default: equal for equal recordings, however the text was written."""
-        config = self.sampled_whole
-        if isinstance(self.time_scale, TimeScale) and self.time_scale.keep == "steps":  # what a plain number means
-            config = config.model_copy(update={"time_scale": self.rate})
-        for part, key in (("integrator", "threshold"), ("noise", "background")):
-            single = getattr(at(self, f"{part}.{key}"), "as_one", None)
-            if single is not None:
-                config = config.model_copy(update={part: at(self, part).model_copy(update={key: single})})
-        fields = config.not_at_defaults()
-        fields["sweep"] = {path: [self._swept_digest(path, value) for value in self.sweep[path]] for path in self.sweep}
-        return digest_of(fields)
-
-    def _swept_digest(self, path: str, value: Any) -> Any:
-        """A swept value without what is at its default, as it goes into the digest."""
-        if not isinstance(value, dict | list | tuple) or says_what_it_is(value):
-            return value
-        return with_whole_numbers(plain(at(self.with_values({path: value}), path), exclude_defaults=True))
+        return digest_of_config(self)
 
 
 def _few(actors: Any) -> Any:

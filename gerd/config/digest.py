@@ -1,4 +1,4 @@
-"""The digest of a config: what is not at its default as plain data in, a sha256 out that is equal for equal recordings.
+"""The digest of a config: a config in, a sha256 over what is not at its default out, equal for equal recordings.
 
 A field that is at its default does not show in the digest, at any depth. So a new field changes no digest, as long as
 its default changes no recording.
@@ -9,7 +9,38 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from gerd.config.actor import says_what_it_is
+from gerd.config.base import at, plain
+from gerd.config.members import with_whole_numbers
+from gerd.config.values import TimeScale
+
+if TYPE_CHECKING:
+    from gerd.config.config import Config
+
+
+def digest_of_config(config: Config) -> str:
+    """sha256 over what is not at its default: equal for equal recordings, however the text was written."""
+    shortest = config.sampled_whole
+    if isinstance(config.time_scale, TimeScale) and config.time_scale.keep == "steps":  # what a plain number means
+        shortest = shortest.model_copy(update={"time_scale": config.rate})
+    for part, key in (("integrator", "threshold"), ("noise", "background")):
+        single = getattr(at(config, f"{part}.{key}"), "as_one", None)
+        if single is not None:
+            shortest = shortest.model_copy(update={part: at(config, part).model_copy(update={key: single})})
+    fields = shortest.not_at_defaults()
+    fields["sweep"] = {
+        path: [_swept_value(config, path, value) for value in config.sweep[path]] for path in config.sweep
+    }
+    return digest_of(fields)
+
+
+def _swept_value(config: Config, path: str, value: Any) -> Any:
+    """A swept value without what is at its default."""
+    if not isinstance(value, dict | list | tuple) or says_what_it_is(value):
+        return value
+    return with_whole_numbers(plain(at(config.with_values({path: value}), path), exclude_defaults=True))
 
 
 def digest_of(fields: Mapping[str, Any]) -> str:
