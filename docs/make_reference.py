@@ -54,6 +54,7 @@ EXAMPLES = {
     "noise.hot.share": "0.001",
     "noise.hot.rate_hz": "100",
     "noise.dead": "0.001",
+    "noise.recorded": "empty.npz",
     "camera": "{number: 1}",
     "camera.number": "1",
     "actors": "[{shape: circle}, {shape: square}]",
@@ -180,6 +181,11 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     ),
     "WholeUniform": ("actors.0.repeat", "{uniform: [1, 5]}", "Of `repeat` only."),
     "WholeChoice": ("actors.0.repeat", "{choice: [1, 3]}", "Of `repeat` only."),
+    "Recorded": (
+        "noise.recorded",
+        "{file: empty.npz, sha256: 3f0a…}",
+        "GERD writes this for the name of a file; [how it is used](conventions.md#noise).",
+    ),
 }
 BASE = "actors: [{shape: square, translation: {acceleration: 0}}]"
 INTRODUCTION = """\
@@ -248,7 +254,8 @@ def _section(path: str, model: type[BaseModel]) -> str:
     for name, field in model.model_fields.items():
         full = path + name
         example = EXAMPLES[full]
-        gerd.parse(BASE, overrides=[f"{full}={example}"])
+        if full != "noise.recorded":  # which needs a file
+            gerd.parse(BASE, overrides=[f"{full}={example}"])
         is_section = isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
         what = field.description or (_docstring(field.annotation) if is_section else "")
         cells = [f"`{full}`", what, _allowed(field), _default(field), f"`{name}: {example}`"]
@@ -258,7 +265,7 @@ def _section(path: str, model: type[BaseModel]) -> str:
 
 def _form(model: type[BaseModel]) -> str:
     path, example, more = FORMS[model.__name__]
-    if model.__name__ != "Mask":  # which needs a file
+    if model.__name__ not in ("Mask", "Recorded"):  # which need a file
         gerd.parse(BASE, overrides=[f"{path}={example}"])
     name = path.rpartition(".")[2]
     return f"**`{name}: {example}`**: {_docstring(model)} {more}".rstrip() + "\n"

@@ -7,6 +7,7 @@ process keeps others away from a file (`lock`).
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from contextlib import suppress
@@ -66,6 +67,12 @@ def read_regular(path: str | Path, most: int, *, follow: bool = True) -> bytes:
     """The content of a plain file of at most `most` bytes."""
     with open(open_regular(path, most, follow=follow), "rb") as file:
         return file.read(os.fstat(file.fileno()).st_size)
+
+
+def sha256_of(path: str | Path) -> str:
+    """The sha256 of the content of a plain file."""
+    with open(open_regular(path), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_own(path: str | Path, most: int) -> bytes:

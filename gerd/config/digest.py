@@ -46,7 +46,8 @@ def _swept_value(config: Config, path: str, value: Any) -> Any:
 def digest_of(fields: Mapping[str, Any]) -> str:
     """sha256 over the fields of a config that are not at their defaults.
 
-    The names of polygons do not count, nor do those of functions whose values are known: these stand in their place.
+    The names of polygons do not count, nor do those of functions whose values are known: these stand in their place. A
+    file of recorded noise counts by its sha256.
     The order of the swept paths counts, because it numbers the members.
     """
     values = fields.get("functions", {})
@@ -68,6 +69,8 @@ def _without_names(data: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(data, dict):
         if "polygon" in data:
             return {"polygon": data["polygon"]}
+        if "sha256" in data and "file" in data:
+            return {"sha256": data["sha256"]}
         name = data.get("function")
         if isinstance(name, str) and name in values:
             return {"function": values[name]}

@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import Field, SerializerFunctionWrapHandler, Tag, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    ValidationInfo,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails
 
 from gerd.config.base import Model, invalid, plain, problem, tag
 from gerd.config.values import Initial, Probability, ZeroWithoutSign, forms, outside
+from gerd.files import sha256_of
+from gerd.reading import once
 
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.001, le=16)]
 Spread = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=16), ZeroWithoutSign]
@@ -186,6 +197,27 @@ Background = Annotated[
 ]
 
 
+class Recorded(Model):
+    """A file of events of a real, empty scene, and the sha256 of its bytes, by which it is known."""
+
+    file: Annotated[str, Field(strict=True, min_length=1, max_length=4096)]
+    sha256: Annotated[str, Field(strict=True, pattern="^[0-9a-f]{64}$")]
+
+
+def _recorded(value: Any, info: ValidationInfo) -> Any:
+    """The file that a config names, with the sha256 of what is in it now."""
+    if not isinstance(value, str):
+        return value
+    folder = info.context["origin"].directory if info.context else "."
+    if folder is None:
+        raise invalid("a resolved config names no file without its sha256; allowed: {file: …, sha256: …}", value=value)
+    try:
+        sha256 = once(("recorded", folder, value), lambda: sha256_of(Path(folder) / value))
+    except OSError as error:
+        raise invalid(f"cannot be read: {error.strerror or error}; allowed: the name of a file", value=value) from None
+    return {"file": value, "sha256": sha256}
+
+
 class Noise(Model):
     """What adds events or takes them away, by chance. Each is absent at 0."""
 
@@ -197,6 +229,11 @@ class Noise(Model):
     event: Probability = Field(0.0, description="an event is dropped after the integrator, per event")
     hot: Hot = Hot()
     dead: Probability = Field(0.0, description="with this probability, a pixel of the camera is dead, and never fires")
+    recorded: Annotated[Recorded | None, BeforeValidator(_recorded)] = Field(
+        None,
+        description="events of a real, empty scene, in an .npz file as gerd export writes it, beside the config: each "
+        "index gets another piece of it, laid over its own events",
+    )
 
     @property
     def of_either_polarity(self) -> float:

@@ -245,6 +245,8 @@ def _check_quiet(config: Config) -> None:
         if path not in HARMLESS and getattr(pixel, name):
             message = "no emulator can know it from pictures; allowed here: 0"
             raise config.error(path, message, getattr(pixel, name))
+    if pixel.recorded is not None:
+        raise config.error("noise.recorded", "no emulator can know it from pictures", config.noise.recorded)
 
 
 def _duration(recording: Recording) -> int:

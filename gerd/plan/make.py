@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Literal, overload
 
 import numpy as np
@@ -21,7 +22,7 @@ from gerd.config.transform import Transform
 from gerd.errors import ConfigError
 from gerd.geometry import exactmath, shapes
 from gerd.geometry.parameters import PARAMETERS_OF
-from gerd.plan.plan import AMOUNTS, INTENSITY_ONE, ActorPlan, Anywhere, Look, Operation, Pixel, Plan
+from gerd.plan.plan import AMOUNTS, INTENSITY_ONE, ActorPlan, Anywhere, Look, Operation, Pixel, Plan, RecordedNoise
 from gerd.plan.values import Boundary, Choice, Growth, Normal, Pair, PairChoice, Series, Size, Uniform, Value
 
 Array = NDArray[np.float64]
@@ -67,6 +68,7 @@ def _plan(config: Config) -> Plan:
             initial=config.initial,
             **{name: at(config, path) for name, path in AMOUNTS.items()},
             drops_refractory=config.integrator.refractory == "drop",
+            recorded=_recorded(config),
             camera=config.camera.number,
         ),
         actors=actors,
@@ -75,6 +77,14 @@ def _plan(config: Config) -> Plan:
     )
     _check_warmup(config, plan)
     return plan
+
+
+def _recorded(config: Config) -> RecordedNoise | None:
+    """The file of recorded noise: beside the config, or in the current folder if nobody knows where that was."""
+    if (recorded := config.noise.recorded) is None:
+        return None
+    path = Path(config.origin.directory or ".") / recorded.file
+    return RecordedNoise(str(path), recorded.sha256, config.steps * config.step_us)
 
 
 def _error(config: Config, path: str, message: str) -> ConfigError:

@@ -91,6 +91,15 @@ def _amount(path: str) -> float:
 
 
 @dataclass(frozen=True)
+class RecordedNoise:
+    """A file with events of an empty scene, which is opened only where its events are needed."""
+
+    path: str
+    sha256: str
+    least_us: int  # how long a recording is, for which it has to last
+
+
+@dataclass(frozen=True)
 class Pixel:
     """A pixel's integrator, and what surrounds it. Noises are probabilities, and shares those of odd pixels."""
 
@@ -110,6 +119,7 @@ class Pixel:
     log_response: float = _amount("integrator.log_response")  # brightness of the background; 0: linear
     refractory_us: float = _amount("integrator.refractory_us")
     drops_refractory: bool = False  # whether an event within that time is lost, and does not wait for its end
+    recorded: RecordedNoise | None = None
     camera: int = 0  # the number of the camera, whose fixed pattern it is
 
 

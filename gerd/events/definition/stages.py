@@ -13,6 +13,7 @@ In exact timing all this happens from instant to instant. The stages are then th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,7 @@ from gerd.events.definition.picture import activation, visible
 from gerd.events.keys import Keys, add_events
 from gerd.events.pixel.surroundings import has_surroundings, surrounded
 from gerd.events.pixel.thresholds import Thresholds
+from gerd.events.shared import Chunk
 from gerd.scene.scenes import Scenes
 
 Counts = NDArray[np.int32]
@@ -79,7 +81,7 @@ def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
             arrays.append(getattr(done, name)[0, low:high].numpy())
     joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
     if has_surroundings(scene.pixel):
-        joined["events"] = _frames(short, steps)
+        joined["events"] = _frames(short, surrounded(short, walk.run(short)), steps)
     return Stages(scene, steps, **joined)
 
 
@@ -90,7 +92,8 @@ def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
     short = replace(scene, steps=int(shown[-1]) + 1 or 1)
     without_background = _with(short, background=0.0)
     without_noise = _with(without_background, event_noise=0.0)
-    fired, kept, events = (_frames(each, steps) for each in (without_noise, without_background, short))
+    fired, kept = (_frames(each, walk.run(each), steps) for each in (without_noise, without_background))
+    events = _frames(short, surrounded(short, walk.run(short)), steps)
     integrator = walk.states_at(short, shown[1:], seen[1:])
     differences = walk.responded(scene, torch.from_numpy(seen)).diff(dim=0).numpy()
     return Stages(scene, steps, coverage[0, 1:].numpy(), seen[1:], differences, integrator, fired, kept, events)
@@ -100,11 +103,11 @@ def _with(scene: Scenes, **noise: Any) -> Scenes:
     return replace(scene, pixel=replace(scene.pixel, **noise))
 
 
-def _frames(scene: Scenes, steps: NDArray[np.int64]) -> Mask:
+def _frames(scene: Scenes, chunks: Iterator[Chunk], steps: NDArray[np.int64]) -> Mask:
     """(steps, 2, height, width): where there are events."""
     result = np.zeros((len(steps), 2, scene.height, scene.width), np.bool_)
     codec = Keys.of(scene)
-    for part in surrounded(scene, walk.run(scene)) if len(steps) else ():
+    for part in chunks if len(steps) else ():
         low, high = codec.bounds(part.keys, [steps[0], steps[-1] + 1])
         add_events(result.reshape(-1), codec.places(codec.moved(part.keys[low:high], -int(steps[0]))))
     return result

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gerd.events.keys import Keys
 from gerd.events.pixel.camera import HOT, odd_pixels
+from gerd.events.pixel.empty_scene import events_of
 from gerd.events.pixel.noise import BLOCK, GROUP, ROUND, block_tables, drop_bound, last_block
 from gerd.events.shared import FROM_BACKGROUND, FROM_HOT
 from gerd.plan.plan import Pixel
@@ -90,7 +91,27 @@ def scattered(seed: int, index: int, step: int, purpose: int, probability: float
     return block[at] * BLOCK + place
 
 
+def recorded(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
+    """The events of a real, empty scene: those of a file, from a time on that belongs to the recording's index.
+
+    It is (words 0 and 1 of (seed; 0, 0, index, purpose RECORDED), as a share) · the file's length; after the end comes
+    the beginning. An event so many microseconds later has the time of the step in which that is; in exact timing it
+    comes 1 µs later and is counted from the first step on, and step 0 has none. A frame that is larger than the sensor
+    is cut to its middle.
+    """
+    assert scenes.pixel.recorded is not None
+    noise = events_of(scenes.pixel.recorded)
+    share = philox.unit(*philox.words(scenes.seed, 0, 0, scenes.indices[row], philox.RECORDED)[:2])
+    start = int(share * noise.length_us)
+    later = 1 if scenes.exact else 0
+    first, stop = (max(0, step - later) * scenes.step_us for step in (steps.start, steps.stop))
+    us, y, x, p = noise.between(start + first, start + stop, scenes.height, scenes.width)
+    tick = us - start + scenes.step_us if scenes.exact else (us - start) // scenes.step_us
+    return np.unique(Keys.of(scenes).encoded(tick, y, x, p))
+
+
 SOURCES = (
     Source(lambda pixel: pixel.hot_share > 0 and pixel.hot_rate_hz > 0, hot, FROM_HOT),
     Source(lambda pixel: pixel.background_on > 0 or pixel.background_off > 0, background, FROM_BACKGROUND),
+    Source(lambda pixel: pixel.recorded is not None, recorded, FROM_BACKGROUND),
 )
