@@ -152,6 +152,7 @@ def test_defaults() -> None:
             "event": 0.0,
             "hot": {"share": 0.0, "rate_hz": 300.0},
             "dead": 0.0,
+            "recorded": None,
         },
         "transform": [],
         "actors": [
