@@ -11,6 +11,7 @@ import struct
 from pathlib import Path
 
 HEADER = 2**16  # bytes, in which the place of the table stands
+MOST_TABLE = 2**26  # bytes of the table, in which a packet takes some tens
 START = b"#!AER-DAT4.0\r\n"
 MAGIC = 0x184D2204  # of a frame of LZ4
 BLOCK_CHECKSUM, CONTENT_SIZE, CONTENT_CHECKSUM, DICTIONARY = 0x10, 0x08, 0x04, 0x01  # bits of its first flag byte
@@ -23,7 +24,9 @@ def check_end(path: Path) -> None:
         with open(path, "rb") as file:
             place = _place_of_table(file.read(HEADER))
             file.seek(place)
-            table = file.read()
+            table = file.read(MOST_TABLE + 1)
+        if len(table) > MOST_TABLE:
+            raise ValueError(f"its table of packets has more than {MOST_TABLE} bytes")
         length = _length_of_frame(table)
     except struct.error:
         raise ValueError("it ends too early") from None

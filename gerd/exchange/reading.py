@@ -18,7 +18,7 @@ import numpy as np
 
 from gerd.errors import GerdError, StorageError, check_whole, shorten
 from gerd.exchange.decoders import aedat, arrays, event_stream, hdf5, parquet, prophesee, text
-from gerd.exchange.decoders.opened import ROW, Damage, Opened, Rows
+from gerd.exchange.decoders.opened import ROW, Damage, Opened, Rows, most_events
 from gerd.files import open_regular
 from gerd.recording.events import LARGEST_SIDE, STEP_US, Events
 
@@ -145,7 +145,8 @@ def _reading(path: Path, options: ReadOptions) -> Iterator[_File]:
         with os.fdopen(open_regular(path), "rb") as file:
             opened = _opened(file, damage, options)
             width, height = _size(path, opened.size, options.get("size"))
-            blocks = _between(_checked(opened.blocks, damage, width, height), start, stop)
+            blocks = _bounded(opened.blocks, path, os.fstat(file.fileno()).st_size)
+            blocks = _between(_checked(blocks, damage, width, height), start, stop)
             yield _File(path, opened.format, width, height, step_us, blocks, damage)
     except FileNotFoundError:
         raise StorageError(f"{path}: there is no such file") from None
@@ -212,6 +213,16 @@ def _size(path: Path, told: tuple[int, int] | None, given: tuple[int, int] | Non
     for name, value in zip(("width", "height"), size, strict=True):
         check_whole(f"{path}: {name}", value, 1, LARGEST_SIDE)
     return size[0], size[1]
+
+
+def _bounded(blocks: Iterator[Rows], path: Path, size: int) -> Iterator[Rows]:
+    """The blocks, as long as they have no more events than a file of so many bytes can hold."""
+    read, most = 0, most_events(size)
+    for block in blocks:
+        read += len(block)
+        if read > most:
+            raise StorageError(f"{path}: has more than {most} events in {size} bytes, which no camera can")
+        yield block
 
 
 def _checked(blocks: Iterator[Rows], damage: Damage, width: int, height: int) -> Iterator[Rows]:

@@ -70,6 +70,8 @@ def pack(recording: Events, limits: Limits = LIMITS, **more: Any) -> bytes:
     """A recording, or other events, as the bytes above; `more` is added to the head."""
     if len(recording) > limits.events:
         raise _too_large(f"{len(recording)} events", limits.events, "events")
+    if recording.steps > limits.steps:
+        raise _too_large(f"{recording.steps} steps", limits.steps, "steps")
     codec = recording.codec
     head = {
         **{name: getattr(recording, name) for name in ("width", "height", "steps", "first", "step_us", "digest")},

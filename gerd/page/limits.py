@@ -11,6 +11,7 @@ from gerd.config.document import LONGEST_TEXT
 class Limits:
     pixels: int = 2**28  # of all steps together, warm-up included: the page is to answer at once
     poses: int = 1_000_000  # actors · steps of the trajectory's own time
+    steps: int = 10_000_000  # of one recording
     events: int = 4_000_000  # in one recording: a browser turns that many points
     seconds: float = 20.0  # for one answer
     memory: int = 2**32  # bytes of addresses for all answers, beside what the process has when it is ready

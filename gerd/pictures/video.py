@@ -46,6 +46,7 @@ USUAL_SIDE = 512  # the frame's longer side if no zoom is asked for
 FAMILY_SIDE = 1024  # of all frames of a family together
 LARGEST_SIDE = 8192  # of a picture
 MOST_ZOOM = 32  # screen pixels per sensor pixel
+MOST_PICTURES = 1_000_000  # of a video: some ten hours; one event that is far too late would ask for any number
 
 
 def write(
@@ -68,6 +69,9 @@ def write(
         raise GerdError(f"frames per second {fps}: allowed: a number above 0, up to 1000")
     is_gif = path.suffix.lower() == ".gif"
     layout = Layout(recordings, zoom, overlay, side_by_side, smallest=1 if is_gif else 2)
+    if layout.steps > MOST_PICTURES:
+        message = f"a video of {layout.steps} steps; allowed: up to {MOST_PICTURES}; choose a part, or longer steps"
+        raise GerdError(f"{path}: {message}")
     pictures = layout.pictures(range(layout.steps), progress)
     with written_whole(path) as draft:
         if is_gif:

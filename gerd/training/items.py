@@ -31,6 +31,7 @@ _NUMPY = {getattr(torch, name): np.dtype(name) for name in ("bool", "uint8", "fl
 DENSE = ("frames", "counts")
 BINNED = ("voxels", "time_surface")
 ITEMS = (*DENSE, *BINNED, "sparse", "events")
+MOST_WINDOWS = 100_000_000  # of one recording: a file of one event that is far too late would have any number
 # EVENT_DTYPE with p as a number: Tonic writes -1 into p for OFF, which a boolean takes as ON.
 ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
 
@@ -180,6 +181,9 @@ class ItemSpec:
             needed = f"{low} before the labelled part and {max(self.delay, 0)} after it"
             raise GerdError(f"steps {steps}: the recording has {length}, of which {needed} are needed")
         last = low + room - steps
+        windows = (last - low) // (stride or steps) + 1
+        if windows > MOST_WINDOWS:
+            raise GerdError(f"steps {steps}: makes {windows} windows of {length} steps; allowed: up to {MOST_WINDOWS}")
         result = np.arange(low, last + 1, stride or steps)
         if rest == "overlap" and result[-1] != last:
             result = np.append(result, last)

@@ -18,11 +18,13 @@ import numpy as np
 
 from gerd.errors import StorageError
 from gerd.exchange import aedat
-from gerd.exchange.decoders.opened import Damage, Opened, Rows, rows_of
+from gerd.exchange.decoders.columns import side
+from gerd.exchange.decoders.opened import MOST_UNPACKED, ROWS_AT_ONCE, Damage, Opened, Rows, rows_of
 from gerd.exchange.packages import package
 
 MAGIC = aedat.START
-MOST_HEADER, MOST_PACKET = 2**20, 2**28  # bytes; of a packet when it is unpacked
+MOST_HEADER = 2**20  # bytes
+PART = 2**20  # bytes that are unpacked at once: pyarrow loses the room for them where a packet is damaged
 COMPRESSIONS = (None, "lz4", "lz4", "zstd", "zstd")  # by their numbers
 EVENT = np.dtype(
     {"names": ["t", "x", "y", "p"], "formats": ["<i8", "<i2", "<i2", "u1"], "offsets": [0, 8, 10, 12], "itemsize": 16}
@@ -98,9 +100,8 @@ def _stream(about: str) -> tuple[int, tuple[int, int] | None]:
             inside = {
                 each.get("key"): each.text or "" for child in node.findall("node") for each in child.findall("attr")
             }
-            width, height = inside.get("sizeX", ""), inside.get("sizeY", "")
-            known = width.isdecimal() and height.isdecimal()
-            return int(node.get("name", "")), (int(width), int(height)) if known else None
+            width, height = side(inside.get("sizeX", "")), side(inside.get("sizeY", ""))
+            return int(node.get("name", "")), None if width is None or height is None else (width, height)
     raise ValueError("it names no stream of events")
 
 
@@ -122,15 +123,19 @@ def _blocks(file: IO[bytes], header: _Header, damage: Damage) -> Iterator[Rows]:
             # The length of a damaged packet cannot be trusted, so nothing after it can be found.
             damage.found("the rest of the file", 1, f"has a damaged packet at byte {file.tell()}: {error}")
             return
-        yield rows_of(events["x"], events["y"], events["t"], events["p"] != 0)
+        for begin in range(0, len(events), ROWS_AT_ONCE):
+            part = events[begin : begin + ROWS_AT_ONCE]
+            yield rows_of(part["x"], part["y"], part["t"], part["p"] != 0)
 
 
 def _unpacked(data: bytes, compression: str | None) -> bytes:
     if compression is None:
         return data
     arrow: Any = package("pyarrow")
+    result = bytearray()
     with arrow.CompressedInputStream(arrow.BufferReader(data), compression) as stream:
-        result: bytes = stream.read(MOST_PACKET)
-    if len(result) == MOST_PACKET:
-        raise ValueError(f"it unpacks to {MOST_PACKET} bytes or more")
-    return result
+        while part := stream.read(PART):
+            result += part
+            if len(result) > MOST_UNPACKED:
+                raise ValueError(f"it unpacks to more than {MOST_UNPACKED} bytes")
+    return bytes(result)

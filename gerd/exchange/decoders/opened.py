@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.errors import StorageError
+from gerd.errors import GerdError, StorageError
 
 ROW = np.dtype([("x", np.int64), ("y", np.int64), ("t", np.int64), ("p", np.int8)])  # p: 1 ON, 0 OFF; t: microseconds
 ROWS_AT_ONCE = 2**18
+EVENTS_IN_ANY_FILE, EVENTS_OF_BYTE = 2**23, 16  # at most; a megabyte of nothing but zeros could stand for gigabytes
+MOST_UNPACKED = 2**28  # bytes that are unpacked at once
+LONGEST_REASON = 200  # characters of what another library says
 
 Rows = NDArray[np.void]
 
@@ -45,6 +49,23 @@ class Opened:
     format: str
     size: tuple[int, int] | None  # width and height, if the file tells them
     blocks: Iterator[Rows]
+
+
+def most_events(size: int) -> int:
+    """How many events a file of so many bytes may hold: more than any camera could put into it."""
+    return EVENTS_IN_ANY_FILE + EVENTS_OF_BYTE * size
+
+
+@contextmanager
+def read_by_others(path: Path, kind: str) -> Iterator[None]:
+    """What another library raises of a damaged file, which can be of any type, is an error of ours."""
+    try:
+        yield
+    except GerdError:
+        raise
+    except Exception as error:
+        lines = str(error).splitlines() or [repr(error)]
+        raise StorageError(f"{path}: cannot be read as {kind}: {lines[0][:LONGEST_REASON]}") from None
 
 
 def rows_of(x: Any, y: Any, t: Any, p: Any) -> Rows:

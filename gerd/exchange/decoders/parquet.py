@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gerd.errors import GerdError, StorageError
+from gerd.errors import GerdError, StorageError, check_whole
 from gerd.exchange.decoders.arrays import blocks_of
-from gerd.exchange.decoders.opened import Damage, Opened, Rows
+from gerd.exchange.decoders.opened import Damage, Opened, most_events, read_by_others
 from gerd.exchange.packages import package
 
 MAGIC = b"PAR1"
@@ -18,34 +19,42 @@ COLUMNS = ("width", "height", "t", "x", "y", "p")
 
 def open_file(file: IO[bytes], damage: Damage, row: int | None) -> Opened:
     """The recording in a row of a Parquet file."""
-    arrow = package("pyarrow")
     parquet = package("pyarrow.parquet")
-    try:
+    if row is not None:
+        check_whole(f"{damage.path}: row", row, 0)
+    with read_by_others(damage.path, "Parquet"):
         content = parquet.ParquetFile(file)
-        missing = [name for name in COLUMNS if name not in content.schema_arrow.names]
-        if missing:
-            raise StorageError(f"{damage.path}: has no column {missing[0]}; allowed: Parquet as gerd export writes it")
+        for name in COLUMNS:
+            if content.schema_arrow.names.count(name) != 1:
+                raise StorageError(f"{damage.path}: has no column {name}; allowed: Parquet as gerd export writes it")
         count = content.metadata.num_rows
         if row is None and count != 1:
             raise GerdError(f"{damage.path}: has {count} recordings; allowed: row= of one of them, from 0 on")
-        if not 0 <= (row or 0) < count:
+        if (row or 0) >= count:
             raise GerdError(f"{damage.path}: row {row}: allowed: 0 to {count - 1}")
-        found = _row(content, row or 0)
-    except (arrow.ArrowException, OSError, ValueError) as error:
-        raise StorageError(f"{damage.path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-    columns = {name: np.asarray(found[name][0].values) for name in "txyp"}
-    return Opened("parquet", (found["width"][0].as_py(), found["height"][0].as_py()), _blocks(damage, columns))
+        found = _row(content, row or 0, most_events(os.fstat(file.fileno()).st_size), damage)
+        columns = {name: _list(found[name][0], name, damage) for name in "txyp"}
+        size = (found["width"][0].as_py(), found["height"][0].as_py())
+    return Opened("parquet", size, blocks_of(damage, columns))
 
 
-def _row(content: Any, row: int) -> Any:
-    """A row as a table, of which no more is read than its group of rows."""
+def _row(content: Any, row: int, most: int, damage: Damage) -> Any:
+    """A row as a table, of which no more is read than its group of rows, with at most so many events."""
     for group in range(content.num_row_groups):
-        count = content.metadata.row_group(group).num_rows
-        if row < count:
-            return content.read_row_group(group, columns=list(COLUMNS)).slice(row, 1)
-        row -= count
-    raise StorageError("its groups of rows have fewer rows than it says")
+        about = content.metadata.row_group(group)
+        if row >= about.num_rows:
+            row -= about.num_rows
+            continue
+        held = max(about.column(number).num_values for number in range(about.num_columns))
+        if held > most:
+            message = f"has {held} values in one group of rows; allowed for a file of its size: up to {most}"
+            raise StorageError(f"{damage.path}: {message}")
+        return content.read_row_group(group, columns=list(COLUMNS)).slice(row, 1)
+    raise StorageError(f"{damage.path}: its groups of rows have fewer rows than it says")
 
 
-def _blocks(damage: Damage, columns: dict[str, Any]) -> Iterator[Rows]:
-    yield from blocks_of(damage, columns)
+def _list(value: Any, name: str, damage: Damage) -> NDArray[Any]:
+    """The numbers of a list."""
+    if not hasattr(value, "values") or not value.is_valid:
+        raise StorageError(f"{damage.path}: its column {name} has {value.type}, or nothing; allowed: lists of numbers")
+    return np.asarray(value.values)

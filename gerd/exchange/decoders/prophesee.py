@@ -10,7 +10,6 @@ forward.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.errors import StorageError
+from gerd.exchange.decoders.columns import side
 from gerd.exchange.decoders.opened import ROWS_AT_ONCE, Damage, Opened, Rows, rows_of
 
 Words = NDArray[Any]
@@ -86,10 +86,9 @@ def _kind(header: dict[str, str]) -> str | None:
 
 
 def _size(header: dict[str, str]) -> tuple[int, int] | None:
-    if found := re.fullmatch(r"(\d+)x(\d+)", header.get("geometry", "")):
-        return int(found[1]), int(found[2])
-    width, height = header.get("width", ""), header.get("height", "")
-    return (int(width), int(height)) if width.isdecimal() and height.isdecimal() else None
+    words = header["geometry"].split("x", 1) if "geometry" in header else [header.get("width", "")]
+    width, height = side(words[0]), side(words[1] if len(words) > 1 else header.get("height", ""))
+    return None if width is None or height is None else (width, height)
 
 
 def _blocks(file: IO[bytes], kind: np.dtype[Any], damage: Damage, decode: Callable[[Words], Rows]) -> Iterator[Rows]:

@@ -7,8 +7,10 @@ decimal point are seconds, others microseconds. Polarities are 1 and 0, or 1 and
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import IO
 
@@ -18,8 +20,10 @@ from gerd.errors import GerdError, StorageError, shorten
 from gerd.exchange.decoders.columns import NAMES, from_columns
 from gerd.exchange.decoders.opened import ROWS_AT_ONCE, Damage, Opened, Rows
 
-LONGEST_LINE = 1000  # characters
+LONGEST_LINE = 1000  # bytes
+TOO_LONG = b"(1000 bytes or more)"  # in the place of such a line
 ORDER_OF_SECONDS = "txyp"
+WHOLE, DECIMAL = re.compile(rb"[+-]?[0-9]{1,18}"), re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 BLANKS = bytes.maketrans(b",;\r", b"   ")  # what stands between numbers
 
 
@@ -37,9 +41,8 @@ def looks_like_events(start: bytes) -> bool:
 def open_file(file: IO[bytes], damage: Damage, columns: str | None) -> Opened:
     """A text file, from its beginning on; `columns` names its columns in order, such as xypt, where it does not."""
     at = file.tell()
-    number = 0
-    for line in iter(lambda: file.readline(LONGEST_LINE), b""):
-        number += 1
+    read = partial(file.readline, LONGEST_LINE)
+    for number, line in enumerate(_whole(iter(read, b""), read), 1):
         words = _words(line.decode("ascii", "replace"))
         if not words or words[0].startswith("#"):
             at = file.tell()
@@ -64,8 +67,10 @@ def _order(damage: Damage, columns: str | None, words: Sequence[str]) -> dict[st
     if columns is None:
         message = "its lines are whole numbers, and no header says which is which; allowed: columns= in their order"
         raise GerdError(f"{damage.path}: {message}, such as columns='txyp' or columns='xypt'")
-    if sorted(columns) != sorted("txyp") or len(words) < len(columns):
-        raise GerdError(f"{damage.path}: columns {columns!r}: allowed: the letters t, x, y and p, in their order")
+    if not isinstance(columns, str) or sorted(columns) != sorted("txyp") or len(words) < len(columns):
+        raise GerdError(
+            f"{damage.path}: columns {shorten(columns)}: allowed: the letters t, x, y and p, in their order"
+        )
     return {name: columns.index(name) for name in "txyp"}
 
 
@@ -89,37 +94,73 @@ def _are_numbers(words: Sequence[str]) -> bool:
 def _blocks(file: IO[bytes], damage: Damage, places: dict[str, int], before: int) -> Iterator[Rows]:
     """The events after `before` lines."""
     in_seconds: bool | None = None
-    while lines := list(islice(file, ROWS_AT_ONCE)):
+    for begin, lines in _lines(file, before):
         texts = [line.translate(BLANKS) for line in lines]
         if in_seconds is None:
-            in_seconds = b"." in texts[0].split()[places["t"]] if len(texts[0].split()) > places["t"] else False
+            in_seconds = _is_in_seconds(texts, places["t"])
         try:
             numbers = _numbers(texts, places, in_seconds)
         except ValueError:
-            good = [_is_row(text, places, in_seconds) for text in texts]
-            bad = good.index(False) if False in good else 0
-            shown = shorten(lines[bad].decode("ascii", "replace").strip())
-            damage.found("lines", good.count(False), f"line {before + bad + 1}: {shown}: allowed: four numbers")
-            numbers = _numbers([text for text, is_good in zip(texts, good, strict=True) if is_good], places, in_seconds)
+            numbers, bad = _good_rows(texts, places, in_seconds)
+            first = bad[0] if bad else 0
+            shown = shorten(lines[first].decode("ascii", "replace").strip())
+            damage.found("lines", len(bad), f"line {begin + first + 1}: {shown}: allowed: four numbers")
         yield from_columns(damage, *numbers)
+
+
+def _lines(file: IO[bytes], before: int) -> Iterator[tuple[int, list[bytes]]]:
+    """Some thousand lines at a time, and how many come before them."""
+    read = partial(file.readline, LONGEST_LINE)
+    while lines := list(islice(iter(read, b""), ROWS_AT_ONCE)):
+        if max(map(len, lines)) == LONGEST_LINE:
+            lines = list(_whole(lines, read))
+        yield before, lines
         before += len(lines)
 
 
-def _numbers(texts: Sequence[bytes], places: dict[str, int], in_seconds: bool) -> list[np.ndarray]:
+def _whole(parts: Iterable[bytes], read: Callable[[], bytes]) -> Iterator[bytes]:
+    """The lines that begin in these parts; what is too long is read to its end, and something else stands for it."""
+    parts = iter(parts)
+    for part in parts:
+        line = part
+        if len(part) == LONGEST_LINE:
+            line = b"#" if part.lstrip().startswith(b"#") else TOO_LONG
+        while not part.endswith(b"\n") and (part := next(parts, b"") or read()):
+            pass
+        yield line
+
+
+def _is_in_seconds(texts: Sequence[bytes], place: int) -> bool | None:
+    """Whether the first time has a decimal point; None if there is none."""
+    times = (words[place] for text in texts if len(words := text.split()) > place)
+    return next((b"." in time for time in times if DECIMAL.fullmatch(time)), None)
+
+
+def _numbers(texts: Sequence[bytes], places: dict[str, int], in_seconds: bool | None) -> list[np.ndarray]:
     """The columns t, x, y and p of some lines; ValueError if one of them has something else."""
-    kinds = [(name, np.float64 if name == "t" and in_seconds else np.int64) for name in "txyp"]
     with warnings.catch_warnings(action="ignore"):  # of lines without events
-        table = np.loadtxt(texts, kinds, usecols=[places[name] for name in "txyp"], comments="#", ndmin=1)
+        table = np.loadtxt(texts, _types(in_seconds), usecols=[places[name] for name in "txyp"], comments="#", ndmin=1)
     return [table[name] for name in "txyp"]
 
 
-def _is_row(text: bytes, places: dict[str, int], in_seconds: bool) -> bool:
-    words = text.split()
-    if not words or words[0].startswith(b"#"):
-        return True
-    try:
-        for name, place in places.items():
-            float(words[place]) if name == "t" and in_seconds else int(words[place])
-    except (ValueError, IndexError):
-        return False
-    return True
+def _types(in_seconds: bool | None) -> list[tuple[str, type]]:
+    return [(name, np.float64 if name == "t" and in_seconds else np.int64) for name in "txyp"]
+
+
+def _good_rows(
+    texts: Sequence[bytes], places: dict[str, int], in_seconds: bool | None
+) -> tuple[list[np.ndarray], list[int]]:
+    """The columns t, x, y and p of the lines that are rows, and which lines are none, though they have something."""
+    kinds = {name: (float, DECIMAL) if name == "t" and in_seconds else (int, WHOLE) for name in "txyp"}
+    rows, bad = [], []
+    for number, text in enumerate(texts):
+        words = text.split()
+        if not words or words[0].startswith(b"#"):
+            continue
+        needed = [words[places[name]] for name in kinds] if len(words) > max(places.values()) else []
+        if needed and all(like.fullmatch(word) for word, (_, like) in zip(needed, kinds.values(), strict=True)):
+            rows.append(tuple(kind(word) for word, (kind, _) in zip(needed, kinds.values(), strict=True)))
+        else:
+            bad.append(number)
+    table = np.array(rows, _types(in_seconds))
+    return [table[name] for name in "txyp"], bad
