@@ -22,5 +22,12 @@ def test_nothing_is_lost_and_nothing_crashes_hangs_or_is_wrong(inputs: int, inte
     assert result.returncode == 0, result.stdout + result.stderr[-4000:]
     assert result.stdout.endswith("faults: none\n")
     names = [line.partition(":")[0] for line in result.stdout.splitlines()]
-    inputs_tried = ["damaged copies", "hostile configs", "checks", "configs that stand for much", "JSON bombs"]
+    inputs_tried = [
+        "damaged copies",
+        "damaged files of events",
+        "hostile configs",
+        "checks",
+        "configs that stand for much",
+        "JSON bombs",
+    ]
     assert names == ["interruptions", *inputs_tried, "special files", "requests", *MACHINE, "faults"]

@@ -2,12 +2,12 @@
 
     python tests/support/adversary.py --inputs 100000 --interruptions 500 --seed 0 --jobs 2
 
-An input is a damaged copy of a dataset, a hostile config, a dataset with a special file in it, or a request to the
-page. An interruption is a kill, or an error of a write, a flush or a rename, while a dataset or an export is made. Of
-what can be on the same machine (`adversary_machine.py`) there are clients that do not read, and users who write to the
-cache of kernels. What must never be: a crash, a hang, an error that is not a `GerdError`, a wrong recording, a dataset
-that does not end with the bytes of an undisturbed run. Inputs are tried in forked processes, so that a crash ends one
-of them and is counted.
+An input is a damaged copy of a dataset or of a file of events, a hostile config, a dataset with a special file in it,
+or a request to the page. An interruption is a kill, or an error of a write, a flush or a rename, while a dataset or an
+export is made. Of what can be on the same machine (`adversary_machine.py`) there are clients that do not read, and
+users who write to the cache of kernels. What must never be: a crash, a hang, an error that is not a `GerdError`, a
+wrong recording, a dataset that does not end with the bytes of an undisturbed run. Inputs are tried in forked processes
+(`forked.py`), so that a crash ends one of them and is counted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ import io
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -46,38 +44,16 @@ from gerd.page.answers import Editor
 from gerd.page.server import running
 from gerd.storage.manifest import MANIFEST, RESOLVED, shard_name
 from gerd.storage.whole import is_temporary
-from support import hostile, tricks
+from support import event_files, hostile, tricks
 from support.adversary_machine import forged_caches, slow_readers
+from support.damage import NONSENSE, damaged
 from support.datasets import TWO_SHAPES, content, noticed
+from support.forked import FAULTS, PATIENCE, Outcome, in_processes
 
-PATIENCE = 120  # seconds after which an input counts as hanging
-MEMORY = 2**33  # bytes of addresses that such a process may have, PyTorch and all
-BATCH = 200  # inputs that one process tries
 COUNT = 70  # × 2 recordings: three shards
 OF_ONE_MACHINE = 60  # inputs for each slow reader and each forged cache
 MOST_OF_ONE_MACHINE = 40  # of each, because a forged cache takes twenty seconds: kernels are compiled
 CALLS = 24  # that bring files to the disk, while a dataset is made
-FAULTS = ("crashed", "hung", "lost", "wrong", "not a GerdError", "a request without an answer")
-NONSENSE: tuple[Any, ...] = (
-    0,
-    1,
-    -1,
-    2**31,
-    2**40,
-    2**63,
-    0.5,
-    1e308,
-    None,
-    True,
-    "",
-    "x" * 99,
-    "\ud800",
-    [],
-    {},
-    [[]],
-)
-
-Outcome = str  # what came of an input; one of FAULTS, or nothing to worry about
 
 
 class Lab:
@@ -104,38 +80,6 @@ def everything(recording: gerd.Recording) -> tuple[Any, ...]:
 
 
 # Inputs
-
-
-def damaged(chance: random.Random, data: bytes) -> bytes:
-    """Bytes with the faults that disks, networks and people make; JSON also with nonsense in place of a value."""
-    if data.startswith(b"{") and chance.random() < 0.5:
-        document = json.loads(data)
-        place, key = chance.choice(list(places(document)))
-        place[key] = chance.choice(NONSENSE)
-        return json.dumps(document).encode()
-    result = bytearray(data)
-    for _ in range(chance.choice([1, 1, 1, 2, 5])):
-        at, length = chance.randrange(len(result) or 1), chance.choice([1, 8, 64, 512])
-        kind = chance.choice(["flip"] * 5 + ["cut", "drop", "zeros", "word", "move"])
-        if kind == "flip" and result:
-            result[at] ^= 1 << chance.randrange(8)
-        elif kind == "cut":
-            del result[at:]
-        elif kind == "drop":
-            del result[at : at + length]
-        elif kind == "zeros":
-            result[at : at + length] = bytes(length)
-        elif kind == "word":
-            result[at : at + 8] = chance.choice([0, 2**31, 2**40, 2**63 - 1, 2**64 - 1]).to_bytes(8, "little")
-        else:
-            result[at : at + length] = result[:length]
-    return bytes(result)
-
-
-def places(node: Any) -> Iterator[tuple[Any, Any]]:
-    for key in list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
-        yield node, key
-        yield from places(node[key])
 
 
 def try_damage(lab: Lab, chance: random.Random) -> Outcome:
@@ -210,7 +154,8 @@ def try_config(lab: Lab, chance: random.Random) -> Outcome:  # noqa: ARG001 - al
         recording = gerd.simulate(config)
     except gerd.GerdError:
         return "refused"
-    assert np.isfinite(recording.truth).all(), "the truth is no number"
+    there = np.isfinite(recording.truth).all(axis=(0, 2, 3))
+    assert np.array_equal(there, recording.present), "the truth is no number"
     if chance.random() < 0.05:
         assert gerd.simulate(config, backend="torch").digest == recording.digest, "the backends differ"
     return "simulated"
@@ -245,51 +190,8 @@ def try_json(lab: Lab, chance: random.Random) -> Outcome:
     return tricks.try_json(lab.folder, lab.sound, chance)
 
 
-def tried(lab: Lab, attempt: Callable[[Lab, random.Random], Outcome], seed: str) -> Outcome:
-    """What comes of one input."""
-
-    def hang(*_: Any) -> None:
-        raise TimeoutError("hung")
-
-    signal.signal(signal.SIGALRM, hang)
-    signal.alarm(PATIENCE)
-    try:
-        with redirect_stderr(io.StringIO()):
-            return attempt(lab, random.Random(seed))
-    except (Exception, RecursionError) as error:
-        print(f"{seed}: {''.join(traceback.format_exception(error)[-3:])}", file=sys.stderr)
-        kinds = {TimeoutError: "hung", AssertionError: "wrong"}
-        return kinds.get(type(error), "not a GerdError")
-    finally:
-        signal.alarm(0)
-
-
-def in_processes(
-    lab: Lab, name: str, attempt: Callable[[Lab, random.Random], Outcome], number: int, seed: int
-) -> Counter:
-    """The outcomes of many inputs, tried in forked processes; what ends such a process is a crash."""
-    outcomes: Counter[Outcome] = Counter()
-    first = 0
-    while first < number:
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            with open(writing, "w", buffering=1) as results:
-                for i in range(first, min(first + BATCH, number)):
-                    results.write(tried(lab, attempt, f"{name} {seed} {i}") + "\n")
-            os._exit(0)
-        os.close(writing)
-        with open(reading) as results:
-            made = results.read().splitlines()
-        os.waitpid(child, 0)
-        outcomes.update(made)
-        first += len(made)
-        if len(made) < min(BATCH, number - first + len(made)):
-            print(f"{name} {seed} {first}: crashed", file=sys.stderr)
-            outcomes["crashed"] += 1
-            first += 1
-    return outcomes
+def try_events(lab: Lab, chance: random.Random) -> Outcome:
+    return event_files.try_file(lab.folder, chance)
 
 
 # Requests
@@ -310,7 +212,7 @@ def requests(folder: Path, number: int, seed: int) -> Counter:
             body = json.dumps(question).encode()
             outcomes[asked(port, token, chance, damaged(chance, body) if chance.random() < 0.3 else body)] += 1
         good_answer = asked(port, token, None, good.encode())
-        outcomes[FAULTS[-1] if good_answer != "answered with 200" else "answered at the end"] += 1
+        outcomes["a request without an answer" if good_answer != "answered with 200" else "answered at the end"] += 1
     return outcomes
 
 
@@ -422,7 +324,8 @@ def trial(number: int, interrupted: int, seed: int) -> Tables:
     """All kinds of inputs, `number` in all, and interruptions."""
     torch.set_num_threads(1)
     shares = (
-        ("damaged copies", try_damage, 0.58),
+        ("damaged copies", try_damage, 0.43),
+        ("damaged files of events", try_events, 0.15),
         ("hostile configs", try_config, 0.24),
         ("checks", try_check, 0.03),
         ("configs that stand for much", try_bomb, 0.03),
@@ -433,7 +336,7 @@ def trial(number: int, interrupted: int, seed: int) -> Tables:
         lab = Lab(Path(folder))
         tables = {"interruptions": interruptions(lab, interrupted, seed)}
         for name, attempt, share in shares:
-            tables[name] = in_processes(lab, name, attempt, round(share * number), seed)
+            tables[name] = in_processes(name, partial(attempt, lab), round(share * number), seed)
         tables["requests"] = requests(Path(folder), number - sum(round(s * number) for *_, s in shares), seed)
         tables["slow readers"] = slow_readers(Path(folder), min(number // OF_ONE_MACHINE, MOST_OF_ONE_MACHINE), seed)
         tables["forged caches"] = forged_caches(Path(folder), min(number // OF_ONE_MACHINE, MOST_OF_ONE_MACHINE), seed)

@@ -16,6 +16,7 @@ EXPRESSIONS = [
     "1/t", "exp(t * 700)", "exp(-t * 800)", "sin(1e300 * t)", "t ** 16", "1e299 * t", "log(t)", "sqrt(-t)", "t % 0",
     "sin(t / 3)", "1e9 * sign(t)", "floor(t / 1e-300)", "1e9 * cos(1e14 * t)", "max(t, 1e9)", "1e-320 * t",
 ]  # fmt: skip
+FUNCTIONS = ["os:system", "a:b"]
 RINGS = [
     [[0, 0], [1, 1e-310], [1, 1]],
     [[0, 0], [1000, 0], [-1000, 1e-9]],
@@ -48,7 +49,7 @@ def drawn(chance: random.Random) -> Any:
 
 
 def acceleration(chance: random.Random) -> Any:
-    kind = chance.choice(["drawn", "none", "profile", "expression"])
+    kind = chance.choice(["drawn", "none", "profile", "expression"] * 5 + ["function"])
     if kind == "profile":
         fields = {name: number(chance) for name in ("phase", "at") if chance.random() < 0.5}
         fields["duration"] = size(chance)
@@ -56,6 +57,8 @@ def acceleration(chance: random.Random) -> Any:
         return {"profile": chance.choice(["sine", "square", "pulse"]), "amplitude": number(chance), **fields}
     if kind == "expression":
         return {"expression": chance.choice(EXPRESSIONS)}
+    if kind == "function":
+        return {"function": chance.choice(FUNCTIONS)}
     return drawn(chance) if kind == "drawn" else 0
 
 
@@ -90,6 +93,7 @@ def actor(chance: random.Random) -> dict[str, Any]:
             "limits": chance.choice([[None, None], [number(chance), None]]),
         }),
         "intensity": chance.choice([1, 1, drawn(chance)]),
+        "repeat": chance.choice([0, 1, 3, 60, {"uniform": [0, 2]}, {"choice": [1, 2]}]),
     }  # fmt: skip
     return {"shape": chance.choice(shapes), **some(chance, result)}
 
@@ -106,18 +110,48 @@ def transformation(chance: random.Random) -> dict[str, Any]:
     ])  # fmt: skip
 
 
+def probability(chance: random.Random) -> float:
+    return chance.choice([0, 1, 1e-320, 2**-33, 0.3, -0.0])
+
+
+def threshold(chance: random.Random) -> Any:
+    one, other = chance.choice([0.001, 0.5, 16]), chance.choice([0.001, 0.7, 16, 16])
+    return chance.choice([one, one, {"on": one, "off": other, "spread": chance.choice([0, -0.0, 5e-324, 0.01, 1, 16])}])
+
+
+def noise(chance: random.Random) -> dict[str, Any]:
+    each = {"on": probability(chance), "off": probability(chance)}
+    return some(chance, {
+        "background": chance.choice([probability(chance), each]), "shape": probability(chance),
+        "event": probability(chance), "dead": probability(chance),
+        "hot": {"share": probability(chance), "rate_hz": chance.choice([0, 5e-324, 0.001, 0.001, 300, 1000, 1e6])},
+    })  # fmt: skip
+
+
+def stored_values(chance: random.Random) -> dict[str, Any]:
+    """What a config says that its functions give: often enough to be simulated without them."""
+    sound = ["0 0.5 -1e-3 " * 40, "1,0 0,1 " * 60, "1e9 -1e9 " * 60, "-0 0 " * 60]
+    spoilt = ["1e999", "1 2,3", "", "9" * 99, "0.1" * 999, "1 1", "nan", "1\x00"]
+    first = chance.choice([-60, -60, -60, -9, 0, 10**12, 2**63])
+    values = {"first": first, "values": chance.choice(sound * 4 + spoilt).strip()}
+    digest = {"first": first, "count": chance.choice([1, 9, 10**7, 2**63]), "sha256": chance.choice("00x") * 64}
+    return {chance.choice(FUNCTIONS): chance.choice([values, values, values, digest])}
+
+
 def config(chance: random.Random) -> dict[str, Any]:
-    noises = {name: chance.choice([0, 1, 1e-320, 0.3]) for name in ("background", "shape", "event")}
     integrator = {
-        "warmup": chance.choice([0, 1, 7]), "threshold": chance.choice([0.001, 0.5, 16]),
-        "initial": chance.choice(["uniform", 0, 1, -1]), "reset": chance.choice(["subtract", "zero"]),
+        "warmup": chance.choice([0, 1, 7]), "threshold": threshold(chance),
+        "initial": chance.choice(["usual", "uniform", "stationary", 0, 1, -1]),
+        "reset": chance.choice(["subtract", "zero"]),
     }  # fmt: skip
     return {
         "sensor": {"width": chance.choice([1, 2, 9, 33]), "height": chance.choice([1, 3, 8, 17])},
         "steps": chance.choice([1, 2, 5, 40]),
         "actors": [actor(chance) for _ in range(chance.choice([0, 1, 1, 1, 2, 3]))],
         **some(chance, {
-            "noise": some(chance, noises), "integrator": some(chance, integrator),
+            "noise": noise(chance), "integrator": some(chance, integrator),
+            "camera": {"number": chance.choice([0, 1, 1, 7, 2**31, 2**32 - 1])},
+            **({"functions": stored_values(chance)} if chance.random() < 0.3 else {}),
             "upsampling": chance.choice([1, 3, 8, 32]), "seed": chance.choice([0, 2**64 - 1]),
             "time_scale": chance.choice([1, 1000, 1e-300, 0.37, 1e-6, 5e-324, {
                 "factor": chance.choice([3, 1e-9, 0.01, 1000, size(chance)]), "keep": chance.choice(["steps", "path"]),
@@ -138,6 +172,10 @@ def text(chance: random.Random) -> str:
             "actors.0.rotation.velocity",
             "sensor.width",
             "transform.0.rotate",
+            "integrator.threshold.spread",
+            "noise.background.on",
+            "noise.hot.rate_hz",
+            "camera.number",
         ]
         swept = chance.sample(paths, chance.choice([1, 1, 2]))
         result["sweep"] = {path: [abs(number(chance)) for _ in range(2)] for path in swept}
