@@ -16,7 +16,7 @@ from gerd.errors import GerdError
 def study(
     context: Context,
     name: Annotated[
-        str | None, Argument(help="demonstration, timescale, covariance, noise, symmetry or receptive-fields.")
+        str | None, Argument(help="demonstration, timescale, covariance, noise, symmetry, camera or receptive-fields.")
     ] = None,
     out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
     from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,

@@ -19,16 +19,15 @@ from gerd.recording.recording import Recording
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 
-def listed(recording: Recording) -> list[oracle.Arrived]:
+def listed(recording: Recording) -> list[oracle.Event]:
     rows = recording.events[["t", "y", "x", "p"]].tolist()
-    return [
-        (*row, *more) for row, *more in zip(rows, recording.source.tolist(), recording.fired_us.tolist(), strict=True)
-    ]
+    return [(*row, source) for row, source in zip(rows, recording.source.tolist(), strict=True)]
 
 
 COMPARED: list[tuple[str, dict[str, Any]]] = [
     ("bouncing", {"steps": 6}),
     # As it stands, the floor's edge runs through the centres of sub-pixels, where the oracle's rounding is another.
+    ("emulators", {"steps": 4, "upsampling": 4, "actors.0.translation.start": [-1500.0137, 48]}),
     ("outlines", {"steps": 4}),
     ("shrinking", {"steps": 8, "actors.0.scale.velocity.factor": 0.9}),
     ("shrinking", {"steps": 8, "actors.0.scale.velocity.factor": 0.99}),

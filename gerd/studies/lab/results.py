@@ -58,6 +58,8 @@ class SweepResult:
     chance: Table = ()  # (amounts, recordings): the errors of the best answer that is the same for every recording
     absolute: Table = ()  # (amounts, recordings): the equivariance error, in pixels
     apart: Table = ()  # (amounts, recordings): how far the transformed answer is from the mean of all, in pixels
+    alone: Table = ()  # (amounts, recordings): the share of events without a counterpart; empty where none can be had
+    events: Table = ()  # (amounts, recordings): how many events were compared
     different: int | None = None  # recordings of which the network says something else than of most
 
 

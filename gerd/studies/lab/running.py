@@ -25,7 +25,7 @@ from gerd.studies.lab.folder import read_results
 from gerd.studies.lab.results import Results
 from gerd.studies.lab.training import Deadline, Order
 
-STUDIES = ("demonstration", "timescale", "covariance", "noise", "symmetry", "receptive-fields")
+STUDIES = ("demonstration", "timescale", "covariance", "noise", "symmetry", "camera", "receptive-fields")
 OPTIONS_OF = {"model": "symmetry", "checkpoint": "symmetry", "config": "symmetry", "set": "demonstration"}
 WRITES = """\
 Writes a folder: report.md and page.html (the same in one file that needs no other), the figures as PNG and SVG,
