@@ -1,14 +1,17 @@
-"""The command of `gerd` for those who publish a dataset: options in; files beside the dataset out."""
+"""The commands of `gerd` for those who publish a dataset, or a recipe of it, and for those who make it again."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from gerd.cli.options import DatasetFolder
+from gerd.cli.stopping import stoppable
 from gerd.cli.terminal import say
+from gerd.cli.words import in_bytes
+from gerd.errors import counted
 
 
 def card(
@@ -40,3 +43,34 @@ def card(
         replace=replace,
     )
     say(f"wrote {' and '.join(map(str, written))}")
+
+
+def recipe(
+    dataset: DatasetFolder,
+    out: Annotated[Path, Argument(metavar="RECIPE", help="The file to write.")],
+) -> None:
+    """Write a dataset's recipe: a small file from which gerd make makes the same dataset anywhere, and compares it."""
+    from gerd.storage.recipe import read_recipe, write_recipe
+
+    write_recipe(dataset, out)
+    size = in_bytes(out.stat().st_size)
+    say(f"wrote {out}: {size} for {counted(read_recipe(out).manifest.recordings, 'recording')}")
+
+
+def make(
+    file: Annotated[Path, Argument(metavar="RECIPE", help="What gerd recipe has written.")],
+    out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
+    workers: Annotated[int | None, Option(min=1, help="Processes; default: one more than there are cores.")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 …; default: cpu.")] = None,
+) -> None:
+    """Make the dataset of a recipe, and compare every file and every recording; the same command continues it.
+
+    A recipe runs no code: it has the values of all Python functions.
+    """
+    from gerd.cli.progress import Bar
+    from gerd.storage.recipe import make as made
+    from gerd.storage.recipe import read_recipe
+
+    with stoppable(out), Bar("recordings", read_recipe(file).manifest.recordings) as bar:
+        data = made(file, out, workers=workers, device=device, progress=bar)
+    say(f"{out}: {counted(len(data), 'recording')}, the same as those that {file} was written for")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from gerd.errors import StorageError, shorten
-from gerd.storage.places import LARGEST_FILE, MissingError, Place
+from gerd.storage.places import LARGEST_FILE, MissingError, Readable
 
 LARGEST_JSON = 2**26  # bytes of a file; a config of as many vertices as one may have takes less
 BYTES_OF_SHARD = 2**13  # more for each shard that is there: 74 bytes for each of its 64 recordings, and its name
@@ -28,7 +28,7 @@ class RepeatedKeyError(ValueError):
     """A key stands twice in a JSON object; readers differ in which of the two they take."""
 
 
-def read_json(place: Place, name: str) -> bytes:
+def read_json(place: Readable, name: str) -> bytes:
     """A JSON file of a dataset, if it is no larger than what is written for as many shards as there are."""
     try:
         content = place.read(name, most=LARGEST_JSON)

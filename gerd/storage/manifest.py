@@ -34,7 +34,7 @@ from gerd.storage.json_files import (
     parsed_json,
     read_json,
 )
-from gerd.storage.places import File, MissingError, Place
+from gerd.storage.places import File, MissingError, Readable
 from gerd.version import __version__
 
 SHARD_SIZE = 64  # recordings
@@ -135,7 +135,7 @@ def config_files(config: Config, most: int = LARGEST_JSON) -> dict[str, bytes]:
     return {CONFIG: config.text.encode(), RESOLVED: resolved}
 
 
-def read_manifest(place: Place) -> Manifest:
+def read_manifest(place: Readable) -> Manifest:
     """The manifest of the dataset at `place`, its fields checked."""
     try:
         content = read_json(place, MANIFEST)

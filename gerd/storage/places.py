@@ -46,8 +46,8 @@ class File(Protocol):
         """The bytes from `start` up to `stop`, all of them."""
 
 
-class Place(Protocol):
-    """The files of one dataset."""
+class Readable(Protocol):
+    """Files by their names, as far as reading the small ones goes."""
 
     def at(self, name: str) -> str:
         """The full name of a file, for messages."""
@@ -59,6 +59,10 @@ class Place(Protocol):
 
     def read(self, name: str, *, most: int = LARGEST_FILE) -> bytes:
         """All of a file, which has at most `most` bytes."""
+
+
+class Place(Readable, Protocol):
+    """The files of one dataset."""
 
     def open(self, name: str) -> File: ...
 

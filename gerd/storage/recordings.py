@@ -21,8 +21,8 @@ from gerd.config.sweep import Which, member_count, member_number
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.recording.recording import Recording
 from gerd.storage.json_files import parsed_json, read_json
-from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, read_manifest
-from gerd.storage.places import Folder, MissingError, place_at
+from gerd.storage.manifest import MANIFEST, RESOLVED, SHARD_SIZE, UNFINISHED, Manifest, read_manifest
+from gerd.storage.places import Folder, MissingError, Readable, place_at
 from gerd.storage.shard import Shard
 
 OPEN_SHARDS = 64
@@ -39,6 +39,22 @@ def check_complete(data: Recordings) -> None:
         raise StorageError(f"{file}: is damaged: it lists {len(manifest.shards)} shards of {manifest.shard_count}")
     if manifest.members != (members := member_count(data.config)):
         raise StorageError(f"{file}: is damaged: members is {manifest.members}, but {members} by the config")
+
+
+def read_config(place: Readable, manifest: Manifest, source: str, text: str | None = None) -> Config:
+    """The resolved config of a dataset, checked; `source` is what messages call it, `text` how its user wrote it."""
+    file = place.at(RESOLVED)
+    try:
+        data = parsed_json(read_json(place, RESOLVED))
+        config = Config.of(data, Origin(text, document=Document(None, source), directory=None))
+    except ValidationError as error:
+        first = ": ".join(line.strip() for line in str(error).splitlines()[1:3])
+        raise StorageError(f"{file}: is damaged: {first}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
+    if config.digest != manifest.config_digest:
+        raise StorageError(f"{file}: is not the config that the manifest names")
+    return config
 
 
 class Recordings(Sequence[Recording]):
@@ -61,18 +77,7 @@ class Recordings(Sequence[Recording]):
     @cached_property
     def config(self) -> Config:
         """The config that the recordings were made from, sweep and all."""
-        file = self.place.at(RESOLVED)
-        try:
-            data = parsed_json(read_json(self.place, RESOLVED))
-            config = Config.of(data, Origin(document=Document(None, str(self.path)), directory=None))
-        except ValidationError as error:
-            first = ": ".join(line.strip() for line in str(error).splitlines()[1:3])
-            raise StorageError(f"{file}: is damaged: {first}") from None
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
-        if config.digest != self.manifest.config_digest:
-            raise StorageError(f"{file}: is not the config that the manifest names")
-        return config
+        return read_config(self.place, self.manifest, str(self.path))
 
     @property
     def recorded(self) -> bool:
