@@ -55,6 +55,11 @@ EXAMPLES = {
     "noise.hot.rate_hz": "100",
     "noise.dead": "0.001",
     "noise.recorded": "empty.npz",
+    "readout": "{latency_us: 100, events_per_ms: 1000}",
+    "readout.latency_us": "100",
+    "readout.jitter_us": "10",
+    "readout.events_per_ms": "1000",
+    "readout.queue_us": "500",
     "camera": "{number: 1}",
     "camera.number": "1",
     "actors": "[{shape: circle}, {shape: square}]",
@@ -188,6 +193,7 @@ FORMS = {  # model: (a field that takes this form, the form, a longer word on it
     ),
 }
 BASE = "actors: [{shape: square, translation: {acceleration: 0}}]"
+EXACT = f"timing: exact\n{BASE}"  # for what goes with exact timing only
 INTRODUCTION = """\
 # The config
 
@@ -255,7 +261,7 @@ def _section(path: str, model: type[BaseModel]) -> str:
         full = path + name
         example = EXAMPLES[full]
         if full != "noise.recorded":  # which needs a file
-            gerd.parse(BASE, overrides=[f"{full}={example}"])
+            gerd.parse(EXACT if full.startswith("readout") else BASE, overrides=[f"{full}={example}"])
         is_section = isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
         what = field.description or (_docstring(field.annotation) if is_section else "")
         cells = [f"`{full}`", what, _allowed(field), _default(field), f"`{name}: {example}`"]

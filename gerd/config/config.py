@@ -25,7 +25,7 @@ from gerd.config.functions import functions_named, sample
 from gerd.config.members import NOT_SWEPT, checked_sweep
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
-from gerd.config.sensor import Camera, Integrator, Noise, Sensor
+from gerd.config.sensor import Camera, Integrator, Noise, Readout, Sensor
 from gerd.config.sweep import member, member_count, member_number, relatives
 from gerd.config.transform import ScaleTime, Transform
 from gerd.config.trust import modules_beside
@@ -74,6 +74,7 @@ class Config(Model):
     upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
     integrator: Integrator = Integrator()
     noise: Noise = Noise()
+    readout: Readout = Readout()
     transform: tuple[Transform, ...] = Field(
         (), max_length=MOST_TRANSFORMS, description="what is done to the whole scene, in this order"
     )
@@ -219,8 +220,11 @@ class Config(Model):
         return self
 
     @model_validator(mode="after")
-    def _brightness_has_a_logarithm(self) -> Config:
+    def _camera_sees_the_scene(self) -> Config:
+        """Brightness has a logarithm where the camera takes it, and events have times where it delays them."""
         refuse(self.integrator.too_dark([actor.intensity for actor in self.actors]))
+        if self.timing == "step":
+            refuse(self.readout.without_times())
         return self
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
@@ -17,7 +18,6 @@ from pydantic import (
     Tag,
     ValidationInfo,
     model_serializer,
-    model_validator,
 )
 from pydantic_core import InitErrorDetails
 
@@ -115,14 +115,6 @@ class Integrator(Model):
         "drop: an event within the time is lost",
     )
 
-    @model_validator(mode="after")
-    def _refractory_is_there(self) -> Integrator:
-        if self.refractory_us > 0 and self.refractory == "drop":
-            raise invalid(
-                f"{self.refractory!r} is not there yet; allowed: 0", "refractory_us", value=self.refractory_us
-            )
-        return self
-
     @property
     def log_response(self) -> float:
         """The brightness of the background of which integrators see the logarithm, 0 where they see counts."""
@@ -152,6 +144,43 @@ class Integrator(Model):
         if isinstance(self.threshold, Thresholds):
             return self.threshold
         return Thresholds(on=self.threshold, off=self.threshold)
+
+
+Microseconds = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e6), ZeroWithoutSign]
+PerMillisecond = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.01, le=1e6)]
+
+
+class Readout(Model):
+    """What happens between a pixel that fires and the arrival of its event; in exact timing only."""
+
+    part = "readout"
+    latency_us: Microseconds = Field(0.0, description="microseconds until an event is ready to be sent")
+    jitter_us: Microseconds = Field(
+        0.0, description="standard deviation of that time between events; none is ready before it happens"
+    )
+    events_per_ms: Annotated[PerMillisecond, Tag(tag("number"))] | None = Field(
+        None, description="how many events a serial bus sends in a millisecond, one after the other; null: any number"
+    )
+    queue_us: Microseconds = Field(
+        10_000.0, description="an event that would wait for the bus for more microseconds is lost"
+    )
+
+    @property
+    def bus_us(self) -> float:
+        """For how many microseconds each event takes up the bus, rounded up; 0 without a bus."""
+        if self.events_per_ms is None:
+            return 0.0
+        took = 1000 / self.events_per_ms
+        return took if Fraction(took) * Fraction(self.events_per_ms) >= 1000 else math.nextafter(took, math.inf)
+
+    def without_times(self) -> list[InitErrorDetails]:
+        """What is wrong with it in step timing."""
+        message = (
+            "allowed with timing: exact only; in step timing an event stands for its whole step, and has no time of "
+            "its own that could be later"
+        )
+        written = self.model_dump(exclude_defaults=True, exclude={"queue_us"})
+        return [problem(message, ("readout", name), value) for name, value in written.items()]
 
 
 class Camera(Model):

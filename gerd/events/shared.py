@@ -21,10 +21,19 @@ class Chunk(NamedTuple):
     source: NDArray[np.uint8]  # where each comes from: a number of `SOURCE_NAMES`
     delay: NDArray[np.int64] | None = None  # by how many microseconds readout has delayed each; None without readout
 
-    def kept(self, which: NDArray[np.bool_]) -> Chunk:
-        """The chunk with those events only for which `which` is true."""
+    def kept(self, which: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Chunk:
+        """The chunk with some of its events: a slice, those for which a mask is true, or those of these numbers."""
         delay = None if self.delay is None else self.delay[which]
         return self._replace(keys=self.keys[which], source=self.source[which], delay=delay)
+
+    def cut(self, end: int) -> tuple[Chunk, Chunk]:
+        """The events with keys below `end`, and those that follow."""
+        at = int(np.searchsorted(self.keys, end))
+        return self.kept(slice(at)), self.kept(slice(at, None))
+
+    def in_order(self) -> Chunk:
+        """The events in order of their keys, equal ones in the order in which they are."""
+        return self.kept(np.argsort(self.keys, kind="stable"))
 
     def with_more(self, keys: NDArray[np.int64], source: int) -> Chunk:
         """The chunk and events of these keys from a source; a key that it has already does not come twice."""

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.config.base import at, plain
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, config_of
 from gerd.errors import GerdError, check_whole, counted, shorten
 from gerd.measures.matching import matched
 from gerd.plan.make import plan_of
-from gerd.plan.plan import AMOUNTS
+from gerd.plan.plan import AMOUNTS, WRITTEN
 from gerd.recording import derived
 from gerd.recording.events import check_events
 from gerd.recording.recording import Recording
@@ -243,8 +244,8 @@ def _check_quiet(config: Config) -> None:
     pixel = plan_of(config).pixel
     for name, path in AMOUNTS.items():
         if path not in HARMLESS and getattr(pixel, name):
-            message = "no emulator can know it from pictures; allowed here: 0"
-            raise config.error(path, message, getattr(pixel, name))
+            message = "no emulator can know it from pictures; leave it at its default here"
+            raise config.error(WRITTEN[name], message, plain(at(config, WRITTEN[name])))
     if pixel.recorded is not None:
         raise config.error("noise.recorded", "no emulator can know it from pictures", config.noise.recorded)
 

@@ -69,6 +69,7 @@ def _plan(config: Config) -> Plan:
             **{name: at(config, path) for name, path in AMOUNTS.items()},
             drops_refractory=config.integrator.refractory == "drop",
             recorded=_recorded(config),
+            queue_us=config.readout.queue_us,
             camera=config.camera.number,
         ),
         actors=actors,

@@ -85,9 +85,12 @@ class Operation:
     epoch: float = 0.0
 
 
-def _amount(path: str) -> float:
-    """A field with the number at a path of the config, 0 if it is absent there; a transformation can set it."""
-    return field(metadata={"path": path})
+def _amount(path: str, written: str = "") -> float:
+    """A field with the number at a path of the config, 0 if it is absent there; a transformation can set it.
+
+    `written` is the path of what the user writes, where that is another.
+    """
+    return field(metadata={"path": path, "written": written or path})
 
 
 @dataclass(frozen=True)
@@ -107,23 +110,30 @@ class Pixel:
     threshold_off: int
     reset_to_zero: bool
     initial: float | Literal["uniform", "stationary"]  # in thresholds, or drawn, see `noise.py`
-    spread: float = _amount("integrator.thresholds.spread")  # as a share of a full count
-    background: float = _amount("noise.of_either_polarity")
-    background_on: float = _amount("noise.of_each_polarity.on")
-    background_off: float = _amount("noise.of_each_polarity.off")
+    spread: float = _amount("integrator.thresholds.spread", "integrator.threshold")  # as a share of a full count
+    background: float = _amount("noise.of_either_polarity", "noise.background")
+    background_on: float = _amount("noise.of_each_polarity.on", "noise.background")
+    background_off: float = _amount("noise.of_each_polarity.off", "noise.background")
     shape_noise: float = _amount("noise.shape")
     event_noise: float = _amount("noise.event")
     hot_share: float = _amount("noise.hot.share")
     hot_rate_hz: float = _amount("noise.hot.rate_hz")
     dead: float = _amount("noise.dead")
-    log_response: float = _amount("integrator.log_response")  # brightness of the background; 0: linear
+    log_response: float = _amount(
+        "integrator.log_response", "integrator.response"
+    )  # brightness of the background; 0: linear
     refractory_us: float = _amount("integrator.refractory_us")
+    latency_us: float = _amount("readout.latency_us")
+    jitter_us: float = _amount("readout.jitter_us")
+    bus_us: float = _amount("readout.bus_us", "readout.events_per_ms")  # for which each event takes up the bus
     drops_refractory: bool = False  # whether an event within that time is lost, and does not wait for its end
     recorded: RecordedNoise | None = None
+    queue_us: float = 0.0  # for which an event waits for the bus at most
     camera: int = 0  # the number of the camera, whose fixed pattern it is
 
 
 AMOUNTS: dict[str, str] = {each.name: each.metadata["path"] for each in fields(Pixel) if each.metadata}
+WRITTEN: dict[str, str] = {each.name: each.metadata["written"] for each in fields(Pixel) if each.metadata}
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,11 @@ def top(line: str) -> str:
     return f"{line}\n{SQUARE}"
 
 
+def read_out(line: str) -> str:
+    """A config in exact timing that is good but for its second line, a field of its readout."""
+    return f"timing: exact\nreadout: {{{line}}}\n{SQUARE}"
+
+
 def actor(line: str) -> str:
     """A config that is good but for its third line, a field of its actor."""
     return f"actors:\n  - shape: square\n    {line}\n"
@@ -237,6 +242,14 @@ FIELDS = [
         "-0.3 has no logarithm",
         "-0.3",
     ),
+    Bad("latency", top("readout: {latency_us: 5}"), 1, "readout.latency_us", "timing: exact only; in step", "5"),
+    Bad("bus_in_steps", top("readout: {events_per_ms: 9}"), 1, "readout.events_per_ms", "timing: exact only", "9"),
+    Bad("latency_below", read_out("latency_us: -1"), 2, "readout.latency_us", "greater than or equal to 0", "-1"),
+    Bad("jitter_nan", read_out("jitter_us: .nan"), 2, "readout.jitter_us", "finite number", "nan"),
+    Bad("bus_0", read_out("events_per_ms: 0"), 2, "readout.events_per_ms", "greater than or equal to 0.01", "0"),
+    Bad("bus_text", read_out("events_per_ms: many"), 2, "readout.events_per_ms", "allowed: a number", "'many'"),
+    Bad("queue", read_out("queue_us: 1e9"), 2, "readout.queue_us", "less than or equal to 1", "1000000000"),
+    Bad("readout_key", read_out("jiter_us: 1"), 2, "readout.jiter_us", "did you mean jitter_us", "1"),
     Bad("reset", top("integrator: {reset: none}"), 1, "integrator.reset", "'subtract' or 'zero'", "'none'"),
     Bad(
         "initial_word", top("integrator: {initial: normal}"), 1, "integrator.initial", "stationary, or a number from -1"

@@ -154,6 +154,7 @@ def test_defaults() -> None:
             "dead": 0.0,
             "recorded": None,
         },
+        "readout": {"latency_us": 0.0, "jitter_us": 0.0, "events_per_ms": None, "queue_us": 10000.0},
         "transform": [],
         "actors": [
             {

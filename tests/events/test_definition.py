@@ -19,9 +19,11 @@ from gerd.recording.recording import Recording
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 
-def listed(recording: Recording) -> list[oracle.Event]:
+def listed(recording: Recording) -> list[oracle.Arrived]:
     rows = recording.events[["t", "y", "x", "p"]].tolist()
-    return [(*row, source) for row, source in zip(rows, recording.source.tolist(), strict=True)]
+    return [
+        (*row, *more) for row, *more in zip(rows, recording.source.tolist(), recording.fired_us.tolist(), strict=True)
+    ]
 
 
 COMPARED: list[tuple[str, dict[str, Any]]] = [

@@ -145,14 +145,6 @@ def many_groups(path: Path) -> None:
             file.create_group(str(number))
 
 
-def long_lists(path: Path) -> None:
-    """Nine million zeros in a list, of which Parquet writes one and how many there are."""
-    count = 9_000_000
-    zeros = pyarrow.ListArray.from_arrays(pyarrow.array([0, count], pyarrow.int32()), np.zeros(count, np.int8))
-    columns = {"width": [9], "height": [9], **dict.fromkeys("txyp", zeros)}
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -161,7 +153,6 @@ def long_lists(path: Path) -> None:
         (empty_hdf5, "has more than 84[0-9]{5} events in [0-9]{4} bytes, which no camera can"),
         (one_part_hdf5, "t is kept in parts of 3000000000 bytes; allowed: up to 268435456"),
         (many_groups, "has no events among its first 1000 groups and data sets"),
-        (long_lists, "has 9000000 values in one group of rows; allowed for a file of its size: up to"),
     ],
 )
 def test_small_files_that_stand_for_much(make: Callable[[Path], Any], message: str, tmp_path: Path) -> None:

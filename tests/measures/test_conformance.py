@@ -343,7 +343,7 @@ def test_pictures_that_no_memory_holds_are_refused_before_anything_runs() -> Non
     "noise", [{"background": 0.01}, {"shape": 0.1}, {"event": 0.1}, {"hot": {"share": 0.1}}, {"dead": 0.2}]
 )
 def test_noise_is_refused(noise: dict[str, Any]) -> None:
-    with pytest.raises(GerdError, match=r"noise\..*no emulator can know it from pictures; allowed here: 0"):
+    with pytest.raises(GerdError, match=r"noise\..*no emulator can know it from pictures; leave it at its default"):
         measure.conformance(slow_camera, crossing(noise=noise), 1000)
 
 

@@ -23,9 +23,10 @@ from gerd.geometry.trajectory import Trajectory
 from gerd.scene.scenes import Scenes
 
 Event = tuple[int, int, int, int, int]  # microseconds, y, x, p, and where it comes from
+Arrived = tuple[int, int, int, int, int, int]  # an event, and when its pixel fired
 
 BLOCK = 64
-INITIAL, SHAPE, EVENT, BACKGROUND, TIME, CAMERA, HOT = 2, 3, 4, 5, 8, 9, 10  # purposes
+INITIAL, SHAPE, EVENT, BACKGROUND, TIME, CAMERA, HOT, JITTER = 2, 3, 4, 5, 8, 9, 10, 14  # purposes
 OF_POLARITY = 12, 13
 OF_EDGE, OF_BACKGROUND, OF_HOT = range(3)  # where events come from
 
@@ -326,9 +327,65 @@ def exact_events(scenes: Scenes) -> list[Event]:
     return result
 
 
-def events(scenes: Scenes) -> list[Event]:
+def rested(scenes: Scenes, events: list[Event]) -> list[Event]:
+    """The events that do not follow another of their pixel within its refractory time, in step timing whole steps."""
+    least, us = Fraction(scenes.pixel.refractory_us), scenes.step_us
+    if not scenes.exact:
+        least = Fraction(math.ceil(least / us) * us)
+    last: dict[tuple[int, int], int] = {}
+    result = []
+    for event in events:
+        t, y, x, *_ = event
+        if (y, x) not in last or t - last[y, x] >= least:
+            last[y, x] = t
+            result.append(event)
+    return result
+
+
+def gaussian(drawn: tuple[int, int, int, int]) -> float:
+    """A normal number from four words, by Box and Muller."""
+    first, second = (((high >> 5) * 2**26 + (low >> 6)) / 2**53 for high, low in (drawn[:2], drawn[2:]))
+    return math.sqrt(-2 * math.log(1 - first)) * math.cos(2 * math.pi * second)
+
+
+def ready(scenes: Scenes, event: Event) -> int:
+    """When an event is ready to be sent, in microseconds."""
+    t, y, x, p, _ = event
+    late = scenes.pixel.latency_us
+    if scenes.pixel.jitter_us:
+        drawn = words(scenes, 2 * (y * scenes.width + x) + p, (t + scenes.step_us - 1) % 2**32, JITTER)
+        late += scenes.pixel.jitter_us * gaussian(drawn)
+    return t + max(0, round(late))
+
+
+def read_out(scenes: Scenes, events: list[Event]) -> list[Arrived]:
+    """The events as they arrive: one after the other on a bus, on which those that are ready first go first."""
+    takes = Fraction(math.ceil(Fraction(scenes.pixel.bus_us) * 2**24), 2**24)
+    free, result = Fraction(0), []
+    for at, y, x, p, fired, source in sorted(
+        (ready(scenes, event), *event[1:4], event[0], event[4]) for event in events
+    ):
+        turn = max(Fraction(at), free) if takes else Fraction(at)
+        if turn - at <= Fraction(scenes.pixel.queue_us):
+            free = turn + takes
+            result.append((math.ceil(turn), y, x, p, source, fired))
+    last = (scenes.steps - 1) * scenes.step_us
+    return sorted((event for event in result if event[0] <= last), key=lambda event: event[:4])
+
+
+def events(scenes: Scenes) -> list[Arrived]:
     """The events of a batch of one, sorted by (time, y, x, p)."""
     assert len(scenes) == 1
+    pixel, made = scenes.pixel, of_pixels(scenes)
+    if pixel.drops_refractory:
+        made = rested(scenes, made)
+    if pixel.latency_us or pixel.jitter_us or pixel.bus_us:
+        return read_out(scenes, made)
+    return [(*event, event[0]) for event in made]
+
+
+def of_pixels(scenes: Scenes) -> list[Event]:
+    """The events before readout."""
     if scenes.exact:
         return surrounded(scenes, exact_events(scenes))
     drop = int(Fraction(scenes.pixel.event_noise) * 2**32)

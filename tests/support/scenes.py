@@ -205,6 +205,29 @@ def small_configs(draw: Any) -> Config:
     )
 
 
+@st.composite
+def filtered_configs(draw: Any) -> Config:
+    """The same with all that happens behind the pixels: refractory times, and readout in exact timing.
+
+    Delays lie within steps and reach over many; a bus is fast, slow or not there.
+    """
+    values: dict[str, Any] = {
+        "integrator.refractory": "drop",
+        "integrator.refractory_us": draw(st.sampled_from([0, 1, 700, 2500])),
+        "timing": draw(st.sampled_from(["step", "exact", "exact", "exact"])),
+    }
+    delays = st.sampled_from([0.0, 2.6, 900.0])
+    readout = {
+        "latency_us": delays,
+        "jitter_us": delays,
+        "events_per_ms": st.sampled_from([None, 0.7, 33.3, 3000.0]),
+        "queue_us": st.sampled_from([0.0, 2.5, 10_000.0]),
+    }
+    if values["timing"] == "exact":
+        values["readout"] = draw(st.fixed_dictionaries(readout))
+    return draw(small_configs()).with_values(values)
+
+
 def same(a: Any, b: Any) -> bool:
     """Whether two items, labels or batches are the same in structure, type and every bit."""
     if isinstance(a, torch.Tensor):

@@ -104,7 +104,7 @@ def _with(scene: Scenes, **noise: Any) -> Scenes:
 
 
 def _frames(scene: Scenes, chunks: Iterator[Chunk], steps: NDArray[np.int64]) -> Mask:
-    """(steps, 2, height, width): where there are events."""
+    """(steps, 2, height, width): where there are events in the chunks."""
     result = np.zeros((len(steps), 2, scene.height, scene.width), np.bool_)
     codec = Keys.of(scene)
     for part in chunks if len(steps) else ():

@@ -14,6 +14,8 @@ import numpy as np
 
 from gerd.events.keys import Keys
 from gerd.events.pixel.camera import DEAD, odd_pixels
+from gerd.events.pixel.readout import Readout, has_readout
+from gerd.events.pixel.refractory import Refractory, drops_refractory
 from gerd.events.shared import Chunk
 from gerd.plan.plan import Pixel
 from gerd.scene.scenes import Scenes
@@ -34,4 +36,8 @@ def dead(scenes: Scenes, _row: int) -> Callable[[Chunk], Chunk]:
     return lambda chunk: chunk.kept(alive[codec.pixels(chunk.keys) >> 1])
 
 
-FILTERS = (Filter(lambda pixel: pixel.dead > 0, dead),)
+FILTERS = (
+    Filter(lambda pixel: pixel.dead > 0, dead),
+    Filter(drops_refractory, Refractory),
+    Filter(has_readout, Readout),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import IO, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError, check_whole
 from gerd.exchange.decoders.arrays import blocks_of
-from gerd.exchange.decoders.opened import Damage, Opened, most_events, read_by_others
+from gerd.exchange.decoders.opened import Damage, Opened, read_by_others
 from gerd.exchange.packages import package
 
 MAGIC = b"PAR1"
@@ -32,24 +31,22 @@ def open_file(file: IO[bytes], damage: Damage, row: int | None) -> Opened:
             raise GerdError(f"{damage.path}: has {count} recordings; allowed: row= of one of them, from 0 on")
         if (row or 0) >= count:
             raise GerdError(f"{damage.path}: row {row}: allowed: 0 to {count - 1}")
-        found = _row(content, row or 0, most_events(os.fstat(file.fileno()).st_size), damage)
+        found = _row(content, row or 0, damage)
         columns = {name: _list(found[name][0], name, damage) for name in "txyp"}
         size = (found["width"][0].as_py(), found["height"][0].as_py())
     return Opened("parquet", size, blocks_of(damage, columns))
 
 
-def _row(content: Any, row: int, most: int, damage: Damage) -> Any:
-    """A row as a table, of which no more is read than its group of rows, with at most so many events."""
+def _row(content: Any, row: int, damage: Damage) -> Any:
+    """A row as a table, of which no more is read than its group of rows.
+
+    How many values that has is not looked up: where this is damaged, pyarrow ends the whole process.
+    """
     for group in range(content.num_row_groups):
-        about = content.metadata.row_group(group)
-        if row >= about.num_rows:
-            row -= about.num_rows
-            continue
-        held = max(about.column(number).num_values for number in range(about.num_columns))
-        if held > most:
-            message = f"has {held} values in one group of rows; allowed for a file of its size: up to {most}"
-            raise StorageError(f"{damage.path}: {message}")
-        return content.read_row_group(group, columns=list(COLUMNS)).slice(row, 1)
+        count = content.metadata.row_group(group).num_rows
+        if row < count:
+            return content.read_row_group(group, columns=list(COLUMNS)).slice(row, 1)
+        row -= count
     raise StorageError(f"{damage.path}: its groups of rows have fewer rows than it says")
 
 
