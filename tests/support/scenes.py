@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gerd
 from gerd.config.config import Config
+from gerd.config.sensor import Noise
 from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
@@ -19,6 +20,7 @@ from gerd.scene.scenes import Scenes
 
 GOLDEN = 0.6180339887498949
 FALSE_ALARM = 1e-6  # the probability with which a statistical test may fail although the program is right
+PROBABILITIES = [name for name, field in Noise.model_fields.items() if field.annotation is float]
 
 SHAPES: dict[str, Any] = {
     "square": "square",
@@ -197,10 +199,8 @@ def small_configs(draw: Any) -> Config:
         camera={"number": draw(st.integers(0, 3))},
         noise={
             "background": draw(st.one_of(noises, st.fixed_dictionaries({"on": noises, "off": noises}))),
-            "shape": draw(noises),
-            "event": draw(noises),
+            **{name: draw(noises) for name in PROBABILITIES},
             "hot": {"share": draw(noises), "rate_hz": draw(st.sampled_from([0.0, 300.0, 1000.0]))},
-            "dead": draw(noises),
         },
     )
 
