@@ -131,6 +131,11 @@ class Pixel:
     queue_us: float = 0.0  # for which an event waits for the bus at most
     camera: int = 0  # the number of the camera, whose fixed pattern it is
 
+    @property
+    def is_read_out(self) -> bool:
+        """Whether events arrive at other times than those at which they happen."""
+        return self.latency_us > 0 or self.jitter_us > 0 or self.bus_us > 0
+
 
 AMOUNTS: dict[str, str] = {each.name: each.metadata["path"] for each in fields(Pixel) if each.metadata}
 WRITTEN: dict[str, str] = {each.name: each.metadata["written"] for each in fields(Pixel) if each.metadata}

@@ -96,7 +96,10 @@ class Transformation:
                 )
             trajectory = Seen.of(trajectory, self.frame(scenes.width, scenes.height))
         changed: dict[str, Any] = dict(self.amounts)
-        return replace(scenes, trajectory=trajectory, pixel=replace(scenes.pixel, **changed))
+        pixel = replace(scenes.pixel, **changed)
+        if not scenes.exact and pixel.is_read_out:
+            raise GerdError(f"{self}: allowed with timing: exact; in step timing an event stands for its whole step")
+        return replace(scenes, trajectory=trajectory, pixel=pixel)
 
 
 def identity() -> Transformation:
@@ -221,6 +224,21 @@ def refractory(us: float) -> Transformation:
     return Transformation("refractory", us, amounts=(("refractory_us", us),))
 
 
+def latency(us: float) -> Transformation:
+    """Events arrive so many microseconds after they happen; in exact timing."""
+    return Transformation("latency", us, amounts=(("latency_us", _microseconds("latency", us)),))
+
+
+def jitter(us: float) -> Transformation:
+    """Events arrive at times that differ with this standard deviation, none before it happens; in exact timing."""
+    return Transformation("jitter", us, amounts=(("jitter_us", _microseconds("jitter", us)),))
+
+
+def bus(us: float) -> Transformation:
+    """Each event takes up a serial bus for so many microseconds, which others wait for; in exact timing."""
+    return Transformation("bus", us, amounts=(("bus_us", _microseconds("bus", us)),))
+
+
 def density(kept: float) -> Transformation:
     """This share of the events is kept; those of a smaller share are among those of a larger one."""
     return Transformation("density", _share("density", kept), 1.0, amounts=(("event_noise", 1.0 - kept),))
@@ -231,9 +249,31 @@ def _with_amount(name: str, share: float) -> Transformation:
 
 
 _OF_SPACE_AND_TIME = (translation, rotation, scale, shear, velocity, acceleration, time_scale)
-_MAKERS = (*_OF_SPACE_AND_TIME, background, shape_noise, density, hot, dead, threshold_spread, log_response, refractory)
+_MAKERS = (
+    *_OF_SPACE_AND_TIME,
+    background,
+    shape_noise,
+    density,
+    hot,
+    dead,
+    threshold_spread,
+    log_response,
+    refractory,
+    latency,
+    jitter,
+    bus,
+)
 KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}  # with one amount
-UNITS = {"refractory": "µs", "translation": "px", "rotation": "°", "velocity": "px/step", "acceleration": "px/step²"}
+UNITS = {
+    "refractory": "µs",
+    "latency": "µs",
+    "jitter": "µs",
+    "bus": "µs",
+    "translation": "px",
+    "rotation": "°",
+    "velocity": "px/step",
+    "acceleration": "px/step²",
+}
 
 
 def planned(plan: Plan) -> Transformation:
@@ -264,6 +304,12 @@ def _read(operation: Operation, plan: Plan) -> Transformation:
 def _length(x: float, y: float) -> float:
     """The length of a vector; it has a sign if the vector lies along x."""
     return x if y == 0 else float(np.hypot(x, y))
+
+
+def _microseconds(name: str, value: float) -> float:
+    if not 0 <= value <= 1e6:
+        raise GerdError(f"{name} {value:g}: allowed: microseconds from 0 to 1000000")
+    return value
 
 
 def _share(name: str, value: float) -> float:

@@ -29,6 +29,7 @@ from gerd.measures.curves import Curve, Number
 from gerd.measures.measure import Model, chance_error, equivariance_error, truth_and_chance_errors
 from gerd.measures.named import named_function, source_of
 from gerd.measures.statistics import LEAST, bootstrap, summary
+from gerd.plan.make import plan_of
 from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration, velocity
 from gerd.studies.lab import drawing
 from gerd.studies.lab.folder import StudyFolder
@@ -43,6 +44,16 @@ TIME_SCALES = (1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
 NUMBERS = ["n", "error, px", "chance, px", "grows by, px", "equivariance error, px", "relative"]  # columns
 Verdict = Literal["yes", "no", "undecided", "at chance"]
 OWN = "five time constants, trained here"
+OF_CAMERA = {  # transformations of what a camera does, and the numbers of `Pixel` that they set
+    "hot": "hot_share",
+    "dead": "dead",
+    "threshold_spread": "spread",
+    "log_response": "log_response",
+    "refractory": "refractory_us",
+    "latency": "latency_us",
+    "jitter": "jitter_us",
+    "bus": "bus_us",
+}
 SPATIAL = ("translation", "rotation", "scale", "shear", "velocity", "acceleration")
 SIZES = {
     "full": Size(side=128, training=1400, tests=200, epochs=8, batch=16, seeds=1, layers=FULL, first_step=16),
@@ -69,7 +80,10 @@ def stimuli(side: int, seed: int = 0) -> Config:
 
 
 def transformations(config: Config, first_step: int) -> dict[str, list[Transformation]]:
-    """For each kind its amounts, the one that changes nothing first."""
+    """For each kind its amounts, the one that changes nothing first.
+
+    What a camera does is among them where the config's camera does it.
+    """
     side, noise = min(config.sensor.width, config.sensor.height), config.noise
     middle = (config.steps + first_step) / 2
     amounts: dict[str, tuple[float, ...]] = {
@@ -84,6 +98,7 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
         "shape_noise": (noise.shape, 0.03, 0.1, 0.3),
         "density": (1 - noise.event, 1.0, 0.5, 0.25, 0.1, 0.05),
     }
+    amounts |= _of_camera(config)
     if noise.of_each_polarity != PerPolarity():  # which none of these amounts leaves as it is
         del amounts["background"]
     if any(actor.translation.border == "wrap" for actor in config.actors):  # a torus cannot be moved or turned
@@ -96,6 +111,21 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
         ]
         for kind, tested in amounts.items()
     }
+
+
+def _of_camera(config: Config) -> dict[str, tuple[float, ...]]:
+    """Of each thing that the config's camera does, the amount that it has, none of it, half of it and twice as much."""
+    pixel = plan_of(config).pixel
+    own = {kind: float(getattr(pixel, name)) for kind, name in OF_CAMERA.items()}
+    found: dict[str, tuple[float, ...]] = {
+        kind: (amount, 0.0, amount / 2, 2 * amount) for kind, amount in own.items() if amount > 0
+    }
+    for kind in ("hot", "dead"):
+        if kind in found:
+            found[kind] = tuple(min(1.0, share) for share in found[kind])
+    if "log_response" in found:  # without it, thresholds would be in other units
+        found["log_response"] = tuple(amount for amount in found["log_response"] if amount > 0)
+    return found
 
 
 def _comparable(steps: int, scale: float, first_step: int) -> bool:

@@ -5,6 +5,7 @@ Each statistical test may fail with a probability of `FALSE_ALARM` if the progra
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,12 @@ from support.scenes import FALSE_ALARM, actor, config, filtered_configs
 
 import gerd
 from gerd.config.config import Config
+from gerd.events import backends
 from gerd.events.pixel.readout import Bus
+from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
+from gerd.scene import transformation
+from gerd.scene.draw import draw
 
 FIELDS = ("t", "y", "x", "p")
 NOISE = {"background": 0.02, "hot": {"share": 0.05, "rate_hz": 500.0}}
@@ -229,3 +234,31 @@ def test_passages_within_the_refractory_time_are_counted() -> None:
     whole = gerd.simulate(recording.config, **{"integrator.refractory_us": 0})
     assert whole.events["t"].tolist() == list(range(500, 4001, 500))
     assert recording.stages().integrator.tolist() == whole.stages().integrator.tolist()
+
+
+# As amounts that measures vary
+
+
+@pytest.mark.parametrize(
+    ("g", "fields"),
+    [
+        (transformation.latency(300.0), {"readout.latency_us": 300.0}),
+        (transformation.jitter(40.0), {"readout.jitter_us": 40.0}),
+        (transformation.bus(250.0), {"readout.events_per_ms": 4.0}),
+    ],
+    ids=str,
+)
+def test_transformations_are_the_fields(g: transformation.Transformation, fields: dict[str, float]) -> None:
+    made = passing({})
+    changed = backends.frames(g(draw(plan_of(made), [0])), counts=True)[0]
+    assert np.array_equal(changed, gerd.simulate(made, **fields).frames(counts=True))
+    assert not np.array_equal(changed, gerd.simulate(made).frames(counts=True))
+    with pytest.raises(gerd.GerdError, match="allowed with timing: exact"):
+        g(draw(plan_of(passing({}, timing="step")), [0]))
+
+
+@pytest.mark.parametrize("make", [transformation.latency, transformation.jitter, transformation.bus])
+def test_amounts_that_are_none_are_refused(make: Callable[[float], Any]) -> None:
+    for amount in (-1.0, 1e7, float("nan")):
+        with pytest.raises(gerd.GerdError, match="allowed: microseconds from 0 to 1000000"):
+            make(amount)

@@ -24,6 +24,8 @@ from gerd.config.load import parse
 from gerd.config.sweep import with_values
 from gerd.errors import GerdError
 from gerd.measures.measure import Curve, effect_size, summary
+from gerd.plan.make import plan_of
+from gerd.scene.draw import draw
 from gerd.studies import covariance, demonstration, noise, symmetry, timescale
 from gerd.studies.demonstration.trials import SCALES, STEPS
 from gerd.studies.lab import drawing
@@ -997,3 +999,30 @@ def test_the_quick_study_finds_an_invariant_network(tmp_path: Path) -> None:
         found = findings.versus(results, reference, trials.INVARIANT, kept, trials.OWN_TIME)
         assert findings.large(found) == 8
     assert "What has to hold" in report.read_text("utf-8")
+
+
+def test_the_symmetry_study_takes_what_a_camera_does() -> None:
+    """Of each amount the config's own, which changes nothing, first; then none of it, half of it and twice as much."""
+    camera: dict[str, Any] = {
+        "integrator": {"threshold": {"spread": 0.02}, "response": {"log": 0.1}, "refractory_us": 500},
+        "noise": {"hot": {"share": 0.6}, "dead": 0.1},
+        "readout": {"latency_us": 100.0, "jitter_us": 8.0, "events_per_ms": 50.0},
+    }
+    odd = symmetry.stimuli(32).with_values({"timing": "exact", "integrator": camera["integrator"]})
+    odd = odd.with_values({"noise": camera["noise"], "readout": camera["readout"]})
+    ideal, tested = symmetry.transformations(symmetry.stimuli(32), 16), symmetry.transformations(odd, 16)
+    assert not ideal.keys() & symmetry.OF_CAMERA.keys()
+    found = {kind: [g.amount for g in tested[kind]] for kind in tested.keys() - ideal.keys()}
+    assert found == {
+        "hot": [0.6, 0.0, 0.3, 1.0],
+        "dead": [0.1, 0.0, 0.05, 0.2],
+        "threshold_spread": [0.02, 0.0, 0.01, 0.04],
+        "log_response": [0.1, 0.05, 0.2],
+        "refractory": [500.0, 0.0, 250.0, 1000.0],
+        "latency": [100.0, 0.0, 50.0, 200.0],
+        "jitter": [8.0, 0.0, 4.0, 16.0],
+        "bus": [20.0, 0.0, 10.0, 40.0],
+    }
+    scenes = draw(plan_of(odd), [0])
+    for kind in found:
+        assert tested[kind][0](scenes).pixel == scenes.pixel

@@ -14,7 +14,7 @@ import numpy as np
 
 from gerd.events.keys import Keys
 from gerd.events.pixel.camera import DEAD, odd_pixels
-from gerd.events.pixel.readout import Readout, has_readout
+from gerd.events.pixel.readout import Readout
 from gerd.events.pixel.refractory import Refractory, drops_refractory
 from gerd.events.shared import Chunk
 from gerd.plan.plan import Pixel
@@ -39,5 +39,5 @@ def dead(scenes: Scenes, _row: int) -> Callable[[Chunk], Chunk]:
 FILTERS = (
     Filter(lambda pixel: pixel.dead > 0, dead),
     Filter(drops_refractory, Refractory),
-    Filter(has_readout, Readout),
+    Filter(lambda pixel: pixel.is_read_out, Readout),
 )

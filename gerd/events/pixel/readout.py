@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from gerd.events.keys import Keys
 from gerd.events.shared import Chunk, joined
-from gerd.plan.plan import Pixel
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
@@ -29,11 +28,6 @@ AT_ONCE = 2**20  # events whose turns on the bus are worked out together
 LONGEST = 2**37  # microseconds between the first and the last of them
 
 Whole = NDArray[np.int64]
-
-
-def has_readout(pixel: Pixel) -> bool:
-    """Whether events arrive at other times than those at which they happen."""
-    return pixel.latency_us > 0 or pixel.jitter_us > 0 or pixel.bus_us > 0
 
 
 class Readout:
