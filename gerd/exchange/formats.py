@@ -13,6 +13,7 @@ default stores a time origin that only faery itself honours, and says nothing if
 
 from __future__ import annotations
 
+import errno
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -168,7 +169,7 @@ def _write_faery(path: Path, events: Rows, width: int, height: int, *, kind: str
             [theirs], path, dimensions=(width, height), zero_t0=False, file_type=kind, use_write_suffix=False
         )
     except (RuntimeError, ValueError) as error:  # faery's, such as a full disk
-        raise GerdError(f"{path}: faery cannot write it: {error}") from None
+        raise OSError(errno.EIO, f"faery: {error}") from None
 
 
 def _read_back(path: Path, width: int, height: int) -> Rows:

@@ -48,7 +48,8 @@ def read_config(place: Readable, manifest: Manifest, source: str, text: str | No
         data = parsed_json(read_json(place, RESOLVED))
         config = Config.of(data, Origin(text, document=Document(None, source), directory=None))
     except ValidationError as error:
-        first = ": ".join(line.strip() for line in str(error).splitlines()[1:3])
+        lines = str(error).splitlines()[1:3]
+        first = ": ".join(line.partition(" [type=")[0].strip() for line in lines)  # without pydantic's own words
         raise StorageError(f"{file}: is damaged: {first}") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
