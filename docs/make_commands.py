@@ -21,10 +21,12 @@ INTRODUCTION = """\
 This page has everything that `gerd COMMAND --help` says. `gerd --version` prints the version.
 
 A command that has done its work exits with 0. For each mistake it prints one line, `error: …`, on standard error (with
-the usage, if an option is wrong). The exit code is 2 if the mistake is in the config or in the command itself, and
-otherwise 1. After Ctrl-C it is 130; finished work is kept, and the same command continues. Progress is shown on
-standard error if that is a terminal. If the package has no machine code for the processor, the first simulation says so
-and compiles its kernels, once; that took 23 seconds on one core of an AMD EPYC on 2026-11-17. """
+the usage, if an option is wrong). The exit code is 2 if the config is wrong, or if the command cannot be understood (an
+unknown option, a missing argument, a number that is out of range), and otherwise 1. After Ctrl-C it is 130; finished
+work is kept, and the same command continues. Progress is shown on standard error if that is a terminal. If the package
+has no machine code for the processor, the first simulation says so and compiles its kernels, once; that took 23 seconds
+on one core of an AMD EPYC on 2026-11-17.
+"""
 
 
 def page() -> str:

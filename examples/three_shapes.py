@@ -18,22 +18,20 @@ seed: 4
 sensor: {width: 32, height: 32}
 steps: 16
 actors:
-  - shape: square
+  - shape: {choice: [square, circle, triangle]}
     translation: {start: centre, velocity: {uniform: [-0.2, 0.2]}, acceleration: 0}
     scale: {start: {uniform: [14, 22]}, acceleration: 0}
     rotation: {start: 20, velocity: {choice: [-3, 3]}, acceleration: 0}
-sweep:
-  actors.0.shape: [square, circle, triangle]
 """
 LONGER_AND_NOISY = ("steps=24", "noise.background=0.002")  # overrides of the config
-SHAPES = ["square", "circle", "triangle"]
+SHAPES = ["square", "circle", "triangle"]  # the classes, in the order of the config
 
-Batch = tuple[Tensor, Tensor]  # frames (batch, steps, 2, height, width), and the numbers of the shapes
+Batch = tuple[Tensor, Tensor]  # frames (batch, steps, 2, height, width), and the classes (batch,)
 
 
-def shape_number(swept: dict[str, str]) -> int:
-    """The label of a recording, from its swept values."""
-    return SHAPES.index(swept["actors.0.shape"])
+def of_the_actor(classes: Tensor) -> Tensor:
+    """The class of the only actor, from the label "shape", which has one for each."""
+    return classes[0]
 
 
 def train(
@@ -70,7 +68,7 @@ def run(main: Callable[[int, int, Path], None], about: str, *, count: int, epoch
     torch.set_num_threads(1)  # the networks are small: more threads would wait for each other
     torch.manual_seed(0)
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
-    parser.add_argument("--count", type=int, default=count, help="recordings of each shape")
+    parser.add_argument("--count", type=int, default=count, help="recordings to train and test with")
     parser.add_argument("--epochs", type=int, default=epochs)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

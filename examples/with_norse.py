@@ -7,21 +7,24 @@ network gets wrong, before and after training. It takes about 10 seconds on one 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import norse.torch as norse
-from three_shapes import CONFIG, SHAPES, run, shape_number, train
+from three_shapes import CONFIG, SHAPES, Batch, run, train
 from torch import Tensor, nn
 
 import gerd
 
-BATCH = 24  # eight families of three shapes
+BATCH = 24
 
 
-def label(recording: gerd.Recording) -> int:
-    return shape_number(recording.identity.labels)
+def with_class(batch: Batch) -> Batch:
+    """Frames, and the class of the only actor of each recording."""
+    frames, classes = batch
+    return frames, classes[:, 0]
 
 
 def answers(network: nn.Module, frames: Tensor) -> Tensor:
@@ -33,14 +36,18 @@ def answers(network: nn.Module, frames: Tensor) -> Tensor:
 
 def main(count: int, epochs: int, _: Path) -> None:
     config = gerd.parse(CONFIG)
-    stream = gerd.Stream(config, BATCH, label=label)
-    test = gerd.Stream(config, 90, label=label, first=10**6).batch(0)
+    stream = gerd.Stream(config, BATCH, label="shape")
+    test = with_class(gerd.Stream(config, 90, label="shape", first=10**6).batch(0))
     network = norse.SequentialState(
         nn.Flatten(2), nn.Linear(2 * 32 * 32, 64), norse.LIF(), nn.Linear(64, len(SHAPES)), norse.LI()
     )
-    new = 3 * count // BATCH  # batches in each epoch, of recordings that have not been there before
-    train(network, partial(answers, network), lambda: islice(stream, new), test, rate=0.002, epochs=epochs)
+    new = count // BATCH  # batches in each epoch, of recordings that have not been there before
+
+    def batches() -> Iterator[Batch]:
+        return map(with_class, islice(stream, new))
+
+    train(network, partial(answers, network), batches, test, rate=0.002, epochs=epochs)
 
 
 if __name__ == "__main__":
-    run(main, __doc__, count=480, epochs=1)
+    run(main, __doc__, count=1440, epochs=1)

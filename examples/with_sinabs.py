@@ -13,7 +13,7 @@ from pathlib import Path
 
 import sinabs
 import sinabs.layers
-from three_shapes import CONFIG, SHAPES, run, shape_number, train
+from three_shapes import CONFIG, SHAPES, of_the_actor, run, train
 from torch import Tensor, nn
 
 import gerd
@@ -41,7 +41,7 @@ def answers(network: nn.Module, frames: Tensor) -> Tensor:
 
 def main(count: int, epochs: int, folder: Path) -> None:
     gerd.generate(gerd.parse(CONFIG), folder / "shapes", count, workers=1)
-    data = gerd.Dataset(folder / "shapes", label="sweep", target_transform=shape_number)
+    data = gerd.Dataset(folder / "shapes", label="shape", target_transform=of_the_actor)
     seen, unseen = data.split(0.8, 0.2)
     test = next(iter(unseen.loader(len(unseen))))
     network = made()
@@ -49,4 +49,4 @@ def main(count: int, epochs: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(main, __doc__, count=90, epochs=6)
+    run(main, __doc__, count=270, epochs=6)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import snntorch
 import tonic
-from three_shapes import CONFIG, LONGER_AND_NOISY, SHAPES, run, shape_number, train
+from three_shapes import CONFIG, LONGER_AND_NOISY, SHAPES, of_the_actor, run, train
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
@@ -37,7 +37,7 @@ class Spiking(nn.Module):
 def main(count: int, epochs: int, folder: Path) -> None:
     config = gerd.parse(CONFIG, overrides=LONGER_AND_NOISY)
     gerd.generate(config, folder / "shapes", count, workers=1)
-    data = gerd.Dataset(folder / "shapes", "events", "sweep", target_transform=shape_number)
+    data = gerd.Dataset(folder / "shapes", "events", "shape", target_transform=of_the_actor)
     data.transform = tonic.transforms.Compose([
         tonic.transforms.Denoise(filter_time=3 * data.step_us),
         # Tonic's other forms of ToFrame drop or shift frames.
@@ -57,4 +57,4 @@ def main(count: int, epochs: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(main, __doc__, count=150, epochs=10)
+    run(main, __doc__, count=450, epochs=10)

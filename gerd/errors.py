@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral
 from typing import Any
+
+MOST_WORDS = 10  # of one place that are compared with what is allowed there
+LONGEST_WORD = 40  # characters of such a word
+ALIKE = 0.67  # from 0 to 1: how like a word has to be what it is taken for; below, suggestions mislead
+CALLED_ELSEWHERE = {  # words of other programs, and ours
+    "position": "translation",
+    "location": "translation",
+    "size": "scale",
+    "angle": "rotation",
+    "orientation": "rotation",
+    "brightness": "intensity",
+    "color": "intensity",
+    "colour": "intensity",
+    "resolution": "sensor",
+    "speed": "velocity",
+    "length": "steps",
+    "duration": "steps",
+    "rotate": "rotation",
+    "translate": "translation",
+}
 
 
 class GerdError(Exception):
@@ -60,6 +83,30 @@ def check_whole(name: str, value: Any, least: int | None = None, most: int | Non
         return
     bounds = "" if least is None else f", {least} or more" if most is None else f" from {least} to {most}"
     raise GerdError(f"{name} {shorten(value)}: allowed: a whole number{bounds}")
+
+
+def check_number(name: str, value: Any) -> None:
+    """An error unless `value`, which is called `name`, is a finite number."""
+    if not isinstance(value, str | bytes | bool):
+        try:
+            if math.isfinite(float(value)):
+                return
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise GerdError(f"{name} {shorten(value)}: allowed: a finite number")
+
+
+def did_you_mean(words: Iterable[Any], names: Iterable[str]) -> str:
+    """A suggestion to put into a message, or nothing."""
+    known = list(names)
+    unknown = [str(word) for word in islice(words, MOST_WORDS) if word not in known and len(str(word)) <= LONGEST_WORD]
+    for word in unknown:
+        for meant in (CALLED_ELSEWHERE.get(word), word.partition(".")[0]):
+            if meant in known:
+                return f"did you mean {meant}? "
+        if close := difflib.get_close_matches(word, known, 1, ALIKE):
+            return f"did you mean {close[0]}? "
+    return ""
 
 
 def counted(number: int, word: str, several: str | None = None) -> str:

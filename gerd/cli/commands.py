@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Exit, Option
 
+from gerd.cli.completing import DEVICES, ENGINES, FORMATS, KINDS, LIVE_FORMATS, one_of, sources
 from gerd.cli.options import ConfigFile, Count, DatasetFolder, Index, Member, Overrides, Read, Source, Trust
 from gerd.cli.sources import events_in, load_config, member_of, read_options, recordings_of
 from gerd.cli.stopping import stoppable
@@ -67,8 +68,13 @@ def generate(
     out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
     count: Count = 100,
     workers: Annotated[int | None, Option(min=1, help="Processes; default: one more than there are cores.")] = None,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 …; default: cpu, or a cluster's GPUs.")] = None,
-    engine: Annotated[str, Option(help="Who does the work: local (this machine) or ray (a cluster).")] = "local",
+    device: Annotated[
+        str | None,
+        Option(help="cpu, cuda, cuda:1 …; default: cpu, or a cluster's GPUs.", autocompletion=one_of(*DEVICES)),
+    ] = None,
+    engine: Annotated[
+        str, Option(help="Who does the work: local (this machine) or ray (a cluster).", autocompletion=one_of(*ENGINES))
+    ] = "local",
     address: Annotated[str | None, Option(metavar="HOST:PORT", help="Of Ray; default: on this machine.")] = None,
     shard: Annotated[
         str, Option(metavar="I/N", help="Make part I of N only: N such commands, in any order, make the dataset.")
@@ -102,7 +108,12 @@ def generate(
 
 
 def info(
-    source: Annotated[str, Argument(metavar="DATASET|EVENTS", help="A dataset, a folder or a URL; a file of events.")],
+    source: Annotated[
+        str,
+        Argument(
+            metavar="DATASET|EVENTS", help="A dataset, a folder or a URL; a file of events.", autocompletion=sources
+        ),
+    ],
     read: Read = None,
 ) -> None:
     """Print what a dataset or a file of events holds."""
@@ -150,7 +161,8 @@ def render(
         str | None,
         Option(
             help="video (default of .gif and .mp4); for .png, .svg and .pdf: sheet (default), frame, cloud, rate, "
-            "curves (of T), parameters or stages (of the simulation)."
+            "curves (of T), parameters or stages (of the simulation).",
+            autocompletion=one_of(*KINDS),
         ),
     ] = None,
     index: Index = 0,
@@ -201,7 +213,11 @@ def render(
 def export(
     source: Annotated[
         str,
-        Argument(metavar="CONFIG|DATASET|EVENTS", help="A config, a dataset (a folder or a URL), a file of events."),
+        Argument(
+            metavar="CONFIG|DATASET|EVENTS",
+            help="A config, a dataset (a folder or a URL), a file of events.",
+            autocompletion=sources,
+        ),
     ],
     out: Annotated[
         Path, Argument(metavar="OUT", help="The folder to write, continued if it was begun; of EVENTS: the file.")
@@ -212,6 +228,7 @@ def export(
             "--format",
             help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv, npz; parquet: for Hugging Face and pandas; "
             "frames, voltmeter: the video, for emulators.",
+            autocompletion=one_of(*FORMATS),
         ),
     ] = "evt2",
     levels: Annotated[
@@ -269,7 +286,10 @@ def export(
 def play(
     source: Source,
     to: Annotated[str, Option(help="- for standard output, udp://HOST:PORT, or a file or pipe.")] = "-",
-    format_: Annotated[str | None, Option("--format", help="Default: csv, over UDP aestream; or binary.")] = None,
+    format_: Annotated[
+        str | None,
+        Option("--format", help="Default: csv, over UDP aestream; or binary.", autocompletion=one_of(*LIVE_FORMATS)),
+    ] = None,
     index: Index = 0,
     member: Member = None,
     speed: Annotated[float, Option(help="2 is twice as fast as real time; inf does not wait.")] = 1.0,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from gerd.cli.completing import sources
 from gerd.cli.options import ConfigFile, Index, Member, Overrides, Read, Trust
 from gerd.cli.sources import events_in, load_config, member_of
 from gerd.cli.terminal import say
@@ -58,8 +59,8 @@ def conform(
 
 
 def compare(
-    a: Annotated[Path, Argument(metavar="A", help=A_OR_B)],
-    b: Annotated[Path, Argument(metavar="B", help=A_OR_B)],
+    a: Annotated[Path, Argument(metavar="A", help=A_OR_B, autocompletion=sources)],
+    b: Annotated[Path, Argument(metavar="B", help=A_OR_B, autocompletion=sources)],
     out: Annotated[Path | None, Option(help="Write a page with a figure, too: a name that ends in .html.")] = None,
     count: Annotated[int, Option("-n", "--count", min=1, help="Recordings of a config or a dataset, at most.")] = 16,
     first: Annotated[int, Option(min=0, help="The first index of B, if it is a config or a dataset.")] = 0,

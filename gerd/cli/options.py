@@ -7,9 +7,16 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).")]
-DatasetFolder = Annotated[str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.")]
-Source = Annotated[Path, Argument(metavar="CONFIG|DATASET|EVENTS", help="A config, a dataset, or a file of events.")]
+from gerd.cli.completing import configs, datasets, sources
+
+ConfigFile = Annotated[Path, Argument(metavar="CONFIG", help="A config file (YAML).", autocompletion=configs)]
+DatasetFolder = Annotated[
+    str, Argument(metavar="DATASET", help="What gerd generate has written: a folder or a URL.", autocompletion=datasets)
+]
+Source = Annotated[
+    Path,
+    Argument(metavar="CONFIG|DATASET|EVENTS", help="A config, a dataset, or a file of events.", autocompletion=sources),
+]
 Count = Annotated[int, Option("-n", "--count", min=1, max=2**32, help="Indices, each with all members of a sweep.")]
 Index = Annotated[int, Option(min=0, help="Which draw; all members of a sweep have it.")]
 Member = Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from gerd.cli.completing import FORMATS, configs, one_of
 from gerd.cli.options import Index, Member, Overrides, Trust
 from gerd.cli.sources import load_config, member_of
 from gerd.cli.terminal import say
@@ -17,14 +18,20 @@ def events(
     pictures: Annotated[Path, Argument(metavar="VIDEO|FOLDER", help="A video, or a folder of pictures.")],
     out: Annotated[Path, Argument(metavar="OUT", help="The file of events to write.")],
     config: Annotated[
-        Path | None, Option(metavar="CONFIG", help="Whose pixels and noises to use; it needs no actors.")
+        Path | None,
+        Option(metavar="CONFIG", help="Whose pixels and noises to use; it needs no actors.", autocompletion=configs),
     ] = None,
     fps: Annotated[
         str | None,
         Option(help="Pictures per second: 30, 29.97, 30000/1001. Default: a video's own times, or timestamps.txt."),
     ] = None,
     format_: Annotated[
-        str | None, Option("--format", help="As of gerd export; default: what the name of OUT ends with.")
+        str | None,
+        Option(
+            "--format",
+            help="As of gerd export; default: what the name of OUT ends with.",
+            autocompletion=one_of(*FORMATS),
+        ),
     ] = None,
     index: Index = 0,
     member: Member = None,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Context, Option
 
+from gerd.cli.completing import DEVICES, STUDIES, configs, one_of
 from gerd.cli.sources import load_config
 from gerd.cli.stopping import stoppable
 from gerd.cli.terminal import say
@@ -16,20 +17,28 @@ from gerd.errors import GerdError
 def study(
     context: Context,
     name: Annotated[
-        str | None, Argument(help="demonstration, timescale, covariance, noise, symmetry, camera or receptive-fields.")
+        str | None,
+        Argument(
+            help="demonstration, timescale, covariance, noise, symmetry, camera or receptive-fields.",
+            autocompletion=one_of(*STUDIES),
+        ),
     ] = None,
     out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
     from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,
     quick: Annotated[bool, Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
     smoke: Annotated[bool, Option("--smoke", help="Tiny: seconds, to see that it runs.")] = False,
-    device: Annotated[str, Option(help="Where to compute: cpu, cuda, cuda:1 …")] = "cpu",
+    device: Annotated[
+        str, Option(help="Where to compute: cpu, cuda, cuda:1 …", autocompletion=one_of(*DEVICES))
+    ] = "cpu",
     seed: Annotated[int, Option(min=0, max=2**31, help="Of the recordings and the networks.")] = 0,
     epochs: Annotated[int | None, Option(min=1, help="Of training.")] = None,
     seeds: Annotated[int | None, Option(min=1, help="Networks of each kind.")] = None,
     minutes: Annotated[float | None, Option(help="Stop after this time; the same command continues.")] = None,
     model: Annotated[str | None, Option(metavar="MODULE:BUILD", help="Of symmetry: builds your network.")] = None,
     checkpoint: Annotated[Path | None, Option(help="Of --model: its weights, a state dict.")] = None,
-    config: Annotated[Path | None, Option(metavar="CONFIG", help="Of symmetry: other stimuli.")] = None,
+    config: Annotated[
+        Path | None, Option(metavar="CONFIG", help="Of symmetry: other stimuli.", autocompletion=configs)
+    ] = None,
     set_: Annotated[
         list[str] | None,
         Option("--set", metavar="NAME=VALUE", help="Of demonstration: what the paper leaves open; repeatable."),

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails
 
 from gerd.bounds import BRIGHTEST, DIMMEST
-from gerd.config.base import Model, did_you_mean, invalid, problem, refuse
+from gerd.config.base import Model, invalid, problem, refuse
 from gerd.config.values import (
     Acceleration,
     Factor,
@@ -46,6 +46,7 @@ from gerd.config.values import (
     within,
     without_sign,
 )
+from gerd.errors import did_you_mean
 from gerd.geometry import shapes
 from gerd.reading import once, spend
 
@@ -59,6 +60,7 @@ class Translation(Model):
     """Where the shape's centre is, in pixels: x to the right and y down, from the frame's top left corner."""
 
     part = "translation"
+    example = "{start: [20, 30], velocity: [1, 0], acceleration: 0}"
     start: PositionStart = Field("centre", description="position at step 0, pixels")
     velocity: PositionVelocity = Field(0.0, description="pixels per step")
     acceleration: PairAcceleration = Field(Normal(normal=(0.0, 0.1)), description="pixels per step²")
@@ -83,6 +85,7 @@ class Scale(Model):
     """
 
     part = "scale"
+    example = "{start: 20, acceleration: 0}"
     start: SizeStart = Field(20.0, description="size at step 0, pixels; uniform: 0.1 to 0.4 of the smaller frame side")
     velocity: SizeVelocity = Field(0.0, description="pixels per step, or {factor: number} per step")
     acceleration: PairAcceleration = Field(
@@ -114,6 +117,7 @@ class Rotation(Model):
     """Degrees, clockwise on the screen (from x to y)."""
 
     part = "rotation"
+    example = "{start: 30, acceleration: 0}"
     start: Start = Field(0.0, description="degrees; uniform: 0 to 360")
     velocity: Velocity = Field(0.0, description="degrees per step")
     acceleration: Acceleration = Field(Normal(normal=(0.0, 0.5)), description="degrees per step²")
@@ -124,6 +128,7 @@ class Shear(Model):
     """How far a point moves along x for each unit of y, before the rotation; a number without unit."""
 
     part = "shear"
+    example = "{start: 0.2, acceleration: 0}"
     start: Start = Field(0.0, description="shear at step 0; uniform: -0.5 to 0.5")
     velocity: Velocity = Field(0.0, description="per step")
     acceleration: Acceleration = Field(Normal(normal=(0.0, 0.002)), description="per step²")
@@ -360,6 +365,7 @@ class Actor(Model):
     """A shape, its brightness and its motion. A transformation that is not named stays at rest."""
 
     part = "an actor"
+    example = "{shape: square}"
     shape: Shape
     intensity: Annotated[Value, within(DIMMEST, BRIGHTEST, "an intensity")] = Field(
         1.0, description=f"brightness on a background of 0, from {DIMMEST:g} to {BRIGHTEST:g}, in multiples of 1/1024"

@@ -5,18 +5,14 @@ A field is named by its path, such as `actors.0.scale.start`: keys and places in
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from gerd.config.document import Location
-
-MOST_WORDS = 10  # of one place that are compared with what is allowed there
-LONGEST_WORD = 40  # characters of such a word
+from gerd.errors import MOST_WORDS, GerdError, did_you_mean, shorten
 
 _WORDING = {  # our words for pydantic's kinds of errors
     "float_type": "allowed: a number",
@@ -76,19 +72,19 @@ def tag(form: str) -> str:
     return TAGS.setdefault(form, f"<{form}>")
 
 
-def did_you_mean(words: Iterable[Any], names: Iterable[str]) -> str:
-    """A suggestion to put into a message, or nothing."""
-    known = list(names)
-    unknown = [str(word) for word in islice(words, MOST_WORDS) if word not in known and len(str(word)) <= LONGEST_WORD]
-    close = [match for word in unknown for match in difflib.get_close_matches(word, known, 1)]
-    return f"did you mean {close[0]}? " if close else ""
-
-
 class Model(BaseModel):
     """Frozen; an unknown key is refused, with a suggestion."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     part: ClassVar[str] = ""  # of a config: what messages call it; no fields are looked for in one without such a name
+    example: ClassVar[str] = ""  # for whoever writes something else than a mapping
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in type(self).model_fields:
+            path = "" if self.part == "the config itself" else "path.to."
+            new = f"**{{'{path}{name}': {shorten(value)}}}" if path else f"{name}={shorten(value)}"
+            raise GerdError(f"{name}: a config cannot be changed; config.replace({new}) gives a new one")
+        super().__setattr__(name, value)
 
     @model_validator(mode="wrap")
     @classmethod
@@ -97,7 +93,8 @@ class Model(BaseModel):
             return handler(data)
         fields = ", ".join(cls.model_fields)
         if not isinstance(data, Mapping):
-            raise invalid(f"allowed: a mapping with the fields {fields}", value=data)
+            such = f", such as {cls.example}" if cls.example else ""
+            raise invalid(f"allowed: a mapping with the fields {fields}{such}", value=data)
         known = {key: value for key, value in data.items() if key in cls.model_fields}
         if len(known) == len(data):
             return handler(data)

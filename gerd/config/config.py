@@ -22,7 +22,7 @@ from gerd.config.base import Model, all_invalid, invalid, problem, problems_of, 
 from gerd.config.digest import digest_of_config
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.functions import functions_named, sample
-from gerd.config.members import NOT_SWEPT, checked_sweep
+from gerd.config.members import checked_sweep
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
 from gerd.config.sensor import Camera, Integrator, Noise, Readout, Sensor
@@ -33,6 +33,7 @@ from gerd.config.values import FunctionName, Speed, TimeScale
 from gerd.errors import ConfigError, GerdError, Problem, counted, shorten
 from gerd.reading import reading
 
+NOT_SET = ("sweep", "functions")  # of a member: its family has them
 MOST_TRANSFORMS = 32
 MOST_MEMBERS = 100_000
 OF_FUNCTIONS = ("digest", "sampled", "sampled_whole")  # worked out from what functions give, and kept
@@ -289,9 +290,28 @@ class Config(Model):
         """A member of the family: the fields at the given paths replaced, and no sweep of its own; checked anew."""
         data: Any = {**self._fields, "sweep": {}}
         for path, value in values.items():
-            data = replaced(data, path, value, NOT_SWEPT)
+            data = replaced(data, path, value, NOT_SET)
         labels = {**self._origin.labels, **values}
         return Config.of(data, replace(self._origin, text=None, family=self.family, labels=labels, path=None))
+
+    def replace(self, **values: Any) -> Config:
+        """This config with other values, by the paths of their fields; the sweep stays, and a member stays one.
+
+        `config.replace(steps=3, **{"noise.background": 0.01, "sweep.time_scale": [1, 2]})`
+        """
+        try:
+            if self.family is not self:
+                return self.with_values(values)
+            data: Any = self._fields
+            for path, value in values.items():
+                first, dot, swept = path.partition(".")
+                if first == "sweep" and dot:  # a swept path is one key
+                    data = {**data, "sweep": {**data["sweep"], swept: value}}
+                else:
+                    data = replaced(data, path, value)
+            return Config.of(data, replace(self._origin, text=None, path=None))
+        except ValidationError as error:
+            raise explain(error, Document(None, "replace")) from None
 
     def member(self, which: int | Mapping[str, Any]) -> Config:
         """The config of one member of the sweep: its number, or swept values that only it has."""

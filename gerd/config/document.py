@@ -9,17 +9,20 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gerd.errors import ConfigError, Problem, shorten
+from gerd.errors import ConfigError, Problem, did_you_mean, shorten
 
 LONGEST_TEXT = 4 * 2**20  # bytes; a config is read whole
 MOST_VALUES = 100_000  # values that are written: some seconds of reading
 MOST_REPEATED = 100_000  # values that aliases stand for, so that a small file cannot fill the memory
 DEEPEST = 64  # lists and mappings inside each other
 LONGEST_INTEGER = 400  # digits
+MOST_NEIGHBOURS = 1000  # files of a folder whose names are compared with one that is not there
 _TOO_LONG = f"is too long; at most {LONGEST_TEXT} bytes are allowed"
 _TOO_DEEP = f"is nested too deeply; at most {DEEPEST} levels are allowed"
 
@@ -109,7 +112,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
         with open(path, "rb") as file:
             raw = file.read(LONGEST_TEXT + 1)
     except OSError as error:
-        raise ConfigError([Problem(str(path), f"cannot be read: {error.strerror}")]) from None
+        missing = isinstance(error, FileNotFoundError)
+        reason = f"there is no such file; {_neighbour(Path(path))}" if missing else f"cannot be read: {error.strerror}"
+        raise ConfigError([Problem(str(path), reason.rstrip(" ;"))]) from None
     if len(raw) > LONGEST_TEXT:
         raise ConfigError([Problem(str(path), _TOO_LONG)])
     try:
@@ -118,6 +123,19 @@ def read_text(path: str | os.PathLike[str]) -> str:
         line = raw[: error.start].count(b"\n") + 1
         message = f"is not UTF-8 text: byte {raw[error.start]:#04x} at offset {error.start}"
         raise ConfigError([Problem(str(path), message, line)]) from None
+
+
+def _neighbour(path: Path) -> str:
+    """A suggestion: the file of the same folder whose name is most like that of `path`, or nothing."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, MOST_NEIGHBOURS) if entry.is_file()]
+    except OSError:
+        return ""
+    for ending in (".yaml", ".yml"):  # rather than another ending of the same length
+        if (alike := path.with_suffix(ending)).name in names:
+            return f"did you mean {alike}? "
+    return did_you_mean([path.name], names)
 
 
 _HINTS = {  # words of PyYAML's: what has mostly happened

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gerd.calls import explained
 from gerd.config.config import Config, Origin
 from gerd.config.document import UNNAMED, Document, parse_yaml, read_text
 from gerd.config.overrides import overridden
@@ -40,6 +41,7 @@ def _is_text(words: str) -> bool:
     return re.search(r"\n|:\s|:$|^\s*(\{|$)", words) is not None
 
 
+@explained
 def load(
     path: str | os.PathLike[str], *, overrides: Sequence[str] = (), trust: bool = False, scene: bool = True
 ) -> Config:
@@ -56,6 +58,7 @@ def load(
     return parse(read_text(path), source=str(path), directory=directory, overrides=overrides, trust=trust, scene=scene)
 
 
+@explained
 def parse(
     text: str | Mapping[str, Any],
     *,
@@ -72,6 +75,9 @@ def parse(
     if not isinstance(text, str | Mapping):
         how = "allowed: YAML text, or a mapping of fields; a file: gerd.load"
         raise ConfigError([Problem(source, how, value=shorten(text))])
+    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
+        how = "allowed: a list of path=value, such as ['noise.background=0.01']"
+        raise ConfigError([Problem("overrides", how, value=shorten(overrides))])
     document = parse_yaml(text, source) if isinstance(text, str) else Document(dict(text), source)
     if not scene and isinstance(document.data, dict):
         document = replace(document, data={"actors": [], **document.data})

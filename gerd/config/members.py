@@ -7,6 +7,7 @@ is worked out before it is done.
 from __future__ import annotations
 
 import itertools
+import json
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -44,6 +45,7 @@ def checked_sweep(config: Config, members: int) -> dict[str, tuple[Any, ...]]:
             problems.append(problem(f"lies below {above}, which is swept, too", ("sweep", path), values))
         pairs = [_checked(config, path, i, value, problems) for i, value in enumerate(values)]
         sweep[path] = tuple(kept for kept, _ in pairs)
+        problems += _equal(path, sweep[path])
         held[path] = [value for _, value in pairs]
     if not problems and len(sweep) > 1:
         problems = _unsound_member(config, sweep, held)
@@ -87,6 +89,17 @@ def _checked(config: Config, path: str, number: int, value: Any, problems: list[
         return value, value
     held = at(member, path)
     return (value if says_what_it_is(value) else with_whole_numbers(plain(held))), held
+
+
+def _equal(path: str, values: tuple[Any, ...]) -> list[InitErrorDetails]:
+    """What to say of the first value that stands twice: its recordings would be the same, under two names."""
+    places: dict[str, int] = {}
+    for number, value in enumerate(values):
+        first = places.setdefault(json.dumps(value, sort_keys=True, default=repr), number)
+        if first != number:
+            message = f"stands there twice, as items {first} and {number}; allowed: values that differ"
+            return [problem(message, ("sweep", path, number), value)]
+    return []
 
 
 def _unsound_member(

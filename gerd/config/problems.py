@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gerd.config.base import did_you_mean, plain, problems_of
+from gerd.config.base import plain, problems_of
 from gerd.config.document import Document, Location
-from gerd.errors import ConfigError, Problem, shorten
+from gerd.errors import ConfigError, Problem, did_you_mean, shorten
 
 MOST_PROBLEMS = 50  # that are listed
 

@@ -35,6 +35,7 @@ class Sensor(Model):
     """The frame, in pixels."""
 
     part = "sensor"
+    example = "{width: 64, height: 48}"
     width: int = Field(128, strict=True, ge=1, le=16384, description="pixels along x")
     height: int = Field(128, strict=True, ge=1, le=16384, description="pixels along y")
 
@@ -85,6 +86,7 @@ class Integrator(Model):
     """Each pixel's integrate-and-fire unit."""
 
     part = "integrator"
+    example = "{threshold: 0.4}"
     threshold: Threshold = Field(
         0.5,
         description="change that fires, as a share of a fully covered pixel's count; or one for each polarity, and how "
@@ -186,6 +188,8 @@ class Readout(Model):
 class Camera(Model):
     """Which of many cameras of the same kind: all of them differ in which of their pixels are odd."""
 
+    example = "{number: 2}"
+
     number: int = Field(
         0,
         strict=True,
@@ -197,6 +201,8 @@ class Camera(Model):
 
 class Hot(Model):
     """Pixels of the camera that fire ON now and then, whatever they see."""
+
+    example = "{share: 0.001}"
 
     share: Probability = Field(0.0, description="with this probability, a pixel of the camera is hot")
     rate_hz: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e6)] = Field(
@@ -251,6 +257,7 @@ class Noise(Model):
     """What adds events or takes them away, by chance. Each is absent at 0."""
 
     part = "noise"
+    example = "{background: 0.001}"
     background: Background = Field(
         0.0, description="a pixel fires regardless, per pixel and step: ON or OFF, equally likely; or each by itself"
     )

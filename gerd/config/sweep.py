@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from gerd.config.base import did_you_mean, plain
+from gerd.config.base import plain
 from gerd.config.document import Document
 from gerd.config.problems import explain
-from gerd.errors import GerdError, shorten
+from gerd.errors import GerdError, did_you_mean, shorten
 
 if TYPE_CHECKING:
     from gerd.config.config import Config

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import AfterValidator, Field, Tag, ValidatorFunctionWrapHandler, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, Tag, ValidatorFunctionWrapHandler, field_validator
 
 from gerd.config.base import Model, invalid, tag
-from gerd.config.values import Number, TimeFactor, forms
+from gerd.config.values import Number, TimeFactor, forms, our_spelling
 
 Point = tuple[Number, Number]
 
@@ -31,6 +31,7 @@ _About = Annotated[
     Union[Annotated[Literal["centre"], Tag(tag("centre"))], Annotated[Point, Tag(tag("pair"))]],
     Field(description="the point that stays"),
     forms("centre, [x, y]"),
+    BeforeValidator(our_spelling),
 ]
 
 

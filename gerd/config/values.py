@@ -88,6 +88,14 @@ class WholeChoice(Model):
 
 
 WORDS = ("uniform", "centre", "usual", "stationary", "linear")
+OTHER_SPELLINGS = {"center": "centre"}
+
+
+def our_spelling(value: Any) -> Any:
+    """A word as we write it."""
+    return OTHER_SPELLINGS.get(value, value) if isinstance(value, str) else value
+
+
 POLARITIES = {"on", "off", "spread"}  # fields of a value that has a number for each polarity
 
 
@@ -275,6 +283,7 @@ Start = Annotated[Union[_Drawn, _Natural], forms(f"uniform (the natural range), 
 PositionStart = Annotated[
     Union[_Drawn, _Pairs, _Natural, _Centre, _ValuePair],
     forms(f"centre, uniform (any place where the shape lies inside the frame), [x, y], {_DRAWN}"),
+    BeforeValidator(our_spelling),
 ]
 SizeStart = Annotated[
     Union[_Drawn, _Pairs, _Natural, _ValuePair],

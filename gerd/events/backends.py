@@ -106,7 +106,10 @@ def check_device(device: str) -> None:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as error:
-        raise GerdError(f"device {device!r}: cannot be used: {str(error).splitlines()[0]}") from None
+        reason = str(error).splitlines()[0]
+        if reason.startswith(("Expected one of", "Invalid device string")):
+            raise GerdError(f"device {device!r}: allowed: cpu, cuda, cuda:1 …, mps, other devices of PyTorch") from None
+        raise GerdError(f"device {device!r}: cannot be used: {reason}") from None
 
 
 def workers_of_device(device: str) -> int:

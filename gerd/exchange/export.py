@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.config.sweep import Which
 from gerd.errors import GerdError, StorageError, shorten
@@ -34,6 +35,7 @@ PARQUET = "parquet"
 INDEX, SHARDS = "export.json", "data"  # the file that says what was exported; the folder of Parquet files
 
 
+@explained
 def export_dataset(
     dataset: str | Path | Config,
     out: str | Path,

@@ -13,7 +13,6 @@ default stores a time origin that only faery itself honours, and says nothing if
 
 from __future__ import annotations
 
-import errno
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from gerd.calls import explained
 from gerd.errors import GerdError, StorageError, check_whole
 from gerd.events.shared import SOURCE_NAMES
 from gerd.exchange import prophesee
@@ -51,6 +51,7 @@ class Format:
     has_causes: bool = False  # whether it has room for the causes of events
 
 
+@explained
 def write_events(
     path: str | Path,
     events: Events | Rows,
@@ -169,7 +170,7 @@ def _write_faery(path: Path, events: Rows, width: int, height: int, *, kind: str
             [theirs], path, dimensions=(width, height), zero_t0=False, file_type=kind, use_write_suffix=False
         )
     except (RuntimeError, ValueError) as error:  # faery's, such as a full disk
-        raise OSError(errno.EIO, f"faery: {error}") from None
+        raise GerdError(f"{path}: faery cannot write it: {error}") from None
 
 
 def _read_back(path: Path, width: int, height: int) -> Rows:

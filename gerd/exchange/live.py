@@ -127,6 +127,8 @@ def opened(to: str, format: str | None, report: Callable[[str], None]) -> Abstra
     """The receiver that `to` names: `-` for standard output, `udp://HOST:PORT`, or a file or pipe."""
     if to.startswith("udp://"):
         return _udp(to, format or "aestream", report)
+    if "://" in to:
+        raise GerdError(f"{_cut(to)}: allowed: udp://HOST:PORT, - for standard output, or the path of a file or a pipe")
     if format not in (None, "csv", "binary"):
         raise GerdError(f"format {format!r} to {to}: allowed: csv, binary; aestream goes with udp://")
     return _pipe(to, format or "csv")

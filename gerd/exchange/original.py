@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.calls import explained
 from gerd.errors import GerdError, StorageError, check_whole
 from gerd.events.keys import Keys
 from gerd.files import read_regular
@@ -47,6 +48,7 @@ class OriginalRecording(Events):
         return {"positions": self.positions[start:stop]}
 
 
+@explained
 def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording:
     """The recording in a `.dat` file of gerd 0.5.1; the file does not say how long a step is, so `step_us` does."""
     check_whole("step_us", step_us, 1)

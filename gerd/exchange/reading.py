@@ -16,6 +16,7 @@ from typing import IO, TypedDict, Unpack
 
 import numpy as np
 
+from gerd.calls import explained
 from gerd.errors import GerdError, StorageError, check_whole, shorten
 from gerd.exchange.decoders import aedat, arrays, event_stream, hdf5, parquet, prophesee, text
 from gerd.exchange.decoders.opened import ROW, Damage, Opened, Rows, most_events
@@ -59,6 +60,7 @@ class ReadEvents(Events):
     dropped: Mapping[str, int] = field(default_factory=dict)  # by `repair`: what was wrong, and how much it has cost
 
 
+@explained
 def read_events(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> ReadEvents:
     """The events in a file: EVT 2.0, 2.1 and 3.0, DAT 2, AEDAT 4, ES, HDF5, npy, npz, Parquet, text.
 
@@ -73,6 +75,7 @@ def read_events(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) ->
         return file.events(parts, -(-begin // file.step_us), None if stop is None else stop - 1)
 
 
+@explained
 def event_windows(path: str | os.PathLike[str], steps: int, **options: Unpack[ReadOptions]) -> Iterator[ReadEvents]:
     """The events in a file, `steps` steps at a time, in memory that does not grow with its length.
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.calls import explained
 from gerd.errors import GerdError, check_whole
 from gerd.measures.matching import matched
 from gerd.measures.stream_numbers import (
@@ -170,6 +171,7 @@ class EventComparison:
         return " ".join([said, *([str(self.matches)] if self.matches else []), scatter])
 
 
+@explained
 def compare(
     a: Events | Sequence[Events],
     b: Events | Sequence[Events],

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.calls import explained
 from gerd.config.base import at, plain
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
@@ -179,6 +180,7 @@ class ConformanceCurve:
         return text.getvalue()
 
 
+@explained
 def conformance(
     emulator: Emulator,
     config: AnyConfig,

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gerd.calls import explained
 from gerd.errors import GerdError
 from gerd.measures.chance import surely_below
 from gerd.measures.statistics import LEAST, Summary, interval, medians, resampled, summary, wilson
@@ -258,6 +259,7 @@ class Covariance:
         return sum(abs(channel - wanted) <= within for channel, wanted in zip(which, self.matched, strict=True))
 
 
+@explained
 def covariance_matrix(
     errors: Sequence[ArrayLike],
     weights: Sequence[ArrayLike],

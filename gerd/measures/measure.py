@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import classes
@@ -106,6 +107,7 @@ class BoundedOptions(Options, total=False):
     absolute: float  # of the error in the unit of the output
 
 
+@explained
 def equivariance_error(
     model: Model,
     config: AnyConfig,
@@ -177,6 +179,7 @@ def _dependence(answers: Tensor, truth: Array, by_class: bool) -> float | None:
     return chance_of_dependence(answers.flatten(1).numpy(), truth[:, known])
 
 
+@explained
 def invariance_error(
     model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
 ) -> Measured:
@@ -184,6 +187,7 @@ def invariance_error(
     return equivariance_error(model, config, transformation, acts=_unchanged, **options)
 
 
+@explained
 def assert_equivariant(
     model: Model,
     config: AnyConfig,
@@ -214,6 +218,7 @@ def assert_equivariant(
     raise AssertionError(f"{words} {symmetry}: {found}")
 
 
+@explained
 def assert_invariant(
     model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[BoundedOptions]
 ) -> Measured:
@@ -235,6 +240,7 @@ def _gaps(out_g: Tensor, expected: Tensor) -> Tensor:
     return torch.where(known, out_g - expected, 0.0).flatten(1).norm(dim=1) / compared.sqrt()
 
 
+@explained
 def truth_error(model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]) -> Array:
     """(count,): the mean distance in pixels from the truth of a model that gives places (batch, steps, [actors,] 2).
 
@@ -243,6 +249,7 @@ def truth_error(model: Model, config: AnyConfig, transformation: Transformation,
     return truth_and_chance_errors(model, config, transformation, **options)[0]
 
 
+@explained
 def truth_and_chance_errors(
     model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
 ) -> tuple[Array, Array]:
@@ -271,6 +278,7 @@ def truth_and_chance_errors(
     return np.concatenate(parts), chance_of(np.concatenate(truths))
 
 
+@explained
 def generalisation_curve(
     model: Model,
     config: AnyConfig,
@@ -290,6 +298,7 @@ def generalisation_curve(
     return Curve(tuple(g.amount for g in transformations), errors, neutral if trained is None else trained, chance)
 
 
+@explained
 def accuracy_curve(
     model: Model,
     config: AnyConfig,
@@ -348,6 +357,7 @@ def _check_kind(transformations: Sequence[Transformation]) -> None:
         raise GerdError("a curve goes over one kind of transformation; allowed: some of the same kind")
 
 
+@explained
 def assert_flat(
     model: Model,
     config: AnyConfig,
@@ -371,6 +381,7 @@ def assert_flat(
     return curve
 
 
+@explained
 def chance_error(config: AnyConfig, first: int, count: int, first_step: int = 0) -> Summary:
     """The errors in pixels of the best answer that is the same for every recording, at each step and for each actor."""
     scenes = draw(plan_of(as_config(config)), range(first, first + count))
@@ -387,6 +398,7 @@ class Channelled(Protocol):
     def weights(self) -> Tensor: ...  # (batch, channels, steps): its share in the answer
 
 
+@explained
 def channel_errors(
     read: Callable[[Tensor], Channelled], config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
 ) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, member_count
@@ -30,6 +31,7 @@ KINDS: dict[str, Callable[..., Any]] = {"video": video.write, **figure.KINDS}
 OF_FAMILIES: dict[str, Callable[..., Any]] = {"video": video.write, "sheet": figure.family, "cloud": figure.clouds}
 
 
+@explained
 def render(
     source: Events | Sequence[Events] | AnyConfig,
     path: str | Path,
@@ -53,6 +55,9 @@ def render(
     path = Path(path)
     if isinstance(source, str | os.PathLike) and is_event_file(Path(source)):
         source = read_events(source)
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        one = f"gerd.Recordings({str(source)!r})[0]"
+        raise GerdError(f"{source}: is a folder; allowed: a recording, such as {one}, a config, or a file of events")
     shown: Events | Sequence[Events] | None = None
     if isinstance(source, Events) or (isinstance(source, Sequence) and not isinstance(source, str)):
         shown = source

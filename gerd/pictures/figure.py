@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WIDTH = 7.5  # inches of a figure
 MOST_PANELS = 100
 LEGEND_ENTRY = 1.2  # inches of a figure's width for each entry of its legend
+MOST_ABREAST = 5  # members of which one step is shown, in one row
 MOST_ROWS = 8  # members of a family that have a row each
 ROW_HEAD, COLUMN_HEAD = 34, 16  # points between panels and the words at the left of a row, or above a column
 STYLE: dict[Any, Any] = {
@@ -111,8 +112,8 @@ def _one_step_each(recordings: Sequence[Events], window: float, overlay: bool) -
     A grid of two swept fields has the values of one at its left, and those of the other above it.
     """
     aspect = max(map(_aspect, recordings))
-    down, across = plot.grid(recordings, aspect)
-    width = min(2 * WIDTH, 2.5 * across)
+    down, across = plot.grid(recordings, aspect, abreast=MOST_ABREAST)
+    width = min(2 * WIDTH, (2.0 if down == 1 else 2.5) * across)
     figure = _new(recordings, width, down * (width / across * aspect + 0.25) + 0.7)
     axes = figure.subplots(down, across, squeeze=False)
     for ax, recording in zip(axes.flat, recordings, strict=False):
@@ -151,7 +152,7 @@ def _name_panels(recordings: Sequence[Events], axes: NDArray[Any]) -> None:
     if not is_table:
         for ax, recording in zip(axes.flat, recordings, strict=False):
             name = plot.literal(plot.caption(recording, separator=",\n"))
-            ax.set_title(", ".join(filter(None, (name, ax.get_title()))))
+            ax.set_title(",\n".join(filter(None, (name, ax.get_title()))))
         return
     for ax, number in zip(axes[:, 0], grid[:, 0], strict=True):
         _row_head(ax, in_words({path: labels[number][path] for path in rows}, "\n"))

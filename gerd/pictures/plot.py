@@ -121,10 +121,11 @@ def family(
     return axes
 
 
-def grid(recordings: Sequence[Events], aspect: float) -> tuple[int, int]:
+def grid(recordings: Sequence[Events], aspect: float, abreast: int = 1) -> tuple[int, int]:
     """Rows and columns for a panel (of this height by width) of each recording.
 
-    Of a sweep of several paths the last one runs along the rows; else the panels fill a landscape picture.
+    Of a sweep of several paths the last one runs along the rows; else up to `abreast` panels stand in one row, and more
+    of them fill a landscape picture.
     """
     count = len(recordings)
     first = recordings[0]
@@ -133,6 +134,8 @@ def grid(recordings: Sequence[Events], aspect: float) -> tuple[int, int]:
         last = [len(values) for values in family.sweep.values() if len(values) > 1][-1:]
         if len(family.sweep) > 1 and last and count == member_count(family) and last[0] < count:
             return count // last[0], last[0]
+    if count <= abreast:
+        return 1, count
     across = min(count, max(1, math.ceil(math.sqrt(count * WIDE * aspect))))
     return -(-count // across), across
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.errors import GerdError, check_whole
+from gerd.errors import GerdError, check_number, check_whole
 from gerd.pictures import plot
 from gerd.pictures.colours import BACKDROP, BOX, EVENTS, OUTLINE, PATH
 from gerd.recording.events import Events
@@ -65,6 +65,7 @@ def write(
     events. `zoom` is screen pixels per sensor pixel. A GIF shows at most 50 pictures per second.
     """
     path = Path(path)
+    check_number("frames per second", fps)
     if not 0 < fps <= 1000:
         raise GerdError(f"frames per second {fps}: allowed: a number above 0, up to 1000")
     is_gif = path.suffix.lower() == ".gif"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gerd.bounds import LARGEST_KEY
+from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, config_of
@@ -33,6 +34,7 @@ Progress = Callable[[int], None]
 LARGEST_COUNT = 2**29  # of a pixel, so that changes and integrators fit into 32 bits
 
 
+@explained
 def from_frames(
     frames: Iterable[ArrayLike],
     times_us: ArrayLike,
@@ -67,6 +69,7 @@ def from_frames(
     return run.events(0, run.scenes.steps, keys, np.concatenate([part.source for part in parts]), title)
 
 
+@explained
 def windows_from_frames(
     frames: Iterable[ArrayLike],
     times_us: ArrayLike,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.bounds import LARGEST_KEY
-from gerd.config.config import Config
+from gerd.calls import explained, names_of
+from gerd.config.config import NOT_SET, Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import Which, config_of, member_count
+from gerd.errors import GerdError, did_you_mean, shorten
 from gerd.events.backends import run
 from gerd.events.keys import Keys
 from gerd.events.shared import Chunk, joined
@@ -28,6 +30,7 @@ CHUNK = 256  # steps of a window, by default
 MOST_STEPS = 2**32 - 1  # the random counter has 32 bits for the step
 
 
+@explained
 def simulate(
     config: AnyConfig,
     index: int = 0,
@@ -44,16 +47,20 @@ def simulate(
     such as {"time_scale": 2}; a swept config needs it. `values` are fields to set besides, by path. The draw depends on
     the index alone. `device` is where to compute, `chunk` how many steps at a time; neither shows in the result.
     """
+    _check_names(simulate, values)
     options: Any = {"device": device, "backend": backend, "chunk": chunk}
     return simulate_batch(config, [index], member, values=values, **options)[0]
 
 
+@explained
 def simulate_family(config: AnyConfig, index: int = 0, *, device: str = "cpu", **values: Any) -> list[Recording]:
     """The recordings of an index, one for each member of the sweep: the same draw, and only what is swept differs."""
+    _check_names(simulate_family, values)
     family = as_config(config)
     return [simulate(family, index, k, device=device, **values) for k in range(member_count(family))]
 
 
+@explained
 def simulate_batch(
     config: AnyConfig,
     indices: Sequence[int],
@@ -65,6 +72,8 @@ def simulate_batch(
     values: Mapping[str, Any] | None = None,
 ) -> list[Recording]:
     """Several recordings of a member at once, each with the same bits as alone."""
+    if not isinstance(indices, Sequence | np.ndarray) or isinstance(indices, str):
+        raise GerdError(f"indices {shorten(indices)}: allowed: several numbers, such as [0, 1, 2] or range(3)")
     if len(indices) == 0:
         return []
     config = config_of(as_config(config), member, values).sampled
@@ -78,6 +87,7 @@ def simulate_batch(
     return [_recording(config, *each) for each in zip(looks, parts, truth, strict=True)]
 
 
+@explained
 def simulate_chunks(
     config: AnyConfig,
     index: int = 0,
@@ -94,12 +104,27 @@ def simulate_chunks(
     The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
     its configured steps, up to step 2³² - 1, or in exact timing to the last whose events have keys of 62 bits.
     """
+    _check_names(simulate_chunks, values)
     config = config_of(as_config(config), member, values).sampled
     scenes = draw(plan_of(config), [index])
     if endless:
         codec = Keys.of(scenes)
         scenes = replace(scenes, steps=min(MOST_STEPS, LARGEST_KEY // codec.per_step), path_end=sys.maxsize)
     return _windows(config, scenes, run(scenes, device=device, backend=backend, chunk=chunk))
+
+
+def _check_names(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
+    """An error for a name that is neither an argument of the function nor begins the path of a field."""
+    fields = [name for name in Config.model_fields if name not in NOT_SET]
+    for path in values:
+        first = path.partition(".")[0]
+        if first not in Config.model_fields:
+            arguments = names_of(function)
+            hint = did_you_mean([first], [*arguments, *fields])
+            raise GerdError(
+                f"{function.__name__}: there is no argument {path}, and no such field; {hint}its arguments are "
+                f"{', '.join(arguments)}; fields, by their paths: {', '.join(fields)}"
+            )
 
 
 def _windows(config: Config, scenes: Scenes, parts: Iterator[Chunk]) -> Iterator[Recording]:

@@ -17,6 +17,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.calls import explained
 from gerd.errors import GerdError, StorageError, counted
 from gerd.exchange.reading import ReadOptions
 from gerd.files import read_regular
@@ -198,6 +199,7 @@ class Registration:
         )
 
 
+@explained
 def register(
     recording: Events | str | os.PathLike[str],
     stimulus: Stimulus | str | os.PathLike[str],

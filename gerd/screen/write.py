@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
+from gerd.calls import explained
 from gerd.config.load import AnyConfig
 from gerd.errors import GerdError
 from gerd.pictures.video import ffmpeg, pack
@@ -24,6 +25,7 @@ EXACT = ["-qp", "0", "-preset", "veryfast", "-bf", "0"]
 COLOURS = ["-color_range", "pc", "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "iec61966-2-1"]
 
 
+@explained
 def write_stimulus(
     config: AnyConfig,
     path: str | Path,

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.config.functions import differences_of_functions, to_store
 from gerd.config.load import AnyConfig, as_config
@@ -66,6 +67,7 @@ _PART = re.compile(r"\.part-\d+-of-\d+\.json")
 _GROWN = re.compile(r"shard-\d{6,}\.grown\.safetensors")
 
 
+@explained
 def generate(
     config: AnyConfig,
     out: str | Path,

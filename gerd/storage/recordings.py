@@ -48,8 +48,7 @@ def read_config(place: Readable, manifest: Manifest, source: str, text: str | No
         data = parsed_json(read_json(place, RESOLVED))
         config = Config.of(data, Origin(text, document=Document(None, source), directory=None))
     except ValidationError as error:
-        lines = str(error).splitlines()[1:3]
-        first = ": ".join(line.partition(" [type=")[0].strip() for line in lines)  # without pydantic's own words
+        first = ": ".join(line.strip() for line in str(error).splitlines()[1:3])
         raise StorageError(f"{file}: is damaged: {first}") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StorageError(f"{file}: is damaged: {str(error).splitlines()[0]}") from None
@@ -118,6 +117,8 @@ class Recordings(Sequence[Recording]):
     def __getitem__(self, row: int | slice) -> Recording | list[Recording]:
         if isinstance(row, slice):
             return [self[i] for i in range(*row.indices(len(self)))]
+        if isinstance(row, bool) or not hasattr(row, "__index__"):
+            raise GerdError(f"{self.path}: row {shorten(row)}: allowed: a whole number, or a slice such as 10:20")
         shard, own_row = self._shard_and_row(row)
         return shard.recording(own_row, self.config)
 

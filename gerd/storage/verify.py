@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.errors import StorageError
 from gerd.recording.recording import Recording
@@ -46,6 +47,7 @@ class Fault:
         return f"{self.file}: {self.message}"
 
 
+@explained
 def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -> Iterator[tuple[int, list[Fault]]]:
     """Check a dataset shard by shard: yields how many recordings were checked, and what is wrong with them.
 

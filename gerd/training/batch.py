@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gerd.calls import explained
 from gerd.errors import GerdError
 from gerd.recording.events import Events
 from gerd.recording.recording import Recording
@@ -26,6 +27,7 @@ from gerd.training.labels import OF_TRUTH, Label, Labelled, PerEvent, label_of, 
 Window = tuple[Recording, int, int]  # a recording, its first labelled step, and how many there are
 
 
+@explained
 def collate(items: Sequence[Any], pad: bool = False) -> Any:
     """One batch of the items.
 

@@ -16,29 +16,32 @@ from typing import Self, Unpack
 import numpy as np
 from torch.utils.data import get_worker_info
 
+from gerd.calls import explained
 from gerd.config.sweep import classes, lengths, member
 from gerd.errors import GerdError, shorten
 from gerd.exchange.reading import is_event_file
 from gerd.recording.facts import table
 from gerd.storage.recordings import Recordings, check_complete
 from gerd.training.batch import Window, gather
-from gerd.training.items import Item, ItemOptions, ItemSpec, Sample
+from gerd.training.items import Item, ItemOptions, ItemSpec, Sample, with_options
 from gerd.training.labels import Label
 from gerd.training.split import Header, holds
 from gerd.training.state import State
 from gerd.training.windows import Joint, Transform, Windows, named
 
 
+@with_options
 class Dataset(Windows):
     """Windows of the recordings of a dataset, with labels.
 
-    item, label, options: what a window becomes; see `ItemOptions`.
+    item, label, options: what a window becomes; see `ItemOptions` below.
     steps: length of the labelled part of a window. Default: all steps that can be labelled.
     stride: from window to window. Default: `steps`. Every step that can be labelled is in a window: if the last window
         does not end with the recording, one more is taken that does. `rest="drop"` leaves it out.
     transform, target_transform, transforms: applied to the item, to the label, to both, as in Tonic and torchvision.
     """
 
+    @explained
     def __init__(
         self,
         path: str | Path,

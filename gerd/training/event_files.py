@@ -20,11 +20,12 @@ from typing import Any, Self, Unpack
 import numpy as np
 from torch.utils.data import get_worker_info
 
+from gerd.calls import explained
 from gerd.errors import GerdError, check_whole
 from gerd.exchange.reading import ReadEvents, ReadOptions, read_events
 from gerd.recording.events import Events
 from gerd.training.batch import collate_labels, gather_items
-from gerd.training.items import Item, ItemOptions, ItemSpec, Sample
+from gerd.training.items import Item, ItemOptions, ItemSpec, Sample, with_options
 from gerd.training.state import State
 from gerd.training.windows import Joint, Transform, Windows, named
 
@@ -41,12 +42,13 @@ class _File:
     label: Any
 
 
+@with_options
 class EventFiles(Windows):
     """Windows of files of events, with a label for each file.
 
     files: the paths, or one pattern such as "recordings/*/*.raw"; `**` reaches into folders at any depth. What a
         pattern finds comes in the order of the names.
-    item, options: what a window becomes; see `ItemOptions`.
+    item, options: what a window becomes; see `ItemOptions` below.
     label: a function of a file's path. Default: no label, an empty tuple.
     read: how files are read, by the names of `ReadOptions`, such as `{"size": (240, 180), "step_us": 10_000}`.
     steps: length of a window. Default: the whole file, counted from the step of its first event.
@@ -55,6 +57,7 @@ class EventFiles(Windows):
     progress: called with the number of files just read. All are read once, to see how long they are.
     """
 
+    @explained
     def __init__(
         self,
         files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gerd.errors import GerdError, check_whole, shorten
+from gerd.errors import GerdError, check_whole, did_you_mean, shorten
 from gerd.events.keys import add_events
 from gerd.recording import representations
 from gerd.recording.events import Events
@@ -38,6 +38,7 @@ ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", 
 Item = str | Callable[[Any], Any]  # of a recording, or of events without a ground truth
 Sample = tuple[Any, Any]  # item and label, of a window or of a batch; functions of the user can make them anything
 Cut = TypeVar("Cut", bound=Events)
+T = TypeVar("T")
 
 
 class ItemOptions(TypedDict, total=False):
@@ -83,6 +84,12 @@ class ItemOptions(TypedDict, total=False):
     dtype: torch.dtype | None
 
 
+def with_options(kind: type[T]) -> type[T]:
+    """A class that takes `ItemOptions`, whose `help` has them, too."""
+    kind.__doc__ = f"{(kind.__doc__ or '').rstrip()}\n\n    {ItemOptions.__doc__}"
+    return kind
+
+
 @dataclass(frozen=True)
 class ItemSpec:
     """How a window of a recording becomes an item and a label; the fields are those of `ItemOptions`."""
@@ -102,11 +109,13 @@ class ItemSpec:
 
     def __post_init__(self) -> None:
         if not (callable(self.item) or self.item in ITEMS):
-            raise GerdError(f"item {shorten(self.item)}: allowed: {', '.join(ITEMS)}, or a function of the recording")
+            hint = did_you_mean([self.item], ITEMS)
+            allowed = f"{', '.join(ITEMS)}, or a function of the recording"
+            raise GerdError(f"item {shorten(self.item)}: {hint}allowed: {allowed}")
         for leaf in leaves(self.label):
             if not (callable(leaf) or (isinstance(leaf, str) and leaf in LABELS)):
                 allowed = f"{', '.join(LABELS)}, a function of the recording, or several of these"
-                raise GerdError(f"label {shorten(leaf)}: allowed: {allowed}")
+                raise GerdError(f"label {shorten(leaf)}: {did_you_mean([leaf], LABELS)}allowed: {allowed}")
             if not callable(leaf) and leaf in PER_EVENT and not callable(self.item) and self.item != "events":
                 raise GerdError(
                     f"label {leaf}: belongs to single events, and goes with the item events, not {self.item}"

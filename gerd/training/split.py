@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.errors import GerdError
+from gerd.errors import GerdError, shorten
 from gerd.recording.events import Structured
 from gerd.recording.recording import Recording
 from gerd.scene import philox
@@ -81,6 +81,8 @@ class Header(Member):
 
 def holds(predicate: Callable[[Any], Any], candidate: Member) -> bool:
     """Whether the predicate is true for the candidate."""
+    if not callable(predicate):
+        raise GerdError(f"the predicate is {shorten(predicate)}; allowed: a function of a recording, such as a lambda")
     answer = predicate(candidate)
     if np.ndim(answer):
         shape = np.shape(answer)

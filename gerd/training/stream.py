@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import classes, member, member_count
@@ -38,10 +39,11 @@ from gerd.recording.simulate import simulate_batch
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.training.batch import gather, labels_of, stack_padded
-from gerd.training.items import Item, ItemOptions, ItemSpec, Sample
+from gerd.training.items import Item, ItemOptions, ItemSpec, Sample, with_options
 from gerd.training.labels import Label, Labelled
 from gerd.training.split import Member, holds
 from gerd.training.state import State, check_nature, of_one_rank
+from gerd.training.windows import check_loader_options
 
 Indices = NDArray[np.int64]
 # What a stream shares with its workers, in batches of its rank: how many were used; the one that workers begin with;
@@ -49,10 +51,11 @@ Indices = NDArray[np.int64]
 USED, BEGIN, UNCOUNTED = range(3)
 
 
+@with_options
 class Stream(IterableDataset[Sample]):
     """An endless series of batches (item, label).
 
-    item, label, options: what a recording becomes; see `ItemOptions`.
+    item, label, options: what a recording becomes; see `ItemOptions` below.
     batch_size: recordings in a batch. The members of a sweep count as recordings of their own and follow each other, as
         in a dataset: a multiple of their number gives whole families.
     device: where batches are made and handed over.
@@ -66,6 +69,7 @@ class Stream(IterableDataset[Sample]):
     rank, ranks: take every `ranks`-th batch, from number `rank` on. Default: those of torch.distributed.
     """
 
+    @explained
     def __init__(
         self,
         config: AnyConfig,
@@ -107,6 +111,9 @@ class Stream(IterableDataset[Sample]):
 
     def __repr__(self) -> str:
         return f"<Stream of config {self.config.digest[:8]}: batches of {self.batch_size} on {self.device}>"
+
+    def __getitem__(self, number: Any) -> Any:
+        raise GerdError(f"a stream has no items to number; allowed: stream.batch({number}), or a loop over the stream")
 
     def __len__(self) -> int:
         """How many batches come before the first recording comes again; a loop goes on after them.
@@ -168,6 +175,7 @@ class Stream(IterableDataset[Sample]):
         It has `state_dict` and `load_state_dict`, which are those of the stream and count the batches that came out of
         it. Workers send frames as events, which is faster than a plain DataLoader.
         """
+        check_loader_options(options)
         return _Loader(_Travelling(self), None, num_workers=num_workers, collate_fn=_unchanged, **options)
 
     def _batches(self, counted: bool) -> Iterator[Sample]:

@@ -6,7 +6,7 @@ Item number i is window i of the recordings that are served, one after the other
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from operator import index as whole_number
@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, RandomSampler
 
-from gerd.errors import GerdError, check_whole, shorten
+from gerd.calls import explained, names_of
+from gerd.errors import GerdError, check_whole, did_you_mean, shorten
 from gerd.training.batch import collate
 from gerd.training.items import ItemSpec, Sample
 from gerd.training.random_windows import RandomWindows, RandomWindowsLoader
@@ -52,6 +53,13 @@ class Windows(torch.utils.data.Dataset[Sample]):
         for option, value in (("steps", steps), ("stride", stride)):
             if value is not None:
                 check_whole(option, value, 1)
+        for name_of, change in (
+            ("transform", transform),
+            ("target_transform", target_transform),
+            ("transforms", transforms),
+        ):
+            if change is not None and not callable(change):
+                raise GerdError(f"{name_of} {shorten(change)}: allowed: a function, or None")
         if rest not in REST:
             raise GerdError(f"rest {shorten(rest)}: allowed: {', '.join(REST)}")
         self.name = name
@@ -97,7 +105,10 @@ class Windows(torch.utils.data.Dataset[Sample]):
 
     def place(self, number: int) -> tuple[int, int, int]:
         """The row of the recording of item `number`, its first labelled step, and how many labelled steps there are."""
-        number = whole_number(number)
+        try:
+            number = whole_number(number)
+        except TypeError:
+            raise GerdError(f"{self.name}: item {shorten(number)}: allowed: a whole number") from None
         if not -len(self) <= number < len(self):
             raise IndexError(f"{self.name}: there is no item {number}; there are {len(self)}, from 0")
         number %= len(self)
@@ -126,6 +137,7 @@ class Windows(torch.utils.data.Dataset[Sample]):
             parts.append(self._of(served, universe))
         return tuple(parts)
 
+    @explained
     def loader(self, batch_size: int, *, pad: bool = False, **options: Any) -> DataLoader[Any]:
         """A DataLoader with `gerd.collate`; `options` are its own, such as `shuffle=True` and `num_workers=2`.
 
@@ -134,6 +146,8 @@ class Windows(torch.utils.data.Dataset[Sample]):
         Without transforms, workers send frames as events, which is faster than a plain DataLoader. With random windows
         it can be resumed; see `RandomWindows`.
         """
+        check_whole("batch_size", batch_size, 1)
+        check_loader_options(options)
         if options.get("shuffle") and options.get("generator") is None:
             # PyTorch would draw the shuffle and the seed of the workers from the same generator. The latter is drawn
             # once with persistent workers, so that they would change the shuffle of all later epochs.
@@ -152,6 +166,14 @@ class Windows(torch.utils.data.Dataset[Sample]):
         Use it with `stride=1`, so that every window can be drawn. It can be resumed; see `RandomWindows`.
         """
         return RandomWindows(self, seed, rank, ranks)
+
+
+def check_loader_options(options: Mapping[str, Any]) -> None:
+    """An error for an option that PyTorch's DataLoader does not take, or that is given already."""
+    known = [name for name in names_of(DataLoader.__init__) if name not in ("dataset", "batch_size", "collate_fn")]
+    for name in options:
+        if name not in known:
+            raise GerdError(f"loader: no option {name}; {did_you_mean([name], known)}allowed: pad, {', '.join(known)}")
 
 
 def named(wish: Any) -> str:

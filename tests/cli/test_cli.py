@@ -342,7 +342,7 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["check", "nothing.yaml"], 2, "nothing.yaml: cannot be read: No such file or directory"),
+        (["check", "nothing.yaml"], 2, "nothing.yaml: there is no such file"),
         (["check", "bad.yaml"], 2, "bad.yaml:2: noise.background"),
         (["check", "small.yaml", "--set", "steps=0"], 2, "--set steps=0: steps"),
         (["check", "endless.yaml"], 2, "endless.yaml:1: integrator.warmup: got 100000"),
@@ -354,7 +354,7 @@ def test_check_of_many_actors_and_of_none(run: Any) -> None:
         (["info", "."], 1, ".: has no manifest.json"),
         (["verify", "nothing"], 1, "nothing: there is no such dataset"),
         (["render", "small.yaml", "out.jpg"], 1, "out.jpg: the file to write must end in one of .gif"),
-        (["render", "nothing", "out.gif"], 2, "nothing: cannot be read"),
+        (["render", "nothing", "out.gif"], 2, "nothing: there is no such file"),
         (["render", ".", "out.gif"], 1, ".: has no manifest.json"),
         (["render", "small.yaml", "out.gif", "--index", "4294967296"], 1, "index 4294967296"),
     ],
@@ -536,7 +536,7 @@ def test_a_terminal_that_shows_only_ascii(tmp_path: Path) -> None:
     for arguments in (["generate", "small.yaml", "data", "-n", "3"], ["info", "data"], ["-h"]):
         assert errors_of(processes.start(tmp_path, *arguments, env=ascii_only)) == []
     (error,) = errors_of(processes.start(tmp_path, "check", "mañana.yaml", env=ascii_only), 2)
-    assert "ana.yaml: cannot be read: No such file or directory" in error
+    assert "ana.yaml: there is no such file" in error
 
 
 def test_too_few_open_files_are_told(tmp_path: Path) -> None:

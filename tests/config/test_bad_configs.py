@@ -106,10 +106,16 @@ FIELDS = [
     Bad("too_deep", actor("scale: {rotation: {}}"), 3, "actors.0.scale.rotation", "rotation is a field of an actor"),
     Bad("of_the_config", actor("noise: {}"), 3, "actors.0.noise", "noise is a field of the config itself"),
     Bad("start", actor("start: 3"), 3, "actors.0.start", "is a field of translation, scale, rotation, shear", "3"),
-    Bad("center", actor("translation: {start: center}"), 3, "actors.0.translation.start", "did you mean centre?"),
-    Bad("about_center", top("transform: [{rotate: 3, about: center}]"), 1, "transform.0.about", "did you mean centre?"),
+    Bad("centred", actor("translation: {start: centred}"), 3, "actors.0.translation.start", "did you mean centre?"),
+    Bad(
+        "about_centred", top("transform: [{rotate: 3, about: centred}]"), 1, "transform.0.about", "did you mean centre?"
+    ),
+    Bad("position", actor("position: [1, 2]"), 3, "actors.0.position", "did you mean translation? allowed"),
+    Bad("not_a_mapping", actor("rotation: 30"), 3, "actors.0.rotation", "such as {start: 30, acceleration: 0}", "30"),
+    Bad("noise_as_number", top("noise: 0.1"), 1, "noise", "such as {background: 0.001}", "0.1"),
     Bad("bouce", actor("translation: {border: bouce}"), 3, "actors.0.translation.border", "did you mean bounce?"),
-    Bad("unknown_in_actor", actor("color: 1"), 3, "actors.0.color", "unknown key; allowed: shape, intensity", "1"),
+    Bad("unknown_in_actor", actor("weight: 1"), 3, "actors.0.weight", "unknown key; allowed: shape, intensity", "1"),
+    Bad("other_word", actor("color: 1"), 3, "actors.0.color", "did you mean intensity? allowed: shape, intensity", "1"),
     Bad("unknown_in_motion", actor("rotation: {velocty: 1}"), 3, "actors.0.rotation.velocty", "did you mean velocity?"),
     Bad("unknown_form", actor("scale: {start: {unifrom: [2, 3]}}"), 3, "actors.0.scale.start", "did you mean uniform?"),
     Bad(
@@ -360,6 +366,7 @@ SHAPES = [
     Bad(
         "unknown_shape", shape("sqare"), 2, "actors.0.shape", "did you mean square? allowed: square, circle", "'sqare'"
     ),
+    Bad("unlike_any_shape", shape("star"), 2, "actors.0.shape", "got 'star': allowed: square, circle", "'star'"),
     Bad("misspelt_form", shape("{plygon: []}"), 2, "actors.0.shape", "did you mean polygon? allowed: square, circle"),
     Bad("two_shapes", shape("{text: a, svg: b}"), 2, "actors.0.shape", "allowed: square, circle"),
     Bad("polygon_of_two", shape("{polygon: [[0, 0], [1, 1]]}"), 2, "shape.polygon", "has 2 vertices; allowed: [[x, y]"),
@@ -447,7 +454,7 @@ SWEEPS = [
         sweep("actors.0.rotation.speed: [1]"),
         3,
         "sweep.actors.0.rotation.speed",
-        "no such field; did you mean speed_limit? allowed in actors.0.rotation: start, velocity",
+        "no such field; did you mean velocity? allowed in actors.0.rotation: start, velocity",
     ),
     Bad("unknown_actor", sweep("actors.1.intensity: [1]"), 3, "sweep.actors.1.intensity", "allowed in actors: 0"),
     Bad("below_number", sweep("time_scale.x: [1]"), 3, "sweep.time_scale.x", "allowed in time_scale: nothing below it"),
@@ -481,6 +488,22 @@ SWEEPS = [
         "50 is not inside the limits; allowed: from 1 to 30",
     ),
     Bad("path_below_path", sweep("sensor.width: [64]\n  sensor: [{}]"), 3, "sweep.sensor.width", "lies below sensor"),
+    Bad(
+        "equal_values",
+        sweep("time_scale: [2, 1, 1.0]"),
+        3,
+        "sweep.time_scale.2",
+        "as items 1 and 2; allowed: values that",
+        "1.0",
+    ),
+    Bad(
+        "equal_mappings",
+        sweep("noise: [{}, {background: 0}]"),
+        3,
+        "sweep.noise.1",
+        "stands there twice",
+        "{'background': 0}",
+    ),
     Bad("over_seed", sweep("seed: [1, 2]"), 3, "sweep.seed", "no such field"),
     Bad("over_sweep", sweep("sweep: [1, 2]"), 3, "sweep.sweep", "no such field"),
     Bad(
@@ -585,7 +608,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, gerd: Callable[..., list[str]
     with open(huge, "r+b") as file:
         file.truncate(4 * 2**20 + 1)
     missing = tmp_path / "missing.yaml"
-    assert gerd("check", missing) == [f"error: {missing}: cannot be read: No such file or directory"]
+    assert gerd("check", missing) == [f"error: {missing}: there is no such file"]
     assert gerd("check", tmp_path) == [f"error: {tmp_path}: cannot be read: Is a directory"]
     assert gerd("check", huge) == [f"error: {huge}: is too long; at most {4 * 2**20} bytes are allowed"]
     assert gerd("check", "/dev/zero") == [f"error: /dev/zero: is too long; at most {4 * 2**20} bytes are allowed"]

@@ -38,7 +38,7 @@ WRONG: list[tuple[Any, str]] = [
     (None, "config: got None: allowed: a Config, the path of a config file, YAML text or a mapping of fields"),
     (7, "config: got 7: allowed: a Config"),
     (["a"], "config: got ['a']: allowed: a Config"),
-    ("nowhere.yaml", "nowhere.yaml: cannot be read: No such file or directory"),
+    ("nowhere.yaml", "nowhere.yaml: there is no such file"),
     ("", "config: is empty; allowed: seed"),
     ("actors: 3", "config:1: actors: got 3: allowed: a list"),
     ({"actors": [], "stepps": 3}, "config: stepps: got 3: unknown key; did you mean steps?"),
@@ -124,3 +124,60 @@ def test_notebooks_show_a_config(tmp_path: Path) -> None:
     assert "Config a&amp;b.yaml: 9×8, 3 steps, 1 actor, a sweep of 2 members, seed 0" in shown
     assert "width: 9" in gerd.parse(FIELDS)._repr_html_()
     assert "factor: 2" not in config.member(0)._repr_html_()
+
+
+def test_a_file_with_another_name_is_suggested(tmp_path: Path) -> None:
+    (tmp_path / "square.yaml").write_text(TEXT)
+    for missing in ("square.yml", "sqare.yaml"):
+        with pytest.raises(gerd.ConfigError, match=r"there is no such file; did you mean .*square\.yaml\?$"):
+            gerd.load(tmp_path / missing)
+    with pytest.raises(gerd.ConfigError, match=r"there is no such file$"):
+        gerd.load(tmp_path / "circles.yaml")
+
+
+def test_center_is_centre() -> None:
+    text = "transform: [{rotate: 90, about: WORD}]\nactors: [{shape: square, translation: {start: WORD}}]"
+    ours, theirs = (gerd.parse(text.replace("WORD", word)) for word in ("centre", "center"))
+    assert ours.digest == theirs.digest
+    assert ours.to_yaml() == theirs.to_yaml()
+
+
+class TestReplace:
+    def test_fields_by_their_paths(self) -> None:
+        config = gerd.parse(TEXT)
+        changed = config.replace(steps=2, **{"noise.background": 0.25, "actors.0.rotation.start": 30})
+        assert (changed.steps, changed.noise.background, changed.actors[0].rotation.start) == (2, 0.25, 30)
+        assert changed.digest == gerd.parse(changed.to_yaml()).digest
+        assert config.digest == gerd.parse(TEXT).digest
+
+    def test_the_sweep_stays_and_can_be_changed(self) -> None:
+        config = gerd.parse(TEXT).replace(**{"sweep.time_scale": [1, 2]})
+        assert config.replace(seed=5).sweep == {"time_scale": (1, 2)}
+        assert config.replace(sweep={}).digest == gerd.parse(TEXT).digest
+        assert gerd.parse(config.replace(seed=5).to_yaml()).member(1).time_scale == 2
+
+    def test_a_member_stays_a_member(self) -> None:
+        member = gerd.parse(TEXT + "sweep: {time_scale: [1, 2]}\n").member(1).replace(steps=2)
+        assert (member.steps, member.time_scale, member.sweep) == (2, 2, {})
+        assert member.family.sweep
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ({"step": 3}, "replace: step: no such field; did you mean steps?"),
+            ({"noise.backgrund": 0.1}, "replace: noise.backgrund: no such field; did you mean background?"),
+            ({"steps": 0}, "replace: steps: got 0: allowed: greater than or equal to 1"),
+            ({"sweep.time_scale": [1, 1]}, "replace: sweep.time_scale.1: got 1: stands there twice"),
+        ],
+    )
+    def test_mistakes(self, values: dict[str, Any], message: str) -> None:
+        with pytest.raises(gerd.ConfigError) as told:
+            gerd.parse(TEXT).replace(**values)
+        assert str(told.value).startswith(message)
+
+
+def test_a_seed_can_be_set_for_a_recording() -> None:
+    recording = gerd.simulate(TEXT, seed=3)
+    assert recording.config.seed == 3
+    assert recording.identity.labels == {"seed": 3}
+    assert recording.digest == gerd.simulate(gerd.parse(TEXT).replace(seed=3)).digest

@@ -337,7 +337,6 @@ for limit in sorted({*range(0, size, 1024), size // 2, *range(size - 130, size)}
     try:
         write_events("cut", events, width=100, height=80, format=format)
     except gerd.GerdError as error:
-        assert str(error).startswith("cut: "), error
         print(type(error).__name__, limit)
     else:
         print("kept", limit)

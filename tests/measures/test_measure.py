@@ -432,7 +432,7 @@ def test_mistakes_are_named(arguments: dict[str, Any], message: str) -> None:
         (lambda: density(0.5).inverse(), "what the camera does cannot be taken back"),
         (lambda: time_scale(-1), "allowed: a positive factor"),
         (lambda: density(1.5), "a probability from 0 to 1"),
-        (lambda: translation(float("nan")), "allowed: finite numbers"),
+        (lambda: translation(float("nan")), "allowed: a finite number"),
         (lambda: translation(1)(draw(plan_of(turning("wrap")), [0])), "allowed: bounce, free"),
     ],
 )

@@ -709,6 +709,35 @@ def test_all_members_of_a_config_follow_a_change(window: Callable[..., Window], 
         assert shows(shown, recorded(time_scale=scale), 3, k)
 
 
+def test_a_field_is_swept_by_its_button_and_no_longer(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    alone, (width, height) = shown.digest, max(picture_sides(shown, ".video"))
+    shown.page.click('.field[data-path="noise.background"] .sweep')
+    values = shown.page.locator('input[data-values="noise.background"]')
+    values.wait_for()
+    assert values.input_value() == "[0.005, 0.01, 0.02]"
+    assert shown.page.is_disabled(field("noise.background"))
+    assert shown.digest == alone  # the member with the value that it had
+    assert shown.page.input_value("#member") == "1"  # of time_scale: [0.5, 2] and these three
+    assert max(picture_sides(shown, ".video")) == (width, height)  # no room is left for those that are not shown
+    shown.page.locator('input[data-sweep="noise.background"]').fill("2")
+    shown.until(recorded("noise.background=0.02").digest)
+    values.fill("[0, 0.3, 1]")
+    values.press("Enter")
+    shown.until(recorded("noise.background=1").digest)
+    values.fill("[0, 2]")
+    values.press("Enter")
+    row = shown.page.locator('.field[data-path="noise.background"]')
+    row.locator("text=allowed: less than or equal to 1").wait_for()
+    row.locator(".undo").click()
+    shown.page.wait_for_selector("#stage:not(.stale)")
+    row.locator(".stop").click()
+    shown.page.wait_for_selector(f"{field('noise.background')}:enabled")
+    shown.until(alone)
+    assert shown.page.locator('input[data-sweep="time_scale"]').count() == 1
+    assert "noise.background" not in shown.page.input_value("#text")
+
+
 # A dataset
 
 

@@ -734,7 +734,7 @@ def test_mistakes_are_told_before_anything_is_served(file: Path, dataset: Path, 
             server.serve(source, port=0, browser=False, **options)
         return str(error.value)
 
-    assert "cannot be read" in refused(tmp_path / "nothing.yaml")
+    assert "there is no such file" in refused(tmp_path / "nothing.yaml")
     assert "is not a GERD dataset" in refused(tmp_path)
     assert "--set goes with a config" in refused(dataset, overrides=["steps=3"])
     assert "--set steps=0: steps" in refused(file, overrides=["steps=0"])

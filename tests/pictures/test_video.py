@@ -244,7 +244,7 @@ def test_a_window_shows_the_events_of_several_steps_together(members: list[Recor
             wanted |= off + 2 * on
         np.testing.assert_array_equal(np.asarray(ax.images[0].get_array()), np.array(EVENTS)[wanted])
     shares = figure.family(members[:3], count=1, window=0.5)  # of 6, 4 and 3 steps
-    assert [ax.get_title().rsplit(", ", 1)[1] for ax in shares.axes[:3]] == [
+    assert [ax.get_title().rsplit(",\n", 1)[1] for ax in shares.axes[:3]] == [
         "steps 2 to 4",
         "steps 1 to 2",
         "steps 1 to 2",

@@ -24,10 +24,10 @@ SMALL = {  # options that let an example end in seconds
     "train_from_disk": ["--count", "30"],
     "train_from_stream": ["--count", "960"],
     "hold_out": ["--count", "60", "--epochs", "5"],
-    "with_tonic": ["--count", "30", "--epochs", "4"],
-    "with_hugging_face": ["--count", "40", "--epochs", "8"],
-    "with_norse": ["--count", "320"],
-    "with_sinabs": ["--count", "90"],
+    "with_tonic": ["--count", "90", "--epochs", "8"],
+    "with_hugging_face": ["--count", "120", "--epochs", "8"],
+    "with_norse": ["--count", "960"],
+    "with_sinabs": ["--count", "270"],
 }
 WITHOUT_DEPENDENCIES = ["norse", "sinabs"]  # `make setup` installs them so; they ask for what can take gigabytes
 

@@ -925,7 +925,7 @@ def test_a_network_at_chance_without_noise_is_not_said_to_be_doubled(computed: P
         (["study", "noise", "--from", "nowhere"], "allowed: the folder of a finished study"),
         (["study", "noise", "--model", "a:b"], "goes with the study symmetry"),
         (["study", "--checkpoint", "a.pt"], "goes with --model"),
-        (["study", "noise", "--smoke", "--device", "nonsense"], "device 'nonsense': cannot be used"),
+        (["study", "noise", "--smoke", "--device", "nonsense"], "device 'nonsense': allowed: cpu, cuda"),
         (["study", "noise", "--smoke", "--minutes", "0"], "the same command continues"),
         (["study", "noise", "--smoke", "--minutes", "nan"], "minutes nan: allowed: a number, 0 or more"),
         (["study", "noise", "--smoke", "--quick"], "allowed: one of them"),

@@ -9,10 +9,10 @@ from PIL import Image
 
 
 def repeated_path(times: int, good: bool = True) -> str:
-    """A config that sweeps one SVG path by an alias, so many times."""
+    """A config that sweeps one SVG path by an alias, under so many names."""
     path = "M0 0 " + "L 1 0.5 " * 3000 + ("L 1 1 Z" if good else "Z") + " " * 10_000
-    uses = ", ".join(["*a"] * times)
-    return f"actors: [{{shape: &a {{svg: '{path}'}}}}]\nsweep: {{actors.0.shape: [{uses}]}}\n"
+    uses = ", ".join(f"{{svg: *a, name: n{number}}}" for number in range(times))
+    return f"actors: [{{shape: {{svg: &a '{path}'}}}}]\nsweep: {{actors.0.shape: [{uses}]}}\n"
 
 
 def grid(side: int, path: str = "actors.0.rotation.velocity") -> str:

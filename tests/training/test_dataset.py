@@ -861,7 +861,7 @@ def test_tonic_bins_the_events_of_steps_as_we_do(busy: Path, one: Recording, bin
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"item": "image"}, "item 'image': allowed: frames, counts, voxels, time_surface, sparse, events, or a function"),
-    ({"label": "position"}, "label 'position': allowed: positions, T, "),
+    ({"label": "position"}, "label 'position': did you mean positions? allowed: positions, T, "),
     ({"label": ("T", 7)}, "label 7: allowed"),
     ({"label": {"a": ["bad"]}}, "label 'bad': allowed"),
     ({"steps": 0}, "steps 0: allowed: a whole number, 1 or more"),
@@ -894,7 +894,7 @@ def test_mistakes_are_explained(busy: Path, options: dict[str, Any], message: st
 
 def test_names_that_are_not_options_are_refused(busy: Path) -> None:
     for make in (partial(gerd.Dataset, busy), partial(gerd.Stream, BUSY, 2)):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'warmpu'"):
+        with pytest.raises(gerd.GerdError, match=r"there is no argument warmpu; did you mean warmup\?"):
             make(warmpu=3)
 
 

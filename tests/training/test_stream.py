@@ -255,7 +255,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"item": "video"}, "item 'video': allowed"),
     ({"rank": 1}, "rank 1, ranks None: allowed: both or none"),
     ({"rank": 2, "ranks": 2}, "rank 2, ranks 2: allowed"),
-    ({"device": "abacus"}, "device 'abacus': cannot be used"),
+    ({"device": "abacus"}, "device 'abacus': allowed: cpu, cuda"),
 ]
 
 

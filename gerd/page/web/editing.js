@@ -22,6 +22,8 @@ export class Editing {
     this.actors = null; // "add", or the number of the one to take away
     this.form = new Form(element("choose"), start.schema, {
       change: (path, value) => this.change(path, value),
+      undo: (path) => this.undo(path),
+      sweep: (path, values, member) => this.sweep(path, values, member),
       choose: (member) => this.choose(member, this.other),
       add: () => this.changeActors("add"),
       remove: (actor) => this.changeActors(actor),
@@ -94,9 +96,21 @@ export class Editing {
   }
 
   change(path, value) {
-    if (value === null) this.pending.delete(path);
-    else this.pending.set(path, value);
+    this.pending.set(path, value);
     if (this.takesNext) this.index++;
+    this.#again();
+  }
+
+  undo(path) {
+    this.pending.delete(path);
+    this.pending.delete(`sweep.${path}`);
+    this.#again();
+  }
+
+  // What is swept changes, and with it the numbers of the members.
+  sweep(path, values, member) {
+    this.pending.set(path, values);
+    this.member = member;
     this.#again();
   }
 
@@ -156,7 +170,7 @@ export class Editing {
       if (this.member === member) this.member = described.member; // the last one, where there are not so many
       for (const [path, value] of sent) if (this.pending.get(path) === value) this.pending.delete(path);
       const main = members.indexOf(described.member);
-      if (main < recordings.length) this.show(recordings, main, recordings.length === members.length ? across(described) : []);
+      if (main < recordings.length) this.show(recordings, main, other === "all" && recordings.length === members.length ? across(described) : []);
       else this.show([described], 0, []);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;

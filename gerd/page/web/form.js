@@ -1,12 +1,14 @@
 // A form made from the config's JSON schema and its values: what the schema has, the form has.
 //
 // Every field is a text box that takes YAML, in all forms that the config allows; the numbers in its value have
-// sliders, too. A change is given to `on.change(path, yaml)`, with null where it is taken back. A field that is swept
-// has a slider with a place for each of its values, and `on.choose(member)` is told which member that is.
+// sliders, too. A change is given to `on.change(path, yaml)`, and `on.undo(path)` takes it back. A field that is swept
+// has a slider with a place for each of its values, and `on.choose(member)` is told which member that is; a change of
+// what is swept is given to `on.sweep(path, yaml, member)`.
 
 import { actorColour } from "./colours.js";
 import { make } from "./dom.js";
 import { nickname, PRECISION, Ranges } from "./ranges.js";
+import { canBeSwept, proposed, Sweep, sweepButton, sweepSlider } from "./sweeping.js";
 import { at, leaves, put, same, yaml } from "./values.js";
 
 const MOST_SLIDERS = 6; // of one field; a polygon is edited as text
@@ -15,7 +17,7 @@ export class Form {
   constructor(element, schema, on) {
     Object.assign(this, { element, schema, on, sweep: {}, member: 0 });
     this.fields = new Map(); // path → {row, input, message, show(value)}
-    this.sweeps = []; // sliders of swept paths
+    this.sweeps = new Map(); // swept path → its slider
     this.ranges = new Ranges();
     this.outline = "";
   }
@@ -34,7 +36,7 @@ export class Form {
       if (!pending.has(path)) field.show(at(values, path));
       else field.input.value = pending.get(path);
     }
-    for (const slider of this.sweeps) slider.show();
+    for (const [path, slider] of this.sweeps) slider.show(member, pending.get(`sweep.${path}`));
     this.colour();
   }
 
@@ -57,8 +59,7 @@ export class Form {
     const homeless = [];
     let first = null;
     for (const problem of problems) {
-      let path = problem.path;
-      while (path && !this.fields.has(path)) path = path.split(".").slice(0, -1).join(".");
+      const [path, rest] = this.#home(problem.path);
       const field = this.fields.get(path);
       if (!field) {
         homeless.push(problem);
@@ -66,12 +67,23 @@ export class Form {
       }
       field.row.classList.add("wrong");
       first ??= field.row;
-      const below = problem.path.slice(path.length + 1);
-      field.message.textContent += `${field.message.textContent && "\n"}${below && `${below}: `}${problem.message}`;
+      field.message.textContent += `${field.message.textContent && "\n"}${rest && `${rest}: `}${problem.message}`;
       for (let box = field.row.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
     }
     requestAnimationFrame(() => first?.scrollIntoView({ block: "nearest" })); // when there is the room that there will be
     return homeless;
+  }
+
+  // The field that a path belongs to, and what of the path lies below it; of a swept path that is the swept field.
+  #home(path) {
+    for (const begin of path.startsWith("sweep.") ? [path.slice(6), path] : [path]) {
+      const words = begin.split(".");
+      for (let count = words.length; count > 0; count--) {
+        const above = words.slice(0, count).join(".");
+        if (this.fields.has(above)) return [above, words.slice(count).join(".")];
+      }
+    }
+    return ["", path];
   }
 
   #resolved(schema) {
@@ -89,7 +101,7 @@ export class Form {
 
   #build() {
     this.fields.clear();
-    this.sweeps = [];
+    this.sweeps.clear();
     this.element.replaceChildren();
     const { properties } = this.#resolved(this.schema);
     const single = [], sections = [];
@@ -150,38 +162,36 @@ export class Form {
     const undo = make("button", { className: "undo", textContent: "undo", title: "Take the change back" });
     row.append(label, sliders, input, message, undo);
     input.addEventListener("change", () => this.on.change(path, input.value));
-    undo.addEventListener("click", () => this.on.change(path, null));
+    undo.addEventListener("click", () => this.on.undo(path));
     const paths = Object.keys(this.sweep);
     const inside = paths.filter((swept) => `${swept}.`.startsWith(`${path}.`));
     input.disabled = inside.length > 0 || paths.some((swept) => path.startsWith(`${swept}.`));
     row.classList.toggle("swept", input.disabled);
     row.classList.toggle("wide", input.disabled);
     sliders.append(...inside.map((swept) => this.#sweepSlider(swept)));
+    if (!input.disabled && canBeSwept(path)) row.append(sweepButton(path, () => this.#sweep(schema, path)));
     const show = input.disabled ? (value) => (input.value = yaml(value)) : (value) => this.#show(row, input, sliders, schema, path, value ?? schema.default);
     this.fields.set(path, { row, input, message, show });
     return row;
   }
 
-  // A slider over the values of a swept path; its places are members of the family, the last path's being the nearest.
+  // A sweep of one path more, the last, whose values are the nearest members.
+  #sweep(schema, path) {
+    const value = at(this.values, path) ?? schema.default;
+    const scale = this.ranges.scale(schema, path, [], 0, Number(value) || 0, this.values.sensor);
+    const { values, place } = proposed(schema, value, scale);
+    this.on.sweep(`sweep.${path}`, yaml(values), this.member * values.length + place);
+  }
+
   #sweepSlider(path) {
-    const paths = Object.keys(this.sweep), count = this.sweep[path].length;
-    const stride = paths.slice(paths.indexOf(path) + 1).reduce((product, later) => product * this.sweep[later].length, 1);
-    const place = () => Math.floor(this.member / stride) % count;
-    const box = make("div", { className: "member" });
-    const slider = make("input", { type: "range", min: 0, max: count - 1, step: 1 });
-    const told = make("output");
-    slider.dataset.sweep = path;
-    slider.setAttribute("aria-label", `the member by its ${path}`);
-    box.append(make("span", { className: "tag", textContent: "swept", title: `The sweep gives ${path} ${count} values: choose the member that is shown` }), slider, told);
-    slider.addEventListener("input", () => this.on.choose(this.member + (Number(slider.value) - place()) * stride));
-    this.sweeps.push({
-      show: () => {
-        if (!slider.matches(":active")) slider.value = place();
-        told.textContent = `${place() + 1} of ${count}`;
-        slider.title = this.sweep[path].map(yaml).join(" · ");
-      },
+    const sweep = new Sweep(this.sweep, path);
+    const slider = sweepSlider(sweep, {
+      choose: (place) => this.on.choose(sweep.moved(this.member, place)),
+      change: (values) => this.on.sweep(`sweep.${path}`, values, this.member),
+      stop: () => this.on.sweep("sweep", yaml(sweep.rest), sweep.without(this.member)),
     });
-    return box;
+    this.sweeps.set(path, slider);
+    return slider;
   }
 
   #show(row, input, sliders, schema, path, value) {

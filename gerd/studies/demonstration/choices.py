@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from gerd.config.base import did_you_mean
-from gerd.errors import GerdError
+from gerd.errors import GerdError, did_you_mean
 
 RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the channels' time constants to the middle one
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gerd.config.base import did_you_mean
-from gerd.errors import GerdError, check_whole
+from gerd.errors import GerdError, check_whole, did_you_mean
 from gerd.events.backends import check_device
 from gerd.studies.lab.drawing import write_report
 from gerd.studies.lab.folder import read_results

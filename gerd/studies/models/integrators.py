@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from gerd.errors import GerdError
+from gerd.errors import GerdError, check_number
 
 TIME_CONSTANTS = (1.25, 2.5, 5.0, 10.0, 20.0)  # the middle one is that of the baseline
 TIME_BANK = tuple(5.0 * 2.0 ** (k / 2) for k in range(-6, 7))  # half an octave apart, wider than ¼ … 4 times
@@ -15,6 +15,8 @@ TIME_BANK = tuple(5.0 * 2.0 ** (k / 2) for k in range(-6, 7))  # half an octave 
 
 def checked(mus: Sequence[float]) -> Tensor:
     """(channels,): time constants, or an error."""
+    for mu in mus:
+        check_number("mu", mu)
     if not mus or not all(0 < mu < float("inf") for mu in mus):
         raise GerdError(f"mus {mus}: allowed: positive time constants in steps, one or more")
     return torch.tensor(mus, dtype=torch.float64)

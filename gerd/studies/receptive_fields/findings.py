@@ -109,8 +109,13 @@ def gains(results: Results, scaling: Scaling) -> list[tuple[str, OverSeeds]]:
 
 
 def opening(results: Results) -> list[str]:
-    """What came out of what was published, and what did not."""
-    return [say(results, scaling) for scaling in tested(results) for say in (_of_order, _of_start, _early)]
+    """What came out of what was published, and what did not: a sentence each on order, start and training."""
+    said = (
+        (f"Of the published order {' < '.join(KINDS)}, ", _of_order),
+        ("Receptive fields are ", _of_start),
+        ("In validation, in the mean of the four networks, receptive fields are clearly ahead ", _early),
+    )
+    return [f"{begin}{'; '.join(say(results, scaling) for scaling in tested(results))}." for begin, say in said]
 
 
 def _of_order(results: Results, scaling: Scaling) -> str:
@@ -122,10 +127,7 @@ def _of_order(results: Results, scaling: Scaling) -> str:
     parts = _counted(came, "comes out", "come out")
     parts += _counted(against, "comes out the other way round", "come out the other way round")
     parts += _counted(unclear, "cannot be told apart", "cannot be told apart")
-    return (
-        f"Of the published order {' < '.join(KINDS)}, {OVER[scaling.name]} {'; '.join(parts)} (the means are in "
-        f"the order {' < '.join(found)})."
-    )
+    return f"{OVER[scaling.name]} {', '.join(parts)} (the means are in the order {' < '.join(found)})"
 
 
 def _of_start(results: Results, scaling: Scaling) -> str:
@@ -136,7 +138,7 @@ def _of_start(results: Results, scaling: Scaling) -> str:
     parts = [f"better than uniform initialisation with {listed(better)}"] if better else []
     parts += [f"worse with {listed(worse)}"] if worse else []
     parts += [f"neither clearly better nor clearly worse with {listed(unclear)}"] if unclear else []
-    return f"{OVER[scaling.name].capitalize()} receptive fields are {', '.join(parts)}."
+    return f"{OVER[scaling.name]} {', '.join(parts)}"
 
 
 def _counted(names: Sequence[str], one: str, several: str) -> list[str]:
@@ -190,11 +192,7 @@ def _early(results: Results, scaling: Scaling) -> str:
     ahead = [str(epoch) for epoch, each in enumerate(leads, 1) if each.sign > 0]
     when = f"after epoch {listed(ahead)} of {len(leads)}" if ahead else "after none of the epochs"
     numbers = ", ".join(f"{each.mean:.1f}" for each in leads)
-    return (
-        f"In validation {OVER[scaling.name]}, in the mean of the four networks, receptive fields are clearly "
-        f"ahead {when}; "
-        f"their lead after each epoch is {numbers} px."
-    )
+    return f"{OVER[scaling.name]} {when} (by {numbers} px after each epoch)"
 
 
 def _still_falling(results: Results, scaling: Scaling) -> str:

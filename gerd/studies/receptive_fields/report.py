@@ -52,12 +52,9 @@ def shown(results: Results) -> list[Scaling]:
 
 def report(results: Results, out: Path) -> str:
     _write_table(results, out)
-    findings = opening(results) if results.settings.size.conclusive and results.settings.size.seeds > 1 else []
-    setting = "\n\n".join([*findings, _setting(results)]) + "\n"
     parts = [
         "\n## Published and ours\n",
         _beside(results),
-        _curves(results, out),
         "\n## At each size and speed\n",
         *(_at_each(results, scaling) for scaling in shown(results)),
         "\n## During training\n",
@@ -68,7 +65,16 @@ def report(results: Results, out: Path) -> str:
         "\n## Likely reasons, and limits\n",
         _limits(results),
     ]
-    return drawing.assembled(results, TITLE, setting, conclusions(results), *parts, full=SIZES["full"])
+    return drawing.assembled(
+        results,
+        TITLE,
+        _setting(results) + "\n",
+        conclusions(results),
+        *parts,
+        full=SIZES["full"],
+        opening=opening(results) if results.settings.size.seeds > 1 else [],
+        figure=_curves(results, out),
+    )
 
 
 def _setting(results: Results) -> str:
