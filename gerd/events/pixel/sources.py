@@ -38,14 +38,11 @@ def hot(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     comes (word 1) · step_us >> 32 microseconds after the first of the step, and step 0 has none.
     """
     pixels = odd_pixels(scenes.pixel.camera, HOT, scenes.pixel.hot_share, scenes.width * scenes.height)
-    first = max(steps.start, 1) if scenes.exact else steps.start
-    step = np.arange(first, steps.stop)[:, None]
+    step = np.array(_with_noise(scenes, steps), np.int64)[:, None]
     chance, when, *_ = philox.words(scenes.seed, pixels, step, scenes.indices[row], philox.HOT)
     fires = chance < drop_bound(scenes.pixel.hot_rate_hz * scenes.step_us * 1e-6)
     at, which = np.nonzero(fires)
-    tick = at + first
-    if scenes.exact:
-        tick = tick * scenes.step_us + (when[fires].astype(np.int64) * scenes.step_us >> 32)
+    tick = step[at, 0] * scenes.ticks + (when[fires].astype(np.int64) * scenes.ticks >> 32)
     y, x = np.divmod(pixels[which], scenes.width)
     return np.sort(Keys.of(scenes).encoded(tick, y, x, 1))
 
@@ -58,9 +55,8 @@ def background(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     """
     keys = [np.empty(0, np.int64)]
     index, area = scenes.indices[row], scenes.width * scenes.height
-    first = max(steps.start, 1) if scenes.exact else steps.start
     for p, probability in enumerate((scenes.pixel.background_off, scenes.pixel.background_on)):
-        for step in range(first, steps.stop) if probability > 0 else ():
+        for step in _with_noise(scenes, steps) if probability > 0 else ():
             pixel = scattered(scenes.seed, index, step, philox.OF_POLARITY[p], probability, area)
             tick = np.full(len(pixel), step)
             if scenes.exact:
@@ -68,6 +64,11 @@ def background(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
                 tick = tick * scenes.step_us + (when.astype(np.int64) * scenes.step_us >> 32)
             keys.append(Keys.of(scenes).encoded(tick, *np.divmod(pixel, scenes.width), p))
     return np.sort(np.concatenate(keys))
+
+
+def _with_noise(scenes: Scenes, steps: range) -> range:
+    """Those of some steps that have events of sources: in exact timing, step 0 has none."""
+    return range(max(steps.start, 1), steps.stop) if scenes.exact else steps
 
 
 def scattered(seed: int, index: int, step: int, purpose: int, probability: float, pixels: int) -> NDArray[np.int64]:
