@@ -15,14 +15,18 @@ from pathlib import Path
 DECISIVE = (
     *("bounds.py", "geometry", "config", "plan", "scene", "events"),
     *(f"recording/{name}.py" for name in ("events", "recording", "simulate")),
-    *(f"storage/{name}.py" for name in ("blocks", "content", "manifest", "shard", "tensors", "work")),
+    *(f"storage/{name}.py" for name in ("blocks", "content", "details", "manifest", "shard", "tensors", "work")),
 )
 
 
 @lru_cache(1)
 def code_digest() -> str:
-    """The sha256 over the names and contents of the decisive sources, whatever their line endings."""
-    root = Path(__file__).parents[1]
+    """The digest of the sources that are installed here."""
+    return digest_of_sources(Path(__file__).parents[1])
+
+
+def digest_of_sources(root: Path) -> str:
+    """The sha256 over the names and contents of the decisive sources below `root`, whatever their line endings."""
     result = hashlib.sha256()
     paths = [root / name for name in DECISIVE]
     files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))]
