@@ -222,7 +222,11 @@ def assert_equivariant(
 def assert_invariant(
     model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[BoundedOptions]
 ) -> Measured:
-    """Fails unless the output stays within its bound of what it was; options as in `assert_equivariant`."""
+    """Fails unless the output stays within its bound of what it was; options as in `assert_equivariant`.
+
+    The output may be about anything, so that no truth of it is known. Of a classifier `assert_equivariant` with `acts`
+    scores asks the same, and gives no verdict where it is at chance.
+    """
     return assert_equivariant(model, config, transformation, acts=_unchanged, **options)
 
 

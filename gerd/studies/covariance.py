@@ -181,7 +181,7 @@ def how_flat(results: Results, bank: Bank) -> tuple[str, str]:
     seeds, alone = (
         [curve.invariance() for curve in each_seed(results.curve(name, bank.sweep))] for name in (bank.name, bank.alone)
     )
-    return f"{drawing.ratios(seeds)} (within {BOUND:g}: {drawing.verdicts(seeds, BOUND)})", drawing.ratios(alone)
+    return f"{drawing.ratios(seeds)} (within {BOUND:g}: {drawing.verdicts(seeds, BOUND)})", drawing.flatness(alone)
 
 
 def opening(results: Results) -> list[str]:

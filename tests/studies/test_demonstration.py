@@ -60,7 +60,8 @@ def invented(errors: dict[str, Error], seeds: int = 5, chance: float = 40.0) -> 
             for s, each in zip(SCALES, noise, strict=True)
         ]
         shares = (0.4, 0.3, 0.1, 0.1, 0.1) if model == WEIGHTED else ()
-        test = SweepResult("speed", SCALES, tuple(tuple(each) for each in table))
+        flat = ((chance,) * 200,) * len(SCALES)
+        test = SweepResult("speed", SCALES, tuple(tuple(each) for each in table), chance=flat)
         return Run(model, seed, (1.0, 0.5), 1.0, (test,), shares=shares, validation=(2.0, 1.5))
 
     runs = tuple(run(model, seed) for model in MODELS if model in errors for seed in range(seeds))
@@ -132,6 +133,19 @@ def test_nothing_is_concluded_of_few_trainings_or_of_networks_at_chance(results:
     assert "no conclusion (" in limit
     assert "surely" not in claim + limit
     assert f"comparatively strong at lower velocities: no conclusion ({reason})" in findings.conclusions(results)[0]
+
+
+def test_of_two_networks_at_chance_neither_has_a_large_effect() -> None:
+    """At s = 4 both are worse than an answer that looks at nothing, the five channels by much less."""
+    found = findings.outcome(invented(THREE, chance=7.0), BASELINE, WEIGHTED)
+    assert found.comparisons[-1].effects[0].d > 0.8
+    assert found.lost == [0.25, 4.0]
+    assert found.better == found.large == [0.35, 0.5, 0.7, 1.4, 2.0, 2.8]
+    claim, _, factor = findings.opening(invented(THREE, chance=7.0))
+    assert claim.startswith("The paper's result holds at some speeds only: ")
+    assert "d > 0.8 in every one of 5 seeds at 6 (s = 0.35, 0.5, 0.7, 1.4, 2, 2.8) of 8 unseen scales" in claim
+    assert "surely worse at 0, both at chance at 2 (s = 0.25, 4), of 8 unseen scales" in claim
+    assert factor.count("(at chance at some amount in 5 of 5 seeds)") == 2
 
 
 def test_whether_the_baseline_is_stronger_at_lower_velocities() -> None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gerd.errors import counted
+from gerd.measures.chance import surely_below
 from gerd.measures.curves import Invariance
-from gerd.measures.statistics import Effect, effect_size, summary
+from gerd.measures.statistics import Effect, effect_size
 from gerd.studies.demonstration.trials import (
     BASELINE,
     EQUAL,
@@ -29,7 +30,7 @@ from gerd.studies.demonstration.trials import (
     said,
 )
 from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed
-from gerd.studies.lab.drawing import capitalised, ratios, smaller
+from gerd.studies.lab.drawing import capitalised, flatness, smaller
 from gerd.studies.lab.results import Results
 
 LEAST = 3  # trainings of each network
@@ -56,16 +57,11 @@ def no_conclusion(results: Results, *models: str) -> str:
     if len(common) < LEAST:
         return f"{counted(len(common), 'training')} of each, and {LEAST} are the least"
     for model in models:
-        lost = [run.seed for run in results.of(model) if _at_chance(results, run.test(SPEEDS).errors)]
-        if lost:
-            seeds = counted(len(results.of(model)), "seed")
-            return f"{said(results, model)} at chance at s = 1 in {len(lost)} of {seeds}"
+        curve, place = results.curve(model, SPEEDS), SCALES.index(TRAINED)
+        seeds = curve.errors[place]
+        if lost := sum(not surely_below(errors, curve.chance[place]) for errors in seeds):
+            return f"{said(results, model)} at chance at s = 1 in {lost} of {counted(len(seeds), 'seed')}"
     return ""
-
-
-def _at_chance(results: Results, errors: Sequence[Sequence[float]]) -> bool:
-    """Whether a network is not surely better, at the speed of its training, than always saying the mean place."""
-    return summary(errors[SCALES.index(TRAINED)]).interval[1] >= results.chance.interval[0]
 
 
 @dataclass(frozen=True)
@@ -85,9 +81,14 @@ class Outcome:
         return [each.amount for each in self.comparisons if each.worse]
 
     @property
+    def lost(self) -> list[float]:
+        """Where both are at chance in some seed."""
+        return [each.amount for each in self.comparisons if each.at_chance]
+
+    @property
     def large(self) -> list[float]:
         """Where d is large in every seed."""
-        return [each.amount for each in self.comparisons if all(effect.d > LARGE for effect in each.effects)]
+        return [each.amount for each in self.comparisons if each.large]
 
     @property
     def smallest(self) -> tuple[Effect, float]:
@@ -102,7 +103,8 @@ class Outcome:
     def counts(self) -> str:
         """Better and worse in words."""
         better, worse = _which(self.better), _which(self.worse)
-        return f"surely better at {better} and surely worse at {worse} of {len(UNSEEN)} unseen scales"
+        neither = f", both at chance at {_which(self.lost)}," if self.lost else ""
+        return f"surely better at {better} and surely worse at {worse}{neither} of {len(UNSEEN)} unseen scales"
 
 
 def outcome(results: Results, reference: str, model: str) -> Outcome:
@@ -175,13 +177,8 @@ def invariances(results: Results, model: str) -> list[Invariance]:
 
 def _how_flat(results: Results) -> str:
     """By how much the error grows away from the training: the paper calls the five channels robust and accurate."""
-    parts = []
-    for model in (WEIGHTED, BASELINE, SHORTEST):
-        if model in results.models:
-            seeds = invariances(results, model)
-            lost = sum(bool(seed.at_chance) for seed in seeds)
-            note = f" (at chance at some scale in {lost} of {counted(len(seeds), 'seed')})" if lost else ""
-            parts.append(f"{ratios(seeds)} for {said(results, model)}{note}")
+    models = [model for model in (WEIGHTED, BASELINE, SHORTEST) if model in results.models]
+    parts = [f"{flatness(invariances(results, model))} for {said(results, model)}" for model in models]
     speeds = f"From {SCALES[0]:g} to {SCALES[-1]:g} times the speed of the training"
     return f"{speeds} the median error varies by a factor of {', of '.join(parts)}."
 

@@ -42,7 +42,7 @@ def performance(results: Results, out: Path) -> str:
     for number, model in enumerate(MODELS):
         if model in results.models:
             _errors(above, results, model, number)
-    above.axhline(results.chance.mean, color="0.5", linewidth=0.8, linestyle="--", label="always the mean place")
+    _chance(above, results)
     _effects(below, results, WEIGHTED, BASELINE, -0.12)
     _effects(below, results, SHORTEST, WEIGHTED, 0.12)
     below.axhline(LARGE, color="0.3", linewidth=0.8, linestyle="--", label=f"d = {LARGE}, a large effect")
@@ -78,6 +78,12 @@ def _errors(ax: Axes, results: Results, model: str, number: int) -> None:
     if in_front:
         sds = np.array([np.mean([seed.std(ddof=1) for seed in each]) for each in curve.errors])
         ax.fill_between(places, np.maximum(means - sds, means / 4), means + sds, color=colour, alpha=0.15, linewidth=0)
+
+
+def _chance(ax: Axes, results: Results) -> None:
+    """Of the same recordings as the errors, so that it depends on the scale."""
+    means = [each.mean() for each in results.curve(results.models[0], SPEEDS).chance]
+    ax.plot(range(len(means)), means, color="0.5", linewidth=0.8, linestyle="--", label="chance")
 
 
 def _effects(ax: Axes, results: Results, model: str, reference: str, aside: float) -> None:

@@ -72,7 +72,8 @@ def report(results: Results, out: Path) -> str:
 def _caption(results: Results) -> str:
     return (
         "Above, the errors of networks that were trained at s = 1 (dotted): means of "
-        f"{counted(results.settings.size.seeds, 'seed')}, bands of one SD over the recordings. Below, Cohen's d of "
+        f"{counted(results.settings.size.seeds, 'seed')}, bands of one SD over the recordings; dashed, chance: "
+        "the best answer that is the same for every recording. Below, Cohen's d of "
         "each seed at each scale, the mean as a number; above 0 the network that is named first is better.\n"
     )
 

@@ -41,6 +41,11 @@ class Comparison:
     def worse(self) -> bool:
         return not self.at_chance and all(effect.difference_interval[1] < 0 for effect in self.effects)
 
+    @property
+    def large(self) -> bool:
+        """Whether d is large for every seed, and one of the two networks has learnt anything."""
+        return not self.at_chance and all(effect.d > LARGE for effect in self.effects)
+
 
 def each_seed(curve: Curve) -> list[Curve]:
     """A curve whose errors are (seeds, recordings), as one for each seed."""

@@ -57,6 +57,13 @@ def ratios(seeds: Sequence[Invariance]) -> str:
     return over_seeds((each.ratio, each.interval) for each in seeds)
 
 
+def flatness(seeds: Sequence[Invariance]) -> str:
+    """`ratios`, and in how many seeds they say nothing: an error that is that of chance is flat, too."""
+    lost = sum(bool(seed.at_chance) for seed in seeds)
+    note = f" (at chance at some amount in {lost} of {counted(len(seeds), 'seed')})" if lost else ""
+    return ratios(seeds) + note
+
+
 def verdicts(seeds: Sequence[Invariance], bound: float) -> str:
     """In how many seeds the factor is surely within a bound, surely not, or neither."""
     each = [seed.verdict(bound) for seed in seeds]

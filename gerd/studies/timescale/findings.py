@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gerd.measures.curves import Covariance, Invariance, covariance_matrix
 from gerd.studies.demonstration.trials import SCALES, TRAINED, UNSEEN
 from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed, surely
-from gerd.studies.lab.drawing import capitalised, ratios, verdicts
+from gerd.studies.lab.drawing import capitalised, flatness, ratios, verdicts
 from gerd.studies.lab.results import Results, Run, Sweep
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS
 from gerd.studies.timescale.trials import (
@@ -70,8 +70,7 @@ def versus(results: Results, reference: str, model: str, kept: float, sweep: Swe
 
 def large(comparisons: Sequence[Comparison]) -> int:
     """At how many unseen scales d is large in every seed."""
-    unseen = [each for each in comparisons if each.amount != TRAINED]
-    return sum(all(effect.d > LARGE for effect in each.effects) for each in unseen)
+    return sum(each.large for each in comparisons if each.amount != TRAINED)
 
 
 def matrix_of(run: Run, sweep: Sweep) -> Covariance:
@@ -167,7 +166,7 @@ def _how_flat(results: Results, model: str, kept: float) -> str:
 
 def _how_flat_others(results: Results, kept: float, sweep: Sweep) -> str:
     others = trained(results, kept, (EQUAL, EVIDENCE, BASELINE, *SHORT))
-    parts = [f"{ratios(invariances(results, model, kept, sweep))} with {said(model)}" for model in others]
+    parts = [f"{flatness(invariances(results, model, kept, sweep))} with {said(model)}" for model in others]
     return f"The same factor {IN[sweep.name]} is {', '.join(parts)}."
 
 

@@ -156,7 +156,7 @@ def _all(results: Results, kept: float, sweep: Sweep) -> str:
     for model in trained(results, kept):
         seeds = each_seed(results.curve(named(model, kept), sweep))
         medians = [drawing.px(summaries) for summaries in zip(*(curve.summaries for curve in seeds), strict=True)]
-        rows.append([model, *medians, drawing.over_seeds(curve.ratio() for curve in seeds)])
+        rows.append([model, *medians, drawing.flatness([curve.invariance() for curve in seeds])])
     header = [f"{kept:.0%}, {sweep.name}: s =", *(f"{s:g}" for s in SCALES), "max/min"]
     return drawing.table(header, rows)
 
@@ -221,8 +221,7 @@ def _where(results: Results) -> list[str]:
 def _limits(results: Results) -> str:
     exact = ""
     if trained(results, KEPT[0], (EXACT,)):
-        seeds = each_seed(results.curve(named(EXACT, KEPT[0]), SWEEPS[0]))
-        ratio = drawing.over_seeds(curve.ratio() for curve in seeds)
+        ratio = drawing.flatness(findings.invariances(results, EXACT, KEPT[0], SWEEPS[0]))
         exact = f" With exact timing, which has neither limit, max/min in own time is {ratio}."
     return (
         "One shape, one kind of motion and one sensor. With `timing: step` a scene that is four times as fast moves "
