@@ -275,8 +275,8 @@ GIVEN = {
         "surely more than 1 px below chance",
         "in about ten minutes on two cores",
         "that half (95 %)",
-        "`--near-us`, 5 ms",
-        "9 % are lost so",  # 1 − exp(−9 · 2 · 0.005): nine pixels, 5 ms before and after
+        "`--near-us` (5 ms)",
+        "9 % of it, at 1 event",  # 1 − exp(−9 · 2 · 0.005): nine pixels, 5 ms before and after
         "the 1 % quantile of those at a pixel",
         "5 times the events of the median neighbour",
     ],
