@@ -43,6 +43,7 @@ class Measured:
     chance: float | None  # how likely answers that know nothing of the truth vary with it as much; none: no truth known
     values: Array  # (pairs, 2): relative (not a number where there is none) and absolute
     apart: Array  # (pairs,): how far ρ(g) f(x) is from its mean over the recordings, in the unit of the output
+    rounded: bool = False  # whether g acted on events whose new places, or steps, had to be rounded
 
     @property
     def why_no_verdict(self) -> str | None:
@@ -76,7 +77,8 @@ class Measured:
         else:
             relative = f"relative error {self.relative}"
         between = "" if self.relative is None else f"; between recordings: {self.between:.4g}"
-        return f"{self.transformation}: {relative}; absolute {self.absolute}{between}"
+        rounded = "; events were rounded to pixels" if self.rounded else ""
+        return f"{self.transformation}: {relative}; absolute {self.absolute}{between}{rounded}"
 
 
 def check_bounds(tolerance: float, absolute: float) -> None:

@@ -16,12 +16,13 @@ intervals; docs/measures.md has a formula for each measure, and its limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from gerd.calls import explained
@@ -30,6 +31,7 @@ from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import classes
 from gerd.errors import GerdError, check_whole, counted
 from gerd.events import backends
+from gerd.measures.acted import Acted, act_on_events
 from gerd.measures.action import (
     Action,
     act_on_coordinates,
@@ -40,24 +42,25 @@ from gerd.measures.action import (
     numbers_of_one,
 )
 from gerd.measures.answers import Measured, check_bounds, count_different, measured
-from gerd.measures.asking import COUNT, Model, Options, evaluating, exact, output, stimuli, with_axis
+from gerd.measures.asking import Model, Options, evaluating, exact, output, stimuli, with_axis
 from gerd.measures.chance import chance_of, chance_of_dependence
 from gerd.measures.comparison import Difference, EventComparison, Matches, compare
 from gerd.measures.conformance import Conformance, ConformanceCurve, conformance, each_conformance
 from gerd.measures.curves import Accuracy, AccuracyCurve, Covariance, Curve, Invariance, covariance_matrix
 from gerd.measures.lie import LieDerivative, lie_derivative
-from gerd.measures.statistics import LEAST, Effect, Summary, bootstrap, effect_size, summary, wilcoxon
+from gerd.measures.pairs import WHICH, EventOptions, Stimuli, check_enough, class_numbers, joined, pairs
+from gerd.measures.statistics import Effect, Summary, bootstrap, effect_size, summary, wilcoxon
 from gerd.plan.make import plan_of
+from gerd.recording.events import Events
 from gerd.scene.draw import draw
-from gerd.scene.scenes import Scenes
-from gerd.scene.transformation import Transformation
+from gerd.scene.transformation import Transformation, identity
 
 Array = NDArray[np.float64]
-WHERE, WHICH = ("coordinates", "T"), "scores"  # outputs that say where or which something is: the truth is known
 
 __all__ = [
     "Accuracy",
     "AccuracyCurve",
+    "Acted",
     "Action",
     "Channelled",
     "Conformance",
@@ -67,6 +70,7 @@ __all__ = [
     "Difference",
     "Effect",
     "EventComparison",
+    "EventOptions",
     "Invariance",
     "LieDerivative",
     "Matches",
@@ -76,6 +80,7 @@ __all__ = [
     "Summary",
     "accuracy_curve",
     "act_on_coordinates",
+    "act_on_events",
     "act_on_heat_maps",
     "act_on_matrices",
     "act_on_scores",
@@ -94,13 +99,14 @@ __all__ = [
     "generalisation_curve",
     "invariance_error",
     "lie_derivative",
+    "recorded_curve",
     "summary",
     "truth_error",
     "wilcoxon",
 ]
 
 
-class BoundedOptions(Options, total=False):
+class BoundedOptions(EventOptions, total=False):
     """`Options` and the bounds of `assert_equivariant`."""
 
     tolerance: float  # of the relative error
@@ -110,21 +116,22 @@ class BoundedOptions(Options, total=False):
 @explained
 def equivariance_error(
     model: Model,
-    config: AnyConfig,
+    config: Stimuli,
     transformation: Transformation,
     *,
     acts: str | Action = "coordinates",
-    **options: Unpack[Options],
+    **options: Unpack[EventOptions],
 ) -> Measured:
-    """‖f(g·x) - ρ(g) f(x)‖ on recordings of `config`, in units of what ρ(g) f(x) of different recordings differ by.
+    """‖f(g·x) - ρ(g) f(x)‖ on recordings of `config`, or on a list of events.
 
-    0 is the same answer, 1 one as different as that to an unrelated scene. Beside it stands the error in the unit of
-    the output.
+    It is in units of what ρ(g) f(x) of different recordings differ by: 0 is the same answer, 1 one as different as that
+    to an unrelated scene. Beside it stands the error in the unit of the output. Of a config g·x is rendered anew; of
+    events it is `act_on_events`, or was recorded, too.
 
     acts: how ρ(g) acts on the output: `coordinates` (batch, steps, …, 2) in pixels, `T` (batch, steps, …, 3, 3),
         `heat map` (batch, steps, …, rows, columns) over the whole frame, `scores` (batch, …), which stay as they are,
         or a function of (g, f(x), (width, height)). All but scores may lack the steps: then it is the last one.
-    options: see `Options`. For ρ the steps before `first_step` are not numbers.
+    options: see `Options` and, of events, `EventOptions`. For ρ the steps before `first_step` are not numbers.
 
     A module is measured in its evaluation mode. All answers are in memory until the last one is there.
     """
@@ -133,42 +140,39 @@ def equivariance_error(
     all_expected = []
     all_said = []
     truths = []
-    chosen = as_config(config)
-    batches, first_step, device = stimuli(chosen, **options)
-    rounding, changed = 0.0, 0
-    for scenes in batches:
-        frames, frames_g = (backends.frames(each, device) for each in (scenes, transformation(scenes)))
-        changed += int((frames != frames_g).flatten(1).any(1).sum())
-        answer = output(model, frames)
-        out, out_g = (with_axis(exact(each)) for each in (answer, output(model, frames_g)))
-        late = slice(first_step if out.ndim > least and out.shape[1] == scenes.steps else 0, None)
+    parts, first_step = pairs(config, transformation, acts, **options)
+    rounding, changed, rounded = 0.0, 0, False
+    for part in parts:
+        changed += int(_differ(part.frames, part.frames_g).sum())
+        answer = output(model, part.frames)
+        out, out_g = (with_axis(exact(each)) for each in (answer, output(model, part.frames_g)))
+        late = slice(first_step if out.ndim > least and out.shape[1] == part.steps else 0, None)
         settled = out.clone()
         settled[:, : late.start] = math.nan
-        expected = act(transformation, settled, (scenes.width, scenes.height))
+        expected = act(transformation, settled, part.size)
         if expected.shape != out_g.shape:
             shapes = f"ρ(g) f(x) has shape {tuple(expected.shape)} and f(g·x) {tuple(out_g.shape)}"
             raise GerdError(f"{shapes}; allowed: the same")
         gaps.append(_gaps(out_g[:, late], expected[:, late]).cpu())
         all_expected.append(expected[:, late].cpu())
         all_said.append(out[:, late].cpu())
-        truths.append(_known(acts, chosen, scenes, first_step))
+        truths.append(part.numbers)
         rounding = torch.finfo(answer.dtype).eps / 2 if answer.is_floating_point() else 0.0
+        rounded |= part.rounded
     said = torch.cat(all_said)
-    chance = _dependence(said.mean(1) if said.ndim > least else said, np.concatenate(truths), acts == WHICH)
+    chance = _dependence(said.mean(1) if said.ndim > least else said, joined(truths), acts == WHICH)
     different = count_different(said, rounding)
-    axes = numbers_of_one(acts)
-    return measured(transformation, torch.cat(gaps), torch.cat(all_expected), changed, different, chance, axes)
+    found = measured(
+        transformation, torch.cat(gaps), torch.cat(all_expected), changed, different, chance, numbers_of_one(acts)
+    )
+    return replace(found, rounded=rounded)
 
 
-def _known(acts: str | Action, config: Config, scenes: Scenes, first_step: int) -> Array:
-    """(recordings, numbers): what answers of this kind are about, as far as it is known: places or classes."""
-    if acts in WHERE:
-        places = scenes.truth(np.arange(first_step, scenes.steps))[..., 0, :]
-        return places.reshape(*places.shape[:2], -1).mean(axis=1)
-    if acts != WHICH:
-        return np.empty((len(scenes), 0))
-    numbers, names = _class_numbers(config, scenes), classes(config.family)
-    return np.full((len(scenes), len(names)), math.nan) if numbers is None else np.eye(len(names))[numbers]
+def _differ(frames: Tensor, frames_g: Tensor) -> Tensor:
+    """(batch,): of which recordings a transformation changes the frames."""
+    if frames.shape != frames_g.shape:
+        return torch.ones(len(frames), dtype=torch.bool)
+    return (frames != frames_g).flatten(1).any(1)
 
 
 def _dependence(answers: Tensor, truth: Array, by_class: bool) -> float | None:
@@ -181,7 +185,7 @@ def _dependence(answers: Tensor, truth: Array, by_class: bool) -> float | None:
 
 @explained
 def invariance_error(
-    model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
+    model: Model, config: Stimuli, transformation: Transformation, **options: Unpack[EventOptions]
 ) -> Measured:
     """How much the output changes at all: `equivariance_error` with ρ(g) = 1."""
     return equivariance_error(model, config, transformation, acts=_unchanged, **options)
@@ -190,13 +194,13 @@ def invariance_error(
 @explained
 def assert_equivariant(
     model: Model,
-    config: AnyConfig,
+    config: Stimuli,
     transformation: Transformation,
     *,
     tolerance: float = math.inf,
     absolute: float = math.inf,
     acts: str | Action = "coordinates",
-    **options: Unpack[Options],
+    **options: Unpack[EventOptions],
 ) -> Measured:
     """Fails unless the error, up to the end of its interval, is within its bound, and where nothing can be said.
 
@@ -205,7 +209,7 @@ def assert_equivariant(
     or T) or classes (scores) do not vary with the truth, nor by a transformation that changes hardly any frames.
     """
     check_bounds(tolerance, absolute)
-    check_whole("count", options.get("count", COUNT), LEAST)
+    check_enough(config, options)
     found = equivariance_error(model, config, transformation, acts=acts, **options)
     verdict = found.verdict(tolerance, absolute)
     if verdict == "holds":
@@ -220,7 +224,7 @@ def assert_equivariant(
 
 @explained
 def assert_invariant(
-    model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[BoundedOptions]
+    model: Model, config: Stimuli, transformation: Transformation, **options: Unpack[BoundedOptions]
 ) -> Measured:
     """Fails unless the output stays within its bound of what it was; options as in `assert_equivariant`.
 
@@ -245,7 +249,9 @@ def _gaps(out_g: Tensor, expected: Tensor) -> Tensor:
 
 
 @explained
-def truth_error(model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]) -> Array:
+def truth_error(
+    model: Model, config: Stimuli, transformation: Transformation, **options: Unpack[EventOptions]
+) -> Array:
     """(count,): the mean distance in pixels from the truth of a model that gives places (batch, steps, [actors,] 2).
 
     Actors that are absent are left out.
@@ -255,16 +261,19 @@ def truth_error(model: Model, config: AnyConfig, transformation: Transformation,
 
 @explained
 def truth_and_chance_errors(
-    model: Model, config: AnyConfig, transformation: Transformation, **options: Unpack[Options]
+    model: Model, config: Stimuli, transformation: Transformation, **options: Unpack[EventOptions]
 ) -> tuple[Array, Array]:
     """(count,) each: the errors of `truth_error`, and those of the best answer that is the same for every recording."""
     parts = []
     truths = []
-    batches, first_step, device = stimuli(config, **options)
-    for scenes in batches:
-        seen = transformation(scenes)
-        out = exact(output(model, backends.frames(seen, device))).cpu().numpy()
-        truth = seen.truth(np.arange(seen.steps))[..., 0, :2]
+    shown, first_step = pairs(config, transformation, **options)
+    for part in shown:
+        if part.places is None:
+            raise GerdError(
+                "nobody knows where things are in these events; allowed: truth=…, or recordings with theirs"
+            )
+        out = exact(output(model, part.frames_g)).cpu().numpy()
+        truth = part.places
         if out.shape == (*truth.shape[:2], 2):
             out = out[:, :, None]
             truth = truth[:, :, :1]
@@ -285,13 +294,15 @@ def truth_and_chance_errors(
 @explained
 def generalisation_curve(
     model: Model,
-    config: AnyConfig,
+    config: Stimuli,
     transformations: Sequence[Transformation],
     *,
     trained: float | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[EventOptions],
 ) -> Curve:
     """The error against the truth for each of several amounts of one transformation, on the same recordings.
+
+    Of events without a truth of their own, `truth` has their places; g acts on events and places.
 
     trained: the amount in the model's training; by default the one that changes nothing.
     """
@@ -300,6 +311,32 @@ def generalisation_curve(
     errors, chance = zip(*measured, strict=True)
     neutral = transformations[0].neutral
     return Curve(tuple(g.amount for g in transformations), errors, neutral if trained is None else trained, chance)
+
+
+@explained
+def recorded_curve(
+    model: Model,
+    family: Mapping[float, Sequence[Events]],
+    *,
+    trained: float = 1.0,
+    truth: Mapping[float, ArrayLike] | None = None,
+    **options: Unpack[Options],
+) -> Curve:
+    """The error against the truth for each of several amounts at which recordings were made, such as speeds.
+
+    family: for each amount its recordings, as `Recordings.family` of registered ones gives them for each index, or
+        events of which `truth` has the places, under the same amount.
+    trained: the amount in the model's training.
+    """
+    if not family:
+        raise GerdError("family: has no amounts; allowed: one or more, each with its recordings")
+    errors, chance = [], []
+    for amount, some in family.items():
+        known = None if truth is None else truth[amount]
+        found = truth_and_chance_errors(model, some, identity(), truth=known, **options)
+        errors.append(found[0])
+        chance.append(found[1])
+    return Curve(tuple(map(float, family)), tuple(errors), trained, tuple(chance))
 
 
 @explained
@@ -333,7 +370,7 @@ def _confusion(
     result = np.zeros((len(names), len(names)), np.int64)
     batches, first_step, device = stimuli(config, **options)
     for scenes in batches:
-        numbers = _class_numbers(config, scenes)
+        numbers = class_numbers(config, scenes)
         if numbers is None:
             raise GerdError("accuracy is of configs in which every recording has one actor")
         out = output(model, backends.frames(transformation(scenes), device))
@@ -348,14 +385,6 @@ def _confusion(
     return result
 
 
-def _class_numbers(config: Config, scenes: Scenes) -> NDArray[np.int64] | None:
-    """(recordings,): the number of the class that each shows; none unless every recording has one actor."""
-    if len(config.cast) != 1 or not scenes.present.all():
-        return None
-    names = classes(config.family)
-    return np.array([names.index(name) for name in config.actors[0].shape_names])[scenes.chosen[:, 0]]
-
-
 def _check_kind(transformations: Sequence[Transformation]) -> None:
     if not transformations or len({g.kind for g in transformations}) > 1:
         raise GerdError("a curve goes over one kind of transformation; allowed: some of the same kind")
@@ -364,17 +393,17 @@ def _check_kind(transformations: Sequence[Transformation]) -> None:
 @explained
 def assert_flat(
     model: Model,
-    config: AnyConfig,
+    config: Stimuli,
     transformations: Sequence[Transformation],
     *,
     bound: float,
-    **options: Unpack[Options],
+    **options: Unpack[EventOptions],
 ) -> Curve:
     """Fails unless the error against the truth varies by a factor of `bound` at most, up to the end of its interval.
 
     The curve is that of `generalisation_curve`; a model that is at chance at any of the amounts fails, too.
     """
-    check_whole("count", options.get("count", COUNT), LEAST)
+    check_enough(config, options)
     if len(set(transformations)) < 2:
         raise GerdError("the error at one amount says nothing of another; allowed: two amounts or more")
     curve = generalisation_curve(model, config, transformations, **options)
