@@ -30,6 +30,7 @@ CAMERAS: list[dict[str, Any]] = [
     {"integrator.initial": 0.5, "integrator.reset": "zero", "upsampling": 4},
     {"integrator.threshold": {"on": 0.3, "off": 0.4, "spread": 0.05}, "noise.hot.share": 0.02},
     {"integrator.response": {"log": 0.5}, "integrator.threshold": 0.2},
+    {"integrator.refractory_us": 2500, "integrator.threshold": 0.1},
     {"noise.background": {"on": 0.002, "off": 0.001}, "noise.event": 0.1, "noise.dead": 0.05, "step_us": 700},
 ]
 
