@@ -35,6 +35,7 @@ LARGEST_COUNT = 2**29  # of a pixel, so that changes and integrators fit into 32
 
 
 @explained
+@explained
 def from_frames(
     frames: Iterable[ArrayLike],
     times_us: ArrayLike,
@@ -69,6 +70,7 @@ def from_frames(
     return run.events(0, run.scenes.steps, keys, np.concatenate([part.source for part in parts]), title)
 
 
+@explained
 @explained
 def windows_from_frames(
     frames: Iterable[ArrayLike],
