@@ -44,8 +44,8 @@ class OriginalRecording(Events):
     positions: NDArray[np.float64]  # (steps, shapes, 2): x and y of each shape's centre, in pixels
     has_polarity: bool  # False: the file has one channel for both, and p is 1 everywhere
 
-    def _window_of_truth(self, start: int, stop: int) -> dict[str, Any]:
-        return {"positions": self.positions[start:stop]}
+    def _rest_of_window(self, steps: slice, events: slice) -> dict[str, Any]:  # noqa: ARG002
+        return {"positions": self.positions[steps]}
 
 
 @explained

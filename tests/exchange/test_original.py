@@ -35,6 +35,12 @@ def test_size_and_positions(recording: OriginalRecording) -> None:
         assert np.allclose(recording.positions[:, shape, 1], 8 + 3 * shape)
 
 
+def test_a_window_has_the_positions_of_its_steps(recording: OriginalRecording) -> None:
+    window = recording.window(3, 7)
+    assert np.array_equal(window.positions, recording.positions[3:7])
+    assert np.array_equal(window.events["t"] // 500, [t for t in recording.events["t"] // 500 if 3 <= t < 7])
+
+
 def test_what_moves_to_the_right_becomes_bright_there_and_dark_on_the_left(recording: OriginalRecording) -> None:
     """Of the circle alone: above y = 8 there is nothing of the others."""
     for step in range(2, 10):
