@@ -736,6 +736,12 @@ def test_a_field_is_swept_by_its_button_and_no_longer(window: Callable[..., Wind
     shown.until(alone)
     assert shown.page.locator('input[data-sweep="time_scale"]').count() == 1
     assert "noise.background" not in shown.page.input_value("#text")
+    shown.page.fill(field("sweep"), "{time_scale: [1, 1]}")
+    shown.page.keyboard.press("Enter")
+    row = shown.page.locator('.field[data-path="sweep"]')
+    row.locator("text=stands there twice").wait_for()
+    row.locator(".undo").click()
+    shown.page.wait_for_selector("#stage:not(.stale)")
 
 
 # A dataset
@@ -774,8 +780,12 @@ def test_the_table_is_sorted_and_filtered(window: Callable[..., Window], shelf: 
     assert sorted(rows(shown)) == wanted
     assert f"{len(wanted)} of {MANY}" in shown.page.inner_text("#rows")
     shown.page.fill("#filter", "speed>3")
-    assert "there is no column speed" in shown.page.inner_text("#rows")
+    assert "there is no column speed; there are index, " in shown.page.inner_text("#rows")
     assert rows(shown) == []
+    shown.page.fill("#filter", "events>many")
+    assert shown.page.inner_text("#rows") == "events is a number, which many is not"
+    shown.page.fill("#filter", "events>")  # still being typed
+    assert f"of {MANY}" in shown.page.inner_text("#rows")
 
 
 def test_a_dataset_is_filtered_by_class(window: Callable[..., Window], tmp_path: Path) -> None:
@@ -797,6 +807,8 @@ def test_a_dataset_is_filtered_by_class(window: Callable[..., Window], tmp_path:
         shown.page.select_option("#class", "")
         shown.page.fill("#filter", "class=A")
         assert rows(shown) == [i for i, name in enumerate(names) if name == "A"]
+        shown.page.fill("#filter", "class=star")
+        assert shown.page.inner_text("#rows") == "no recording has class=star; there are A, circle, square"
 
 
 def test_two_members_of_a_family_run_in_lockstep(window: Callable[..., Window], shelf: str, dataset: Path) -> None:

@@ -199,7 +199,7 @@ export class Editing {
 
   #explain(error) {
     element("edited").hidden = !this.isEdited;
-    const homeless = this.form.complain(error.problems);
+    const homeless = this.form.complain(error.problems, this.pending);
     const rest = homeless.map(({ path, line, message }) => [line && `line ${line}`, path, message].filter(Boolean).join(": "));
     const fields = error.problems.length - homeless.length;
     if (!error.problems.length) rest.push(error.message);

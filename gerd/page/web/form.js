@@ -50,8 +50,9 @@ export class Form {
     });
   }
 
-  // Shows what is wrong, each message at the field whose path begins it; gives back the messages of no field.
-  complain(problems) {
+  // Shows what is wrong, each message at the field whose path begins it; gives back the messages of no field. What is
+  // wrong with a swept path is shown at the swept field, unless the whole sweep has been typed: it is among the pending.
+  complain(problems, pending = new Map()) {
     for (const { row, message } of this.fields.values()) {
       row.classList.remove("wrong");
       message.textContent = "";
@@ -59,7 +60,7 @@ export class Form {
     const homeless = [];
     let first = null;
     for (const problem of problems) {
-      const [path, rest] = this.#home(problem.path);
+      const [path, rest] = this.#home(problem.path, pending);
       const field = this.fields.get(path);
       if (!field) {
         homeless.push(problem);
@@ -74,9 +75,9 @@ export class Form {
     return homeless;
   }
 
-  // The field that a path belongs to, and what of the path lies below it; of a swept path that is the swept field.
-  #home(path) {
-    for (const begin of path.startsWith("sweep.") ? [path.slice(6), path] : [path]) {
+  // The field that a path belongs to, and what of the path lies below it.
+  #home(path, pending) {
+    for (const begin of path.startsWith("sweep.") && !pending.has("sweep") ? [path.slice(6), path] : [path]) {
       const words = begin.split(".");
       for (let count = words.length; count > 0; count--) {
         const above = words.slice(0, count).join(".");

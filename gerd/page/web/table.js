@@ -5,6 +5,7 @@ import { brief } from "./recording.js";
 
 const ROW = 24; // height, in units of the page
 const SPARE = 8; // rows kept above and below those that are seen
+const MOST_NAMED = 12; // values of a column in a message
 const CONDITION = /^(.+?)(<=|>=|!=|=|<|>)(.*)$/;
 
 export class Table {
@@ -73,7 +74,7 @@ export class Table {
       const [, name, sign, wanted] = CONDITION.exec(word) ?? [];
       if (!name) return (row) => this.columns.some(({ values }) => shown(values[row]).includes(word));
       const column = this.names.get(name);
-      if (!column) wrong = `there is no column ${name}`;
+      wrong ||= column ? misread(column, name, sign, wanted) : `there is no column ${name}; there are ${[...this.names.keys()].join(", ")}`;
       return (row) => column && holds(column.values[row], sign, wanted);
     });
     const wanted = this.classes.value;
@@ -144,6 +145,15 @@ function compared(a, b) {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "number" || typeof b === "number") return typeof a === "number" ? -1 : 1;
   return shown(a).localeCompare(shown(b));
+}
+
+// What is wrong with a condition on a column, or nothing; one that is still being typed is not wrong.
+function misread({ values }, name, sign, wanted) {
+  const there = values.filter((value) => value !== null && value !== undefined);
+  if (wanted === "" || !there.length) return "";
+  if (there.every((value) => typeof value === "number")) return Number.isNaN(Number(wanted)) ? `${name} is a number, which ${wanted} is not` : "";
+  const known = [...new Set(there.map(shown))];
+  return sign === "=" && known.length <= MOST_NAMED && !known.includes(wanted) ? `no recording has ${name}=${wanted}; there are ${known.sort().join(", ")}` : "";
 }
 
 function holds(value, sign, wanted) {
