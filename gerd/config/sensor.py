@@ -156,6 +156,7 @@ class Readout(Model):
     """What happens between a pixel that fires and the arrival of its event; in exact timing only."""
 
     part = "readout"
+    example = "{latency_us: 200}"
     latency_us: Microseconds = Field(0.0, description="microseconds until an event is ready to be sent")
     jitter_us: Microseconds = Field(
         0.0, description="standard deviation of that time between events; none is ready before it happens"

@@ -210,7 +210,7 @@ def test_pairs_and_distributions_have_sliders_too(window: Callable[..., Window],
 def test_every_field_of_the_config_is_in_the_form(window: Callable[..., Window], address: str) -> None:
     def paths(node: Any, path: str) -> list[str]:
         parts = node.items() if isinstance(node, dict) else enumerate(node)
-        names = ("sensor", "camera", "integrator", "noise", "hot", "actors", *TRANSFORMATIONS)
+        names = ("sensor", "camera", "integrator", "noise", "hot", "readout", "actors", *TRANSFORMATIONS)
         return [
             name
             for key, value in parts
