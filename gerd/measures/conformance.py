@@ -90,12 +90,12 @@ class Conformance:
 
     @property
     def missed_share(self) -> float:
-        """Of the exact events; NaN if there are none."""
+        """The share of the exact events that the emulator misses; NaN if there are none."""
         return _ratio(self.missed, self.exact_on + self.exact_off)
 
     @property
     def invented_share(self) -> float:
-        """Of the emulator's events; NaN if there are none."""
+        """The share of the emulator's events that it invents; NaN if there are none."""
         return _ratio(self.invented, self.on + self.off)
 
     @property

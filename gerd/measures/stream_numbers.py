@@ -108,7 +108,7 @@ def parts_of(recording: Events, hot: NDArray[np.bool_], span: tuple[int, int], n
 
 
 def _alone(pixel: Whole, time: Whole, width: int, near_us: int) -> NDArray[np.bool_]:
-    """Of events in the order of (pixel, time), which have no other event near them in place and time."""
+    """Which events, in the order of (pixel, time), have no other event near them in place and time."""
     moment = pixel * SPAN + time
     result = np.ones(len(pixel), np.bool_)
     column = pixel % width

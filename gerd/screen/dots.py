@@ -125,7 +125,7 @@ def _between(windows: Windows, begin: float, end: float, where: NDArray[np.bool_
 
 
 def _evidence(events: Rows, clock: Clock, lit: Frames, slot: int, sign: int, camera: Size) -> Array:
-    """Of each pixel, how many events it has as from a light that goes on and off in this slot, minus the others."""
+    """How many events of each pixel are as from a light that goes on and off in this slot, minus the others."""
     result = np.zeros(camera[0] * camera[1])
     for frame, wanted in zip(lit, (sign, -sign), strict=True):
         at, length = clock.at(frame), slot * clock.frame_us
@@ -137,7 +137,7 @@ def _evidence(events: Rows, clock: Clock, lit: Frames, slot: int, sign: int, cam
 
 
 def _followed(evidence: Array, codes: Array) -> tuple[NDArray[np.int64], Array]:
-    """Of each pixel the dot whose code it follows, -1 for none, and by how many events."""
+    """The dot whose code each pixel follows, -1 for none, and by how many events it does."""
     follows = np.full(evidence.shape[1], -1)
     agreement = np.zeros(evidence.shape[1])
     busy = np.flatnonzero(evidence.sum(axis=0) >= LEAST_EVENTS)

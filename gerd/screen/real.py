@@ -63,7 +63,7 @@ def real_recordings(stimulus: Stimulus, view: View, clock: Clock, windows: Windo
 
 
 def _scan(stimulus: Stimulus, clock: Clock) -> NDArray[np.float64]:
-    """Of each pixel of the scene, how many frames later than the middle of the screen it changes."""
+    """How many frames later than the middle of the screen each pixel of the scene changes."""
     width, height = stimulus.size
     y, x = np.mgrid[:height, :width] + 0.5
     at = np.stack([x.ravel(), y.ravel()], axis=1) * stimulus.zoom + stimulus.corner
@@ -90,7 +90,7 @@ def _real(
 
 
 def noise_of(recording: Recording) -> NDArray[np.bool_]:
-    """Of each event, whether it is noise: nothing near it has changed in its step, or just before."""
+    """Whether each event is noise: nothing near it has changed in its step, or just before."""
     step, y, x, _ = recording.coordinates.T
     result = np.zeros(len(step), np.bool_)
     for begin in range(0, recording.steps, STEPS_AT_ONCE):

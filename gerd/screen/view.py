@@ -87,7 +87,7 @@ class Fit:
 
     @cached_property
     def rms(self) -> float:
-        """Of the distances of the pairs that were kept, in pixels."""
+        """The root mean square of the distances of the pairs that were kept, in pixels."""
         return float(np.sqrt((self.residuals[self.kept] ** 2).sum(axis=1).mean()))
 
     def uncertainty(self, points: Array) -> float:
@@ -147,7 +147,7 @@ def _first(a: Array, b: Array, tolerance: float) -> Array | None:
 
 
 def _homography(a: Array, b: Array) -> Array | None:
-    """Of four pairs; None if three of the points lie on a line."""
+    """The homography that takes four points to four others; None if three of the points lie on a line."""
     (x, y), (u, v), none, one = a.T, b.T, np.zeros(len(a)), np.ones(len(a))
     rows = np.concatenate(
         [

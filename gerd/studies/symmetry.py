@@ -116,7 +116,7 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
 
 
 def _of_camera(config: Config) -> dict[str, tuple[float, ...]]:
-    """Of each thing that the config's camera does, the amount that it has, none of it, half of it and twice as much."""
+    """The amounts of each thing that the config's camera does: its own, none, half and twice as much."""
     pixel = plan_of(config).pixel
     own = {kind: float(getattr(pixel, name)) for kind, name in OF_CAMERA.items()}
     found: dict[str, tuple[float, ...]] = {

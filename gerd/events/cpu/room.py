@@ -114,7 +114,7 @@ def pixels_room(scenes: Scenes) -> Pixels:
 
 
 def fresh_room(pixels: Pixels, scenes: Scenes) -> Pixels:
-    """The same room for another recording, with what is needed of each pixel from its beginning on."""
+    """This room for another recording, with new arrays of what is needed of each pixel from its beginning on."""
     size = (scenes.height, scenes.width)
     if scenes.pixel.shape_noise > 0:
         pixels = pixels._replace(activation=blank(*size))

@@ -162,7 +162,7 @@ class _Pixels:
         return [events[row == i].cpu().numpy() for i in range(len(scenes))]
 
     def fired(self, scenes: Scenes, instants: exact.Instants) -> tuple[Tensor, Tensor, Tensor]:
-        """Of each event its recording, its flagged key, and what it takes off its integrator."""
+        """Three numbers of each event: its recording, its flagged key, and what it takes off its integrator."""
         seen = what_is_seen(scenes, self._pictures(scenes, instants.own, self._device), instants.steps)
         if not self._begun:
             self._begun = True

@@ -48,9 +48,9 @@ def ticks_of(us: float, scenes: Scenes) -> int:
 
 
 def far_apart(group: Whole, tick: Whole, least: int) -> NDArray[np.bool_]:
-    """Of events that ascend by group and tick: which of each group follow the last that is kept by `least` or more.
+    """Which events are kept: those that come `least` ticks or more after the last of their group that is kept.
 
-    The first of a group is kept. All groups go on to their next event together.
+    Events ascend by group and tick, and the first of a group is kept. All groups go on to their next event together.
     """
     kept = np.zeros(len(group), np.bool_)
     if not len(group):

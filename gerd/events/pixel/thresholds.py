@@ -26,7 +26,7 @@ Counts = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Of every pixel (height, width), or of all of them (1, 1)."""
+    """Tables with a number for every pixel (height, width), or with one for all of them (1, 1)."""
 
     on: Counts
     off: Counts

@@ -81,7 +81,7 @@ def _errors(ax: Axes, results: Results, model: str, number: int) -> None:
 
 
 def _chance(ax: Axes, results: Results) -> None:
-    """Of the same recordings as the errors, so that it depends on the scale."""
+    """Draw what is chance for the recordings of the errors, so that it depends on the scale."""
     means = [each.mean() for each in results.curve(results.models[0], SPEEDS).chance]
     ax.plot(range(len(means)), means, color="0.5", linewidth=0.8, linestyle="--", label="chance")
 
