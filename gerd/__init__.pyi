@@ -23,6 +23,8 @@ from .recording.simulate import simulate_batch as simulate_batch
 from .recording.simulate import simulate_chunks as simulate_chunks
 from .recording.simulate import simulate_family as simulate_family
 from .scene import transformation as transformation
+from .screen.fit import CameraFit as CameraFit
+from .screen.fit import fit as fit
 from .screen.register import Registration as Registration
 from .screen.register import register as register
 from .screen.write import write_stimulus as write_stimulus

@@ -24,7 +24,7 @@ from gerd.cli.commands import (
     verify,
     view,
 )
-from gerd.cli.filming import register
+from gerd.cli.filming import fit, register
 from gerd.cli.measuring import compare, conform
 from gerd.cli.picturing import events
 from gerd.cli.publishing import card, make, recipe
@@ -41,7 +41,7 @@ app = typer.Typer(
 )
 for command in (
     new, schema, check, generate, info, verify, render, export, play,
-    stimulus, register, events, view, conform, compare, card, recipe, make, cache,
+    stimulus, register, fit, events, view, conform, compare, card, recipe, make, cache,
 ):  # fmt: skip
     app.command()(command)
 app.command(add_help_option=False)(study)  # its help depends on the study

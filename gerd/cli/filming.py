@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from gerd.cli.options import Read
+from gerd.cli.options import DatasetFolder, Read
 from gerd.cli.terminal import say
 from gerd.errors import GerdError, counted
 
@@ -44,3 +44,24 @@ def register(
     say(str(found))
     drawn = f" and {picture}" if picture is not None else ""
     say(f"wrote {dataset}{drawn}: {counted(len(Recordings(dataset)), 'real recording')} with exact ground truth")
+
+
+def fit(
+    dataset: DatasetFolder,
+    count: Annotated[int, Option("-n", "--count", min=1, help="Recordings that are looked at, at most.")] = 100,
+    out: Annotated[Path | None, Option(help="Write it into a file, too.")] = None,
+) -> None:
+    """Fit the pixels of a camera to a dataset: a part of a config, to paste, with intervals as comments.
+
+    The dataset is one of gerd register, or a simulated one. Thresholds and their spread come from the events of passing
+    edges; background, hot and dead pixels from what pixels fire while nothing passes them.
+    """
+    from gerd.cli.progress import Bar
+    from gerd.screen.fit import fit as fitted
+    from gerd.storage.whole import write_whole
+
+    with Bar("recordings", None) as bar:
+        found = fitted(dataset, count=count, progress=bar)
+    say(found.yaml, nl=False)
+    if out is not None:
+        write_whole(out, found.yaml.encode())

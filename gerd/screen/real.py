@@ -22,22 +22,23 @@ from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
 from gerd.screen.clock import Clock
+from gerd.screen.passages import near
 from gerd.screen.source import Rows, Windows, split
 from gerd.screen.stimulus import Shown, Stimulus
-from gerd.screen.view import View
+from gerd.screen.view import Size, View
 
 Integers = NDArray[np.int64]
 
 BEFORE_STEP = 0.5  # steps: how long before step i what changes with frame i is seen
-NEAR, LATE = 2, 1  # pixels from what has changed in this step, or in so many before it: further away it is noise
+LATE = 1  # steps: what is not near anything that has changed in its step, or so many before it, is noise
 STEPS_AT_ONCE = 64
 
 
-def scene_pixels(stimulus: Stimulus, view: View) -> Integers:
+def scene_pixels(size: Size, zoom: int, corner: Size, view: View) -> Integers:
     """(height, width): the number of the camera's pixel whose events a pixel of the scene gets, -1 for none."""
-    width, height = stimulus.size
+    width, height = size
     y, x = np.mgrid[:height, :width] + 0.5
-    at = np.stack([x.ravel(), y.ravel()], axis=1) * stimulus.zoom + stimulus.corner
+    at = np.stack([x.ravel(), y.ravel()], axis=1) * zoom + corner
     seen = view.project(at)
     with np.errstate(invalid="ignore"):
         back = view.unproject(seen)
@@ -53,7 +54,7 @@ def scene_pixels(stimulus: Stimulus, view: View) -> Integers:
 
 def real_recordings(stimulus: Stimulus, view: View, clock: Clock, windows: Windows) -> Iterator[Recording]:
     """The real recordings of what was shown, in the order of the rows."""
-    pixels = scene_pixels(stimulus, view).ravel()
+    pixels = scene_pixels(stimulus.size, stimulus.zoom, stimulus.corner, view).ravel()
     place = np.full(view.camera[0] * view.camera[1], -1)
     place[pixels[pixels >= 0]] = np.flatnonzero(pixels >= 0)
     scan = _scan(stimulus, clock)
@@ -97,7 +98,7 @@ def noise_of(recording: Recording) -> NDArray[np.bool_]:
         end = min(begin + STEPS_AT_ONCE, recording.steps)
         first = max(0, begin - LATE - 1)
         pictures = recording.images(first, end)
-        changed = _spread((pictures[1:] != pictures[:-1]).astype(bool))  # of the steps from first + 1 on
+        changed = near((pictures[1:] != pictures[:-1]).astype(bool))  # of the steps from first + 1 on
         low, high = np.searchsorted(step, [begin, end])
         known = np.zeros(high - low, bool)
         for late in range(LATE + 1):
@@ -105,12 +106,3 @@ def noise_of(recording: Recording) -> NDArray[np.bool_]:
             known |= (at >= 0) & changed[np.maximum(at, 0), y[low:high], x[low:high]] if len(changed) else False
         result[low:high] = ~known
     return result
-
-
-def _spread(changed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """What is near a pixel that has changed."""
-    for axis in (1, 2):
-        padded = np.pad(changed, [(NEAR, NEAR) if i == axis else (0, 0) for i in range(3)])
-        size = changed.shape[axis]
-        changed = np.any([np.take(padded, range(k, k + size), axis) for k in range(2 * NEAR + 1)], axis=0)
-    return changed

@@ -68,7 +68,7 @@ class Registration:
     @cached_property
     def pixels(self) -> NDArray[np.int64]:
         """(height, width): the pixel of the camera whose events a pixel of the scene gets, -1 for none."""
-        return scene_pixels(self.stimulus, self.view.view)
+        return scene_pixels(self.stimulus.size, self.stimulus.zoom, self.stimulus.corner, self.view.view)
 
     @cached_property
     def view_px(self) -> float:
@@ -177,6 +177,8 @@ class Registration:
                 "screen": list(self.stimulus.screen),
                 "corner": list(self.stimulus.corner),
                 "zoom": self.stimulus.zoom,
+                "levels": list(self.stimulus.levels),
+                "gamma": self.stimulus.gamma,
                 "frames_per_second": list(self.stimulus.frames_per_second),
                 "scenes": [scene.model_dump() for scene in self.stimulus.scenes],
                 "view": {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.processes import run_here
-from support.stand_in import CameraClock, Lens, eventcv_pixels, evlib_pixels, filmed
+from support.stand_in import SPREAD, THRESHOLD, CameraClock, Lens, eventcv_pixels, evlib_pixels, filmed
 
 import gerd
 from gerd.screen.clock import Edges, fit_clock
@@ -59,9 +59,11 @@ class Film:
         return gerd.Events.from_array(rows, width=self.lens.camera[0], height=self.lens.camera[1], title="film")
 
 
-def film(folder: Path, config: Any, seed: int, *, noise: float = 0.1, pixels: Any = eventcv_pixels) -> Film:
+def film(
+    folder: Path, config: Any, seed: int, *, noise: float = 0.1, pixels: Any = eventcv_pixels, **options: Any
+) -> Film:
     video = folder / "shown.mp4"
-    stimulus = write_stimulus(config, video, SCREEN, 60)
+    stimulus = write_stimulus(config, video, SCREEN, 60, **options)
     chance = np.random.default_rng(seed)
     lens = Lens.drawn(chance, CAMERA, (0, 0, *SCREEN))
     clock = CameraClock(
@@ -352,6 +354,29 @@ def test_a_clock_is_known_as_well_as_it_says() -> None:
         off = np.abs(fit.clock.at(ends_of_all) - 2e6 - 16_670 * ends_of_all)
         scaled.append(off / fit.uncertainty_us(stimulus))
     assert 0.6 < np.mean(np.square(scaled)) < 1.4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_the_thresholds_of_another_programs_pixels_are_given_back(noise: float, tmp_path: Path) -> None:
+    """Through video, screen, lens and registration. The levels are those at which v2e's pixels are logarithmic.
+
+    The spread comes out too large: pixels without noise of their own, which have all seen the same flashes, do not hold
+    anything between their thresholds with the same probability.
+    """
+    shapes = [
+        {**CIRCLE["actors"][0], "translation": {"acceleration": 0, "velocity": [1.0, 0.8]}},
+        {"shape": "square", "intensity": 0.6, "translation": {"velocity": [-0.8, 0.7]}, "scale": {"start": 11}},
+    ]
+    shown = {**CIRCLE, "steps": 150, "actors": shapes}
+    made = film(tmp_path, shown, 1, noise=noise, count=12, levels=(128, 230))
+    gerd.register(made.events, made.stimulus, tmp_path / "data")
+    found = gerd.fit(tmp_path / "data")
+    assert found.response == pytest.approx(1 / ((230 / 128) ** 2.2 - 1))
+    assert found.thresholds is not None
+    assert found.thresholds.on.value == pytest.approx(THRESHOLD, rel=0.05)
+    assert found.thresholds.off.value == pytest.approx(THRESHOLD, rel=0.05)
+    assert 0.8 * SPREAD < found.thresholds.spread.value < 2.5 * SPREAD
 
 
 @pytest.mark.long
