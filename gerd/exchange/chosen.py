@@ -45,7 +45,10 @@ def choose(source: str | Path | Config, indices: Sequence[int] | None, member: W
     else:
         data = Recordings(source)
         check_complete(data)
-        family, name, count, made_by = data.config, str(data.path), data.manifest.count, data.manifest.gerd_version
+        family = data.config
+        name = str(data.path)
+        count = data.manifest.count
+        made_by = data.manifest.gerd_version
     members = member_count(family)
     numbers = range(members) if member is None else [member_number(family, member)]
     asked = range(count) if indices is None else sorted(set(indices))

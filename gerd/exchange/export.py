@@ -62,7 +62,8 @@ def export_dataset(
         check_installed(format)
     if causes and format not in WITH_CAUSES:
         raise GerdError(f"causes: {format} has no room for them; allowed with {', '.join(WITH_CAUSES)}")
-    data, folder = choose(dataset, indices, member), Path(out)
+    data = choose(dataset, indices, member)
+    folder = Path(out)
     with Folder(folder).claimed(alone=True):
         about, known = _begin(data, folder, format, levels, causes)
         ledger = Ledger(folder, known)
@@ -134,10 +135,12 @@ def _export_shards(
     data: Chosen, folder: Path, causes: bool, ledger: Ledger, progress: Callable[[int], None]
 ) -> list[dict[str, Any]]:
     """Write the shards that are not there already; what `export.json` says about each."""
-    schema, files = parquet.schema_of(data.config, causes), []
+    schema = parquet.schema_of(data.config, causes)
+    files = []
     make_folder(folder / SHARDS)
     for number, some in groupby(data.rows, lambda row: row // SHARD_SIZE):
-        rows, name = list(some), f"{SHARDS}/shard-{number:06d}.parquet"
+        rows = list(some)
+        name = f"{SHARDS}/shard-{number:06d}.parquet"
         if not ledger.has(name):
             parquet.write_rows(folder / name, schema, ((row, data.recording(row)) for row in rows))
             ledger.finish(name)
@@ -151,7 +154,8 @@ def _export(
 ) -> dict[str, Any]:
     """Write one recording, if it is not there already; what `export.json` says about it."""
     suffix = "" if format in VIDEOS else format_named(format).suffix
-    main, truth = folder / f"{name}{suffix}", folder / f"{name}.truth.jsonl"
+    main = folder / f"{name}{suffix}"
+    truth = folder / f"{name}.truth.jsonl"
     if not ledger.has(main.name):
         if format in VIDEOS:
             write_video(recording, main, levels, VIDEOS[format])

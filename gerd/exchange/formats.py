@@ -71,7 +71,9 @@ def write_events(
     if isinstance(events, Events):
         if (width, height, duration) != (None, None, None):
             raise GerdError(f"{path}: width, height and duration go with an array; {events!r} has its own")
-        width, height, duration = events.width, events.height, (events.first + events.steps) * events.step_us
+        width = events.width
+        height = events.height
+        duration = (events.first + events.steps) * events.step_us
         events = events.events
     for name, value in (("width", width), ("height", height)):
         check_whole(f"{path}: {name}", value, 1)

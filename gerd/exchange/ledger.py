@@ -73,7 +73,8 @@ def read_plain(path: Path) -> bytes:
 
 def digest(path: Path) -> str:
     """sha256 of a file, or of the names and files in a folder; OSError if there is a link among them."""
-    result, is_folder = hashlib.sha256(), path.is_dir() and not path.is_symlink()
+    result = hashlib.sha256()
+    is_folder = path.is_dir() and not path.is_symlink()
     for file in sorted(part for part in path.rglob("*") if not part.is_dir()) if is_folder else [path]:
         if file != path:
             result.update(f"{file.relative_to(path)}\0{file.lstat().st_size}\0".encode())

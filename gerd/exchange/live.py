@@ -60,7 +60,8 @@ class Pace:
 
     def wait(self, t: float) -> None:
         """Return at the time of an event at `t` microseconds, or at once if it is past."""
-        now, since_zero = self.now(), t / 1e6 / self.speed
+        now = self.now()
+        since_zero = t / 1e6 / self.speed
         if self.began is None:
             self.began, self._zero = now, now - since_zero
         early = self._zero + since_zero - now
@@ -346,7 +347,8 @@ def _timed(
 
 def _ahead(windows: Iterable[Events]) -> Iterator[Events]:
     """These windows, made by a thread while earlier ones are sent."""
-    source, thread = iter(windows), ThreadPoolExecutor(1)
+    source = iter(windows)
+    thread = ThreadPoolExecutor(1)
     try:
         coming = deque(thread.submit(next, source, None) for _ in range(WINDOWS_AHEAD))
         while (window := coming.popleft().result()) is not None:

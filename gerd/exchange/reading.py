@@ -220,7 +220,8 @@ def _size(path: Path, told: tuple[int, int] | None, given: tuple[int, int] | Non
 
 def _bounded(blocks: Iterator[Rows], path: Path, size: int) -> Iterator[Rows]:
     """The blocks, as long as they have no more events than a file of so many bytes can hold."""
-    read, most = 0, most_events(size)
+    read = 0
+    most = most_events(size)
     for block in blocks:
         read += len(block)
         if read > most:
