@@ -53,10 +53,8 @@ class Measured:
             return f"{counted(count, 'recording')}: allowed for a verdict: {LEAST} or more"
         if 2 * self.changed <= count:
             return f"the transformation changes the frames of {self.changed or 'none'} of {count} recordings"
-        if self.different == 0:
-            return "the model says the same of every recording"
-        if self.different < LEAST_DIFFERENT:
-            return f"the model says the same of every recording but {self.different}"
+        if alike := why_too_alike(self.different):
+            return alike
         if self.chance is not None and self.chance > FALSE_ALARM:
             return f"the model is at chance: its answers do not vary with the truth (p = {self.chance:.2g})"
         return None
@@ -79,6 +77,13 @@ class Measured:
         between = "" if self.relative is None else f"; between recordings: {self.between:.4g}"
         rounded = "; events were rounded to pixels" if self.rounded else ""
         return f"{self.transformation}: {relative}; absolute {self.absolute}{between}{rounded}"
+
+
+def why_too_alike(different: int) -> str | None:
+    """Why nothing can be said of a model that says something else of so many recordings than of most; or none."""
+    if different >= LEAST_DIFFERENT:
+        return None
+    return f"the model says the same of every recording{f' but {different}' if different else ''}"
 
 
 def check_bounds(tolerance: float, absolute: float) -> None:

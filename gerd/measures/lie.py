@@ -27,7 +27,7 @@ from gerd.config.load import AnyConfig
 from gerd.errors import GerdError, shorten
 from gerd.events import backends
 from gerd.measures.action import Action, action, numbers_of_one
-from gerd.measures.answers import between_recordings, count_different, distances_from_mean
+from gerd.measures.answers import between_recordings, count_different, distances_from_mean, why_too_alike
 from gerd.measures.asking import Model, Options, exact, output, stimuli, with_axis
 from gerd.measures.statistics import LEAST, Estimate, estimate
 from gerd.scene.scenes import Scenes
@@ -82,7 +82,7 @@ class LieDerivative:
         """Why nothing can be said of the symmetry of this model; none where something can."""
         if self.absolute.count < LEAST:
             return f"{self.absolute.count} recordings: allowed: {LEAST} or more"
-        return "the model says the same of every recording" if self.relative is None else None
+        return why_too_alike(self.different)
 
     @property
     def is_found(self) -> bool:

@@ -92,6 +92,9 @@ def test_nothing_is_said_of_a_model_that_says_the_same_of_everything() -> None:
     assert found.relative is None
     assert not found.is_found
     assert "the same of every recording" in str(found.why_nothing)
+    for few, reason in ((3, "the model says the same of every recording but 3"), (4, None)):
+        rare = torch.tensor([1.0] * few + [0.0] * (8 - few))[:, None]
+        assert lie(lambda _, rare=rare: rare, "scale", acts=unchanged, count=8).why_nothing == reason
     assert lie(twice, "translation", count=5).why_nothing == "5 recordings: allowed: 6 or more"
     assert lie(twice, "translation", count=8).is_found
     assert lie(twice, "translation", count=8).why_nothing is None
