@@ -46,6 +46,7 @@ EXAMPLES = {
     "integrator.warmup": "20",
     "integrator.refractory_us": "500",
     "integrator.refractory": "drop",
+    "integrator.leak_hz": "0.1",
     "noise": "{background: 0.001}",
     "noise.background": "{on: 0.001, off: 0.0005}",
     "noise.shape": "0.05",

@@ -116,6 +116,9 @@ class Integrator(Model):
         description="hold: the integrator goes on, and fires when the time is over if it is still beyond a threshold; "
         "drop: an event within the time is lost",
     )
+    leak_hz: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e6), ZeroWithoutSign] = Field(
+        0.0, description="how often per second an integrator gains its ON threshold, whatever it sees"
+    )
 
     @property
     def log_response(self) -> float:
@@ -139,6 +142,16 @@ class Integrator(Model):
             for i, (number, each) in enumerate(zip(numbers, intensities, strict=True))
             if number is not None
         ]
+
+    def fills_up(self, step_us: int) -> list[InitErrorDetails]:
+        """What is wrong with a leak that gives more than a pixel can fire; `step_us` is 0 in exact timing."""
+        rest = self.refractory_us if self.refractory == "hold" else 0
+        if step_us:
+            rest = max(1, -(-rest // step_us)) * step_us
+        if self.leak_hz * rest <= 1e6:
+            return []
+        message = f"allowed with one event of a pixel in {rest} µs: up to {1e6 / rest:g}"
+        return [problem(message, ("integrator", "leak_hz"), self.leak_hz)]
 
     @property
     def thresholds(self) -> Thresholds:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.events.keys import Keys
-from gerd.events.shared import Chunk, chunks
+from gerd.events.shared import FROM_BACKGROUND, FROM_LEAK, Chunk, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
@@ -66,9 +66,12 @@ class Pixels(Protocol):
         ...
 
 
-def flagged(codec: Keys, us: Integers, y: Integers, x: Integers, p: Integers | int, background: int) -> Integers:
-    """Flagged keys of events at times in whole microseconds: the key, with the background flag as one more bit."""
-    return codec.encoded(us + (codec.ticks - 1), y, x, p) * 2 + background
+def flagged(codec: Keys, us: Integers, y: Integers, x: Integers, p: Integers | int, flag: Integers | int) -> Integers:
+    """Flagged keys of events at times in whole microseconds: the key, with a flag as one more bit.
+
+    It says of what integrators fire whether it has leaked in, and of background noise that it is noise.
+    """
+    return codec.encoded(us + (codec.ticks - 1), y, x, p) * 2 + flag
 
 
 def background_events(scenes: Scenes, row: Whole, step: Whole, y: Whole, x: Whole, p: Whole) -> list[Whole]:
@@ -113,17 +116,20 @@ def run_at(scenes: Scenes, pixels: Pixels, chunk: int, grid: Grid) -> Iterator[C
     held: list[Whole] = [np.empty(0, np.int64)] * len(scenes)
     for steps in chunks(0, scenes.steps, chunk):
         parts = [[events] for events in held]
+        noise = [np.empty(0, np.int64)] * len(scenes)
         for resumed, moments in grid.until(steps.stop):
             for part, events in zip(parts, pixels.passages(resumed, moments), strict=True):
                 part.append(events)
         if scenes.pixel.background > 0 and steps.stop > 1:  # step 0 has no events
-            for part, events in zip(parts, pixels.background(scenes, steps), strict=True):
-                part.append(events)
+            noise = pixels.background(scenes, steps)
         for row, part in enumerate(parts):
             events = np.sort(np.concatenate(part))
             begin, end = np.searchsorted(events, np.array([max(1, steps.start), steps.stop]) * codec.per_step * 2)
             held[row] = events[end:]
-            yield Chunk(row, steps, events[begin:end] >> 1, (events[begin:end] & 1).astype(np.uint8))
+            keys, leaked = events[begin:end] >> 1, (events[begin:end] & 1).astype(np.uint8)
+            of_noise = noise[row] >> 1
+            of_noise = of_noise[of_noise >= max(1, steps.start) * codec.per_step]
+            yield Chunk(row, steps, keys, FROM_LEAK * leaked).beside(of_noise, FROM_BACKGROUND)
 
 
 def last_unit(scenes: Scenes, stop: int) -> int:

@@ -37,8 +37,14 @@ class Chunk(NamedTuple):
 
     def with_more(self, keys: NDArray[np.int64], source: int) -> Chunk:
         """The chunk and events of these keys from a source; a key that it has already does not come twice."""
-        both = np.concatenate([self.keys, keys[~np.isin(keys, self.keys)]])
-        sources = np.concatenate([self.source, np.full(len(both) - len(self.keys), source, np.uint8)])
+        return self.beside(keys[~np.isin(keys, self.keys)], source)
+
+    def beside(self, keys: NDArray[np.int64], source: int) -> Chunk:
+        """The chunk and events of these keys, in any order, from a source; a key may come twice."""
+        if not len(keys):
+            return self
+        both = np.concatenate([self.keys, keys])
+        sources = np.concatenate([self.source, np.full(len(keys), source, np.uint8)])
         order = np.argsort(both, kind="stable")
         return self._replace(keys=both[order], source=sources[order])
 

@@ -119,6 +119,7 @@ class Pixel:
     hot_share: float = _amount("noise.hot.share")
     hot_rate_hz: float = _amount("noise.hot.rate_hz")
     dead: float = _amount("noise.dead")
+    leak_hz: float = _amount("integrator.leak_hz")  # ON thresholds that an integrator gains per second
     log_response: float = _amount(
         "integrator.log_response", "integrator.response"
     )  # brightness of the background; 0: linear

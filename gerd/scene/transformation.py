@@ -278,6 +278,14 @@ def bus(us: float) -> Transformation:
 
 
 @explained
+def leak(hz: float) -> Transformation:
+    """Integrators gain their ON threshold so many times a second of the camera's time."""
+    if hz < 0:
+        raise GerdError(f"leak {hz:g}: allowed: times a second, from 0 on")
+    return Transformation("leak", hz, amounts=(("leak_hz", hz),))
+
+
+@explained
 def density(kept: float) -> Transformation:
     """This share of the events is kept; those of a smaller share are among those of a larger one."""
     return Transformation("density", _share("density", kept), 1.0, amounts=(("event_noise", 1.0 - kept),))
@@ -298,6 +306,7 @@ _MAKERS = (
     threshold_spread,
     log_response,
     refractory,
+    leak,
     latency,
     jitter,
     bus,
@@ -305,6 +314,7 @@ _MAKERS = (
 KINDS: dict[str, Callable[[float], Transformation]] = {make.__name__: make for make in _MAKERS}  # with one amount
 UNITS = {
     "refractory": "µs",
+    "leak": "Hz",
     "latency": "µs",
     "jitter": "µs",
     "bus": "µs",

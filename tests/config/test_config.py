@@ -145,6 +145,7 @@ def test_defaults() -> None:
             "warmup": 5,
             "refractory_us": 0,
             "refractory": "hold",
+            "leak_hz": 0.0,
         },
         "noise": {
             "background": 0.0,

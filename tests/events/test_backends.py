@@ -162,7 +162,9 @@ def test_cuda_in_exact_timing() -> None:
         ("step", "stationary", "zero", {"response": {"log": 0.2}, "refractory_us": 2000}),
         ("exact", "stationary", "subtract", {"response": {"log": 0.2}}),
         ("exact", "uniform", "zero", {"refractory_us": 300}),
-        ("exact", "stationary", "subtract", {"refractory_us": 700}),
+        ("exact", "stationary", "subtract", {"refractory_us": 700, "leak_hz": 200}),
+        ("exact", "stationary", "subtract", {"leak_hz": 200}),
+        ("step", "uniform", "subtract", {"leak_hz": 200}),
     ],
 )
 def test_cuda_with_thresholds_of_each_pixel(timing: str, initial: str, reset: str, rules: dict[str, Any]) -> None:

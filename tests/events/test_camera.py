@@ -5,6 +5,7 @@ Each statistical test may fail with a probability of `FALSE_ALARM` if the progra
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -19,6 +20,7 @@ import gerd
 from gerd.errors import GerdError
 from gerd.events.backends import run
 from gerd.events.pixel.thresholds import Thresholds
+from gerd.events.shared import FROM_LEAK
 from gerd.recording.recording import Recording
 from gerd.scene import transformation
 
@@ -339,3 +341,123 @@ def test_the_refractory_time_is_an_amount_and_can_be_swept(timing: str) -> None:
     assert gerd.simulate(made, member=1, chunk=1).digest == other.digest
     with pytest.raises(GerdError, match=r"refractory -1: allowed: microseconds"):
         transformation.refractory(-1)
+
+
+# Leak
+
+
+def leaking(hz: float, seconds: int, *, timing: str = "exact", **fields: Any) -> Recording:
+    """Nothing moves, for so many seconds in steps of 10 ms."""
+    integrator = {"threshold": 0.3, "leak_hz": hz, **fields.pop("integrator", {})}
+    return gerd.simulate(
+        config(
+            actor("circle", size=9.0),
+            width=24,
+            height=16,
+            steps=100 * seconds + 1,
+            step_us=10_000,
+            timing=timing,
+            integrator=integrator,
+            **fields,
+        )
+    )
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+@pytest.mark.parametrize("spread", [0.0, 0.05])
+def test_a_resting_scene_leaks_so_often_a_second(timing: str, spread: float) -> None:
+    """ON, each pixel by itself, whatever its threshold is."""
+    threshold = {"on": 0.3, "off": 0.2, "spread": spread}
+    recording = leaking(5, 20, timing=timing, integrator={"threshold": threshold, "initial": 0.0})
+    assert recording.events["p"].all()
+    assert (recording.source == FROM_LEAK).all()
+    assert recording.background.all()
+    fired = counted(recording)[1]
+    assert abs(fired.mean() / (5 * 20) - 1) < 0.01
+    assert set(np.unique(fired)) <= {99, 100, 101}
+
+
+def test_a_leak_has_the_times_of_a_straight_line() -> None:
+    """From 0, a threshold is reached every 250 ms, to a count in 19 661; and the next at a whole multiple of that."""
+    recording = leaking(4, 3, integrator={"initial": 0.0, "warmup": 0})
+    _, on = of_pixel(recording, 1)
+    assert len(on) == 12
+    assert np.abs(np.array(on) - 250_000 * np.arange(1, 13)).max() <= 250_000 / 19_661 + 1
+
+
+def test_a_leak_belongs_to_the_time_of_the_camera() -> None:
+    """The same path at a quarter of the speed takes four times as long, and four times as much leaks in."""
+    moving = actor("circle", velocity=[0.4, 0.1], size=9.0)
+    fields: dict[str, Any] = {"timing": "exact", "steps": 101, "step_us": 10_000}
+    usual = gerd.simulate(config(moving, **fields, integrator={**AT_ZERO, "leak_hz": 6}))
+    slow = gerd.simulate(usual.config, time_scale={"factor": 0.25, "keep": "path"})
+    number = [np.count_nonzero(each.source == FROM_LEAK) for each in (usual, slow)]
+    assert number[0] > 500
+    assert 3.5 < number[1] / number[0] < 4.5
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+def test_events_of_edges_are_not_put_down_to_the_leak(timing: str) -> None:
+    """With a leak of one threshold in some minutes, the events are those without it, and all are of the edge."""
+    moving = actor("circle", velocity=[0.7, 0.2], size=7.0)
+    fields: dict[str, Any] = {"timing": timing, "steps": 12, "integrator": {"threshold": 0.13}}
+    ideal = gerd.simulate(config(moving, **fields))
+    leaky = gerd.simulate(ideal.config, **{"integrator.leak_hz": 0.004})
+    assert len(leaky) == len(ideal) > 200
+    assert not leaky.background.any()
+    assert (leaky.actor == 0).all()
+
+
+def test_a_leak_that_cannot_be_fired_is_refused() -> None:
+    """Integrators would fill up without end."""
+    with pytest.raises(ValidationError, match=r"one event of a pixel in 1000 µs: up to 1000"):
+        config(integrator={"leak_hz": 1001})
+    with pytest.raises(ValidationError, match=r"one event of a pixel in 3000 µs: up to 333"):
+        config(integrator={"leak_hz": 400, "refractory_us": 2001})
+    with pytest.raises(ValidationError, match=r"one event of a pixel in 2001 µs: up to 499"):
+        config(integrator={"leak_hz": 500, "refractory_us": 2001}, timing="exact")
+    config(integrator={"leak_hz": 1001}, timing="exact")
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+def test_the_leak_is_an_amount_and_can_be_swept(timing: str) -> None:
+    made = config(actor("circle", velocity=[0.7, 0.2]), steps=8, timing=timing, sweep={"integrator.leak_hz": [0, 90.0]})
+    ideal, other = gerd.simulate_family(made)
+    assert ideal.events["p"].sum() < other.events["p"].sum()
+    assert transformation.leak(90)(ideal.scene).pixel == other.scene.pixel
+    with pytest.raises(GerdError, match=r"leak -1: allowed"):
+        transformation.leak(-1)
+
+
+# All of them
+
+
+EVERYTHING: dict[str, Any] = {
+    "threshold": {"on": 0.1, "off": 0.15, "spread": 0.02},
+    "response": {"log": 0.3},
+    "refractory_us": 1700,
+    "leak_hz": 40,
+}
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+def test_alone_in_batches_in_chunks_and_endless(timing: str) -> None:
+    """The same bits, and the same sources, however the recordings are cut."""
+    made = config(
+        actor("circle", at="uniform", velocity=[0.9, 0.3], size=7.0, border="bounce"),
+        actor("square", velocity=[-0.4, 0.5], turn=20.0, size=5.0, intensity=-0.2, border="bounce"),
+        steps=24,
+        timing=timing,
+        noise={"background": 0.01, "shape": 0.02, "event": 0.1},
+        integrator=EVERYTHING,
+    )
+    whole = [gerd.simulate(made, index) for index in (3, 8)]
+    assert {0, 1, FROM_LEAK} == set(whole[0].source.tolist())
+    cut = [gerd.simulate(made, index, chunk=5) for index in (3, 8)]
+    for one, two, three in zip(whole, gerd.simulate_batch(made, [3, 8]), cut, strict=True):
+        for other in (two, three):
+            assert np.array_equal(one.keys, other.keys)
+            assert np.array_equal(one.source, other.source)
+    windows = itertools.islice(gerd.simulate_chunks(made, 3, chunk=6, endless=True), 4)
+    events = np.concatenate([window.events for window in windows])
+    assert np.array_equal(events, whole[0].events)

@@ -17,6 +17,7 @@ RULES = {
     "how_many": "word table",
     "pick": "word last chosen",
     "response": "count table lowest",
+    "gain": "threshold_on per_us us",
     "integrate_and_fire": "state change threshold_on threshold_off to_zero rested",
     "progress": "begin end us size us_per_unit",
     "next_event": "state done ready change threshold_on threshold_off begin end us_per_unit to_zero rest",

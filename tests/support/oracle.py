@@ -28,7 +28,7 @@ Arrived = tuple[int, int, int, int, int, int]  # an event, and when its pixel fi
 BLOCK = 64
 INITIAL, SHAPE, EVENT, BACKGROUND, TIME, CAMERA, HOT, JITTER = 2, 3, 4, 5, 8, 9, 10, 14  # purposes
 OF_POLARITY = 12, 13
-OF_EDGE, OF_BACKGROUND, OF_HOT = range(3)  # where events come from
+OF_EDGE, OF_BACKGROUND, OF_HOT, OF_LEAK = range(4)  # where events come from
 
 
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -189,8 +189,16 @@ def surrounded(scenes: Scenes, events: list[Event]) -> list[Event]:
     return sorted(event for event in events + added if event[1:3] not in dead)
 
 
-def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
-    """What the integrators fire, as (step, y, x, p), from the first step of the warm-up on."""
+def leaked(scenes: Scenes, on: int, us: float) -> int:
+    """What has come into an integrator with this ON threshold after so many microseconds, whatever it has seen."""
+    return math.floor(on * (scenes.pixel.leak_hz * 1e-6) * us + 0.5)
+
+
+def fired(scenes: Scenes, leaks: set[tuple[int, int, int, int]] | None = None) -> Iterator[tuple[int, int, int, int]]:
+    """What the integrators fire, as (step, y, x, p), from the first step of the warm-up on.
+
+    Events that are put down to the leak are put into `leaks`, too.
+    """
     before = -scenes.warmup - 1
     previous = rendered(scenes, before, before)
     state, (on, off) = initial(scenes, previous), thresholds(scenes)
@@ -200,10 +208,14 @@ def fired(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
         change, previous = (felt(scenes, current) - felt(scenes, previous)).tolist(), current
         for y in range(scenes.height):
             for x in range(scenes.width):
-                v = state[y][x] + change[y][x]
+                came, us = state[y][x], scenes.step_us
+                v = came + change[y][x]
+                v += leaked(scenes, on[y][x], float(step * us)) - leaked(scenes, on[y][x], float((step - 1) * us))
                 sign = (v > on[y][x]) - (v < -off[y][x])
                 if sign and (step - latest.get((y, x), -math.inf)) * scenes.step_us >= rests:
                     latest[y, x] = step
+                    if leaks is not None and scenes.pixel.leak_hz and change[y][x] <= 0 and came <= on[y][x]:
+                        leaks.add((step, y, x, 1))
                     yield step, y, x, int(sign > 0)
                     v = 0 if scenes.pixel.reset_to_zero else v - on[y][x] if sign > 0 else v + off[y][x]
                 state[y][x] = v
@@ -276,8 +288,8 @@ class Held:
         self.v += sign * left
 
 
-def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
-    """What the integrators fire in exact timing, as (microseconds, y, x, p), after event noise."""
+def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int, int]]:
+    """What the integrators fire in exact timing, as (microseconds, y, x, p, source), after event noise."""
     rate, own = scenes.trajectory.rate, scenes.in_own_time()
     drop, (on, off) = int(Fraction(scenes.pixel.event_noise) * 2**32), thresholds(scenes)
     begin = float(-scenes.warmup)
@@ -293,15 +305,28 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
         for end in sorted(ends):
             current = rendered(own, end, step_at(end / rate))
             now, before = felt(scenes, current), felt(scenes, previous)
+            us_per_unit, may_leak = scenes.step_us / rate, scenes.pixel.leak_hz > 0
+            gains = np.array(
+                [
+                    [leaked(scenes, o, end * us_per_unit) - leaked(scenes, o, begin * us_per_unit) for o in row]
+                    for row in on
+                ]
+            )
             for number, pixel in enumerate(pixels) if holding(scenes) else ():
                 y, x = divmod(number, scenes.width)
-                for us, sign in pixel.lived(begin, end, int(now[y, x] - before[y, x])):
+                rise = int(now[y, x] - before[y, x])
+                is_leak = may_leak and rise <= 0 and pixel.v <= on[y][x]
+                for us, sign in pixel.lived(begin, end, rise + int(gains[y, x])):
                     word = words(scenes, number, int(fired[y, x]), EVENT)[0]
                     fired[y, x] += 1
                     if word >= drop:
-                        yield us, y, x, int(sign > 0)
-            for y, x in zip(*np.nonzero(now != before), strict=True) if not holding(scenes) else ():
-                change, v = int(now[y, x] - before[y, x]), state[y][x]
+                        yield us, y, x, int(sign > 0), OF_LEAK if is_leak and sign > 0 else OF_EDGE
+            changed = (now != before) | (gains != 0)
+            for y, x in zip(*np.nonzero(changed), strict=True) if not holding(scenes) else ():
+                rise, v = int(now[y, x] - before[y, x]), state[y][x]
+                is_leak, change = may_leak and rise <= 0 and v <= on[y][x], rise + int(gains[y, x])
+                if change == 0:
+                    continue
                 sign, way, threshold = (1, change, on[y][x]) if change > 0 else (-1, -change, off[y][x])
                 while v * sign + way >= threshold:
                     way -= threshold - v * sign
@@ -310,7 +335,8 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
                     word = words(scenes, int(y * scenes.width + x), int(fired[y, x]), EVENT)[0]
                     fired[y, x] += 1
                     if word >= drop:
-                        yield math.ceil((begin + (end - begin) * share) * (scenes.step_us / rate)), y, x, int(sign > 0)
+                        us = math.ceil((begin + (end - begin) * share) * us_per_unit)
+                        yield us, y, x, int(sign > 0), OF_LEAK if is_leak and sign > 0 else OF_EDGE
                 state[y][x] = v + sign * way
             begin, previous = end, current
 
@@ -318,7 +344,7 @@ def passed(scenes: Scenes) -> Iterator[tuple[int, int, int, int]]:
 def exact_events(scenes: Scenes) -> list[Event]:
     """What the integrators of a batch of one fire in exact timing, and background noise."""
     us, last = scenes.step_us, (scenes.steps - 1) * scenes.step_us
-    result = [(t, int(y), int(x), p, OF_EDGE) for t, y, x, p in passed(scenes) if 0 < t <= last]
+    result = [(t, int(y), int(x), p, source) for t, y, x, p, source in passed(scenes) if 0 < t <= last]
     if scenes.pixel.background:
         for step in range(1, scenes.steps):
             for (y, x), p in scattered(scenes, step, scenes.pixel.background, BACKGROUND).items():
@@ -389,9 +415,10 @@ def of_pixels(scenes: Scenes) -> list[Event]:
     if scenes.exact:
         return surrounded(scenes, exact_events(scenes))
     drop = int(Fraction(scenes.pixel.event_noise) * 2**32)
+    leaks: set[tuple[int, int, int, int]] = set()
     signal = {
         (step, y, x, p)
-        for step, y, x, p in fired(scenes)
+        for step, y, x, p in fired(scenes, leaks)
         if step >= 0 and words(scenes, y * scenes.width + x, step, EVENT)[0] >= drop
     }
     noise = set()
@@ -399,8 +426,7 @@ def of_pixels(scenes: Scenes) -> list[Event]:
         for step in range(scenes.steps):
             picked = scattered(scenes, step, scenes.pixel.background, BACKGROUND)
             noise |= {(step, y, x, p) for (y, x), p in picked.items()}
-    both = [
-        (step * scenes.step_us, *rest, OF_EDGE if (step, *rest) in signal else OF_BACKGROUND)
-        for step, *rest in signal | noise
-    ]
+    source = dict.fromkeys(noise, OF_BACKGROUND) | dict.fromkeys(signal, OF_EDGE)
+    source |= dict.fromkeys(signal & leaks, OF_LEAK)
+    both = [(step * scenes.step_us, *rest, source[step, *rest]) for step, *rest in signal | noise]
     return surrounded(scenes, both)

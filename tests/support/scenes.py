@@ -195,6 +195,7 @@ def small_configs(draw: Any) -> Config:
             "initial": draw(st.sampled_from(["usual", "uniform", "stationary", 0.0, 1.0, -0.63])),
             "warmup": draw(st.integers(0, 3)),
             "refractory_us": draw(st.sampled_from([0, 0, 1, 2, 13, 60, 1500, 4000])),
+            "leak_hz": draw(st.sampled_from([0.0, 0.0, 0.7, 240.0])),
         },
         camera={"number": draw(st.integers(0, 3))},
         noise={

@@ -35,6 +35,7 @@ from gerd.events.cpu.steps import (
     begin_recording,
     find_changes,
     forget,
+    leak_in,
     respond,
     touch_pending,
 )
@@ -56,7 +57,8 @@ def fire_passages(begin, length, clock, y, x, ahead, number, scene, pixels, chan
             continue
         if bound > 0 and dropped(words(chance.seed, pixel, pixels.fired[y, x] + nth, chance.index, EVENT)[0], bound):
             continue
-        room.keys[made] = key(tick, pixel, p, scene.sensor) * 2
+        leaks = scene.model.leak > 0 and p == 1 and pixels.leaked[y, x]
+        room.keys[made] = key(tick, pixel, p, scene.sensor) * 2 + np.int64(leaks)
         made += 1
     if bound > 0:
         pixels.fired[y, x] += number
@@ -131,7 +133,8 @@ def fire_and_rest(begin, end, clock, area, scene, pixels, changes, room, made):
                         kept = kept and not dropped(word_of_event, bound)
                         pixels.fired[y, x] += 1
                     if kept:
-                        room.keys[made] = key(tick, pixel, np.int64(on), scene.sensor) * 2
+                        leaks = model.leak > 0 and on and pixels.leaked[y, x]
+                        room.keys[made] = key(tick, pixel, np.int64(on), scene.sensor) * 2 + np.int64(leaks)
                         made += 1
                 changes.touched[y, word] = rest ^ bit
                 changes.change[y, x] = 0
@@ -166,6 +169,9 @@ def run_instants(
                 respond(area, scene.model, pixels, changes)
             if scene.model.rest > 0 and i > 0:
                 area = touch_pending(area, pixels, changes)
+            if scene.model.leak > 0 and i > 0:
+                begin, end = own[i - 1] * clock.us_per_unit, own[i] * clock.us_per_unit
+                area = leak_in(begin, end, scene, pixels, changes)
         if i == 0:
             begin_recording(area, scene, pixels, changes)
             continue

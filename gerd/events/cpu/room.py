@@ -60,6 +60,7 @@ def model_of(scenes: Scenes, thresholds: Thresholds, response: Response, row: in
         lowest=response.lowest,
         is_log=pixel.log_response > 0,
         rest=scenes.rest,
+        leak=pixel.leak_hz * 1e-6,
         stationary=pixel.initial == "stationary",
         actors=int(scenes.present[row].sum()),
         dark=int(scenes.dark[row]),
@@ -110,6 +111,7 @@ def pixels_room(scenes: Scenes) -> Pixels:
         fired=argument(blank(height, width) if counted else blank(1, 1)),
         shown=blank(1, 1),
         ready=np.zeros((1, 1), np.int64),
+        leaked=np.zeros((1, 1), np.bool_),
     )
 
 
@@ -120,6 +122,8 @@ def fresh_room(pixels: Pixels, scenes: Scenes) -> Pixels:
         pixels = pixels._replace(activation=blank(*size))
     if scenes.pixel.log_response > 0:
         pixels = pixels._replace(shown=blank(*size))
+    if scenes.pixel.leak_hz > 0:
+        pixels = pixels._replace(leaked=np.zeros(size, np.bool_))
     return pixels._replace(ready=np.full(size, NEVER)) if scenes.rest > 0 else pixels
 
 
@@ -169,7 +173,7 @@ def scratch_room(scenes: Scenes, slots: NDArray[np.int64]) -> Scratch:
 def events_room(scenes: Scenes, least: int) -> Room:
     """Room for at least so many events, and for those of one step, in which every pixel can fire and have noise."""
     size = 2 * scenes.height * scenes.width + least
-    return Room(keys=np.empty(size, np.int64), background=np.empty(size, np.bool_))
+    return Room(keys=np.empty(size, np.int64), source=np.empty(size, np.uint8))
 
 
 def blank(height: int, width: int) -> NDArray[np.int32]:

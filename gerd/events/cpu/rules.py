@@ -91,6 +91,12 @@ def response(count, table, lowest):
 
 
 @inlined
+def gain(threshold_on, per_us, us):
+    """What has leaked into an integrator after so many µs, to the nearest integer."""
+    return np.int64(np.floor(float(threshold_on) * per_us * us + 0.5))
+
+
+@inlined
 def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero, rested):
     """An integrator with its change, whether it fires OFF or ON if it has rested, and what the reset leaves."""
     integrated = state + change

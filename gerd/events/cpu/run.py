@@ -88,10 +88,10 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
             state = state or _State(scenes, borders, limits)
             if piece.start == first:
                 state.begin(row)
-            keys, background = state.run(borders.coefficients[row % together], steps, piece.start == first)
+            keys, source = state.run(borders.coefficients[row % together], steps, piece.start == first)
             recorded = piece[max(0, -piece.start) :]
             if len(recorded):
-                yield Chunk(row, recorded, keys, background.view(np.uint8))
+                yield Chunk(row, recorded, keys, source)
 
 
 class _State:
@@ -131,22 +131,22 @@ class _State:
 
     def run(
         self, coefficients: Array, steps: NDArray[np.int64], fresh: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Keys and background flags of the events at some steps."""
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Keys and sources of the events at some steps."""
         keys: list[NDArray[np.int64]] = []
-        background: list[NDArray[np.bool_]] = []
+        source: list[NDArray[np.uint8]] = []
         begin = 0
         while begin < len(steps):  # once, unless there are more events than the room holds
             done, made = kernels("cpu.steps").simulate_steps(
-                coefficients[begin:], steps[begin:], fresh and begin == 0, self._scene,
+                coefficients[begin:], steps[begin:], self._scenes.step_us, fresh and begin == 0, self._scene,
                 *self._frames, self._carried, *self._rooms,
             )  # fmt: skip
             keys.append(self._room.keys[:made].copy())
-            background.append(self._room.background[:made].copy())
+            source.append(self._room.source[:made].copy())
             begin += done
             if done % 2:
                 self._frames.reverse()
-        return (keys[0], background[0]) if len(keys) == 1 else (np.concatenate(keys), np.concatenate(background))
+        return (keys[0], source[0]) if len(keys) == 1 else (np.concatenate(keys), np.concatenate(source))
 
     def run_instants(self, coefficients: Array, instants: exact.Instants, fresh: bool) -> NDArray[np.int64]:
         """What fires between the instants of one recording, as `exact.flagged`."""

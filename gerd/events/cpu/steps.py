@@ -25,6 +25,7 @@ from gerd.events.cpu.crossings import (
     hull,
     named,
     touch,
+    touch_range,
     unsigned_range,
 )
 from gerd.events.cpu.rules import (
@@ -36,6 +37,7 @@ from gerd.events.cpu.rules import (
     SHAPE,
     SHIFT,
     dropped,
+    gain,
     initial_state,
     integrate_and_fire,
     key,
@@ -45,6 +47,7 @@ from gerd.events.cpu.rules import (
 )
 from gerd.events.cpu.scattered import groups_of, scattered
 from gerd.events.pixel.noise import BLOCK, GROUP
+from gerd.events.shared import FROM_BACKGROUND, FROM_EDGE, FROM_LEAK
 
 TOGETHER = 16  # integrators that get their initial state when one of them is touched
 PENDING, HIDDEN, BEGUN = 0, 1, 2  # places in `Pixels.numbers`
@@ -206,7 +209,10 @@ def fire(step, area, scene, pixels, changes, picked, number, room, made):
         return made
     if scene.noise.drop_below > 0:
         firing = keep(step, firing, scene, changes.fired)
-    return merge(key(step, 0, 0, scene.sensor), changes.fired[:firing], picked[:number], room, made)
+    begin, made = made, merge(key(step, 0, 0, scene.sensor), changes.fired[:firing], picked[:number], room, made)
+    if scene.model.leak > 0:
+        name_leaks(step, begin, made, scene.sensor, pixels, room)
+    return made
 
 
 @compiled
@@ -290,18 +296,18 @@ def merge(first_key, fired, picked, room, made):
 
     An event of the signal takes the place of one of background noise with the same key.
     """
-    i, j, keys, background = ZERO, ZERO, room.keys, room.background
+    i, j, keys, source = ZERO, ZERO, room.keys, room.source
     while i < len(fired) and j < len(picked):
         event, noise = first_key + fired[i], picked[j]
-        keys[made], background[made] = min(event, noise), noise < event
+        keys[made], source[made] = min(event, noise), noise < event
         i += np.int64(event <= noise)
         j += np.int64(noise <= event)
         made += 1
     for n in range(i, len(fired)):
-        keys[made], background[made] = first_key + fired[n], False
+        keys[made], source[made] = first_key + fired[n], FROM_EDGE
         made += 1
     for n in range(j, len(picked)):
-        keys[made], background[made] = picked[n], True
+        keys[made], source[made] = picked[n], FROM_BACKGROUND
         made += 1
     return made
 
@@ -325,6 +331,30 @@ def respond(area, model, pixels, changes):
 
 
 @compiled
+def leak_in(begin, end, scene, pixels, changes):
+    """Add to the change of every pixel what leaks into it between two times in µs; the area with all of them."""
+    model, width = scene.model, scene.sensor.width
+    for y in range(scene.sensor.height):
+        touch_range(changes.touched, y, ZERO, width - 1)
+        for x in range(width):
+            if pixels.v[y, x] == 0:
+                begin_block(y, x, model, scene.chance, pixels)
+            on = model.on[(y * width + x) * model.own]
+            pixels.leaked[y, x] = (changes.change[y, x] <= 0) & (pixels.v[y, x] - BIAS <= on)
+            changes.change[y, x] += np.int32(gain(on, model.leak, end) - gain(on, model.leak, begin))
+    return Area(ZERO, scene.sensor.height, ZERO, np.int64(changes.touched.shape[1]))
+
+
+@compiled
+def name_leaks(step, begin, made, sensor, pixels, room):
+    """Say of the ON events of a step, which have the numbers begin … made - 1, which are put down to the leak."""
+    for n in range(begin, made):
+        pixel, p = (room.keys[n] - key(step, 0, 0, sensor)) // 2, room.keys[n] % 2
+        if room.source[n] == FROM_EDGE and p == 1 and pixels.leaked[pixel // sensor.width, pixel % sensor.width]:
+            room.source[n] = FROM_LEAK
+
+
+@compiled
 def begin_recording(area, scene, pixels, changes):
     """The first picture is compared with nothing and fires nothing; stationary integrators look at it."""
     if scene.model.stationary:
@@ -335,7 +365,7 @@ def begin_recording(area, scene, pixels, changes):
 
 
 @inlined
-def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
+def run_steps(coefficients, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """Run one recording over the frames at `steps`, as long as there is room for what one more step could bring.
 
     Puts the keys and background flags of the events at steps >= 0 into `room`; how many steps were done, how many
@@ -359,6 +389,8 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
         if scene.model.is_log:
             respond(area, scene.model, pixels, changes)
         area = touch_pending(area, pixels, changes)
+        if scene.model.leak > 0:
+            area = leak_in(float((step - 1) * step_us), float(step * step_us), scene, pixels, changes)
         number = 0
         if scene.noise.has_background and step >= 0:
             table, groups = scene.noise.background, groups_of(sensor)
@@ -368,12 +400,12 @@ def run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draw
 
 
 @compiled
-def simulate_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room):
+def simulate_steps(coefficients, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """`run_steps` of plain tuples, as `compiled.py` hands them over."""
     scene, old, new, pixels, changes, draws, scratch, room = named(
         scene, old, new, pixels, changes, draws, scratch, room
     )
-    return run_steps(coefficients, steps, fresh, scene, old, new, pixels, changes, draws, scratch, room)
+    return run_steps(coefficients, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room)
 
 
 ENTRIES = (simulate_steps,)  # what can be called from Python

@@ -27,6 +27,7 @@ from gerd.events.cuda.rules import (
     crossing_of_side,
     crossings_of_ellipse,
     dropped,
+    gain,
     initial_state,
     integrate_and_fire,
     next_event,
@@ -46,13 +47,13 @@ LANES, EACH = tl.constexpr(32), tl.constexpr(4)  # a tile as a warp sees it: eac
 # Arguments that go together. Tensors are passed as pointers; `Outlines` are `Borders` and what is made of them here.
 Outlines = namedtuple("Outlines", "crossings coefficients boxes first is_ellipse convex intensity")
 Sizes = namedtuple("Sizes", "frames pieces entries width height sub_rows words_per_tile")
-# The steps of a launch: that of frame 0, how many are recorded, and whether none came before.
-Window = namedtuple("Window", "start recorded fresh")
+# The steps of a launch: that of frame 0, how many are recorded, and whether none came before; the µs of a step.
+Window = namedtuple("Window", "start recorded fresh step_us")
 # on, off, least, most: of `Thresholds`. If pixels or polarities differ, tensors with the numbers of each pixel,
 # otherwise numbers, of which `off` is not looked at. actors, dark: how many actors each recording has, and how many of
 # them are darker than the background. table, lowest: of `Response`. rest: how long a pixel rests after an event, in
-# steps or µs.
-Model = namedtuple("Model", "on off least most drop_below actors dark table lowest rest")
+# steps or µs. leak: a tensor with how many ON thresholds leak into an integrator per µs.
+Model = namedtuple("Model", "on off least most drop_below actors dark table lowest rest leak")
 # Of exact timing: own times of the frames (recordings, frames) and, for shape noise, their steps, a tensor with the
 # microseconds in a unit of own time, the length of a step, the tick at which the recording ends, and how many steps
 # there is room for in frames.
@@ -365,7 +366,7 @@ def between(
     out, room, filled, carried, marks, outlines, sizes, moments, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr, HAS_EVENT: tl.constexpr,
     CARRY: tl.constexpr, LISTED: tl.constexpr, COUNTED: tl.constexpr, OWN: tl.constexpr, IS_LOG: tl.constexpr,
-    RESTS: tl.constexpr, TO_ZERO: tl.constexpr,
+    RESTS: tl.constexpr, TO_ZERO: tl.constexpr, LEAKS: tl.constexpr,
 ):  # fmt: skip
     """Exact timing: one tile of one recording passes its thresholds between frames 0, 1, ….
 
@@ -375,7 +376,7 @@ def between(
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
     first = next_marked(marks, tl.program_id(0) * 0 + 1, sizes.words_per_tile)  # a tensor: what loops carry is one
-    if (first >= sizes.frames) & (CARRY == 0):
+    if (first >= sizes.frames) & (CARRY == 0) & (LEAKS == 0):
         return
     seed, index, us_per_unit = tl.load(chance.seed), tl.load(chance.indices + recording), tl.load(moments.us_per_unit)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
@@ -406,6 +407,8 @@ def between(
     i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
     if RESTS:
         i = tl.where(pending != 0, 0, i)
+    if LEAKS:  # into every pixel, all the time
+        i = i * 0
     while i < sizes.frames:
         frame = recording * sizes.frames + i
         visible = activation(outlines, sizes, recording, frame, y, x0, y0, x * F, F, FINE)
@@ -420,6 +423,10 @@ def between(
             begin = tl.load(moments.own + frame - 1)
             duration = tl.load(moments.own + frame) - begin
             change = visible - shown
+            leaks = (change <= 0) & (v <= on)  # whether an ON event is put down to the leak
+            if LEAKS:
+                per_us, until = tl.load(model.leak), tl.load(moments.own + frame) * us_per_unit
+                change += (gain(on, per_us, until) - gain(on, per_us, begin * us_per_unit)).to(tl.int32)
             planes = out + recording * moments.recorded * 2 * area
             if RESTS:
                 end = tl.load(moments.own + frame)
@@ -436,6 +443,8 @@ def between(
                         kept = kept & (dropped(words(seed, pixel, fired, index, EVENT)[0], model.drop_below) == 0)
                     if LISTED:
                         packed = ((tick * area + pixel) * 2 + p) * 2
+                        if LEAKS:
+                            packed += p * leaks.to(tl.int64)
                         put_in_list(packed, kept, out + recording * room, room, filled + recording)
                     else:
                         put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
@@ -458,6 +467,8 @@ def between(
                         kept = kept & (dropped(words(seed, pixel, fired + nth, index, EVENT)[0], model.drop_below) == 0)
                     if LISTED:
                         packed = ((tick * area + pixel) * 2 + p) * 2
+                        if LEAKS:
+                            packed += p * leaks.to(tl.int64)
                         put_in_list(packed, kept, out + recording * room, room, filled + recording)
                     else:
                         put_in_frames(tick, p, kept, planes, moments, area, pixel, COUNTED)
@@ -467,7 +478,7 @@ def between(
         shown = visible
         begun = 1
         i += 1
-        if pending == 0:
+        if (pending == 0) & (LEAKS == 0):
             i = next_marked(marks, i, sizes.words_per_tile)
     if CARRY:
         tl.store(carried.next_state + at, v, mask=inside)
@@ -479,19 +490,20 @@ def between(
 
 @triton.jit
 def signal(
-    out, state, ready, marks, outlines, sizes, window, model, chance,
+    out, leaked, state, ready, marks, outlines, sizes, window, model, chance,
     F: tl.constexpr, FINE: tl.constexpr, TO_ZERO: tl.constexpr, STATIONARY: tl.constexpr, HAS_SHAPE: tl.constexpr,
     HAS_EVENT: tl.constexpr, CARRY: tl.constexpr, BITS: tl.constexpr, OWN: tl.constexpr, IS_LOG: tl.constexpr,
-    RESTS: tl.constexpr,
+    RESTS: tl.constexpr, LEAKS: tl.constexpr,
 ):  # fmt: skip
     """Integrate and fire: one tile of one recording over frames 1 …; frame 0 is the one before them.
 
-    FINE is F rounded up to a power of two. With BITS, `out` has words; otherwise it has bytes.
+    FINE is F rounded up to a power of two. With BITS, `out` has words, as has `leaked` for what is put down to the
+    leak; otherwise it has bytes.
     """
     recording = tl.program_id(1).to(tl.int64)
     marks += (recording * tl.num_programs(0) + tl.program_id(0)) * sizes.words_per_tile
     first = next_marked(marks, tl.program_id(0) * 0 + 1, sizes.words_per_tile)  # a tensor: what loops carry is one
-    if (first >= sizes.frames) & (window.fresh != 0) & (CARRY == 0):
+    if (first >= sizes.frames) & (window.fresh != 0) & (CARRY == 0) & (LEAKS == 0):
         return
     seed, index = tl.load(chance.seed), tl.load(chance.indices + recording)
     x0, y0, y, x, pixel, inside = tile_at(sizes)
@@ -517,7 +529,7 @@ def signal(
     shown, begun = tl.zeros((EACH, LANES), tl.int32), 0  # what frame i - 1 shows, and whether it is known
 
     i = tl.where(first < sizes.frames, first - 1, sizes.frames)  # the frame before the first change
-    if pending != 0:
+    if (pending != 0) | (LEAKS != 0):
         i = window.fresh * 0
     while i < sizes.frames:
         step = window.start + i
@@ -533,7 +545,13 @@ def signal(
             rested = True
             if RESTS:
                 rested = step >= may_fire
-            _, is_off, is_on, v = integrate_and_fire(v, visible - shown, on, off, TO_ZERO, rested)
+            change = visible - shown
+            leaks = (change <= 0) & (v <= on)  # whether an ON event is put down to the leak
+            if LEAKS:
+                per_us, us = tl.load(model.leak), (i * 0 + step).to(tl.float64) * window.step_us
+                before = (i * 0 + step - 1).to(tl.float64) * window.step_us
+                change += (gain(on, per_us, us) - gain(on, per_us, before)).to(tl.int32)
+            _, is_off, is_on, v = integrate_and_fire(v, change, on, off, TO_ZERO, rested)
             if RESTS or not TO_ZERO:
                 pending = beyond(v, on, off, inside)
             fired = (is_off | is_on) & inside
@@ -548,13 +566,16 @@ def signal(
                     across = (sizes.width + TILE - 1) // TILE
                     row = out + (recorded * sizes.height + y0) * across + x0 // TILE
                     put_in_words(fired, is_on, row, across, sizes.height - y0)
+                    if LEAKS:
+                        row = leaked + (recorded * sizes.height + y0) * across + x0 // TILE
+                        put_in_words(fired & is_on & leaks, is_on, row, across, sizes.height - y0)
                 else:
                     area = sizes.height * sizes.width
                     tl.store(out + recorded * 2 * area + (is_on.to(tl.int32) * area + pixel), 1, mask=fired)
         shown = visible
         begun = 1
         i += 1
-        if pending == 0:
+        if (pending == 0) & (LEAKS == 0):
             i = next_marked(marks, i, sizes.words_per_tile)
     if CARRY:
         tl.store(carried, v, mask=inside)

@@ -90,6 +90,12 @@ def response(count, table, lowest):
 
 
 @triton.jit
+def gain(threshold_on, per_us, us):
+    """What has leaked into an integrator after so many µs, to the nearest integer."""
+    return tl.floor(threshold_on.to(tl.float64) * per_us * us + 0.5).to(tl.int64)
+
+
+@triton.jit
 def integrate_and_fire(state, change, threshold_on, threshold_off, to_zero: tl.constexpr, rested):
     """An integrator with its change, whether it fires OFF or ON if it has rested, and what the reset leaves."""
     integrated = state + change

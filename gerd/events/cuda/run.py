@@ -26,7 +26,7 @@ from gerd.events.cuda import outlines as outline_kernels
 from gerd.events.pixel import noise
 from gerd.events.pixel.response import Response
 from gerd.events.pixel.thresholds import Thresholds
-from gerd.events.shared import Chunk, chunks
+from gerd.events.shared import FROM_LEAK, Chunk, chunks
 from gerd.scene.scenes import Scenes
 
 TILE, ROWS = 16, 8  # pixels across and down a tile, as the kernels have it
@@ -50,9 +50,12 @@ def run(scenes: Scenes, device: str, chunk: int | None = None, budget: int | Non
             continue
         for steps, words in _chunks(batch, device, chunk, bits=True):
             keys, background, bounds = _listed(words, batch, steps)
+            source = background.view(np.uint8)
+            for leaked in words[2:]:
+                source[_are_among(leaked, keys, bounds, batch, steps)] = FROM_LEAK
             for i in range(len(batch)):
                 part = slice(bounds[i], bounds[i + 1])
-                yield Chunk(begin + i, steps, keys[part], background[part].view(np.uint8))
+                yield Chunk(begin + i, steps, keys[part], source[part])
 
 
 def frames(scenes: Scenes, device: str, counts: bool = False) -> Tensor:
@@ -83,7 +86,8 @@ def _fit(scenes: Scenes, device: str, budget: int | None) -> tuple[int, int]:
     """How many recordings, and how many steps of them, are made at once."""
     budget = budget or _budget(device)
     size = scenes.height * scenes.width
-    per_step = 8 * scenes.height * -(-scenes.width // TILE) + _outline_bytes(scenes)  # a bit for each event, twice
+    bits = 20 if scenes.pixel.leak_hz > 0 else 8  # a bit for each event, twice; with a leak more of them, for a while
+    per_step = bits * scenes.height * -(-scenes.width // TILE) + _outline_bytes(scenes)
     per_step += per_step // 2  # what is in between
     fixed = 4 * size * (1 + (scenes.rest > 0))  # the integrators, and since when they rest
     steps = scenes.steps + scenes.warmup + 1
@@ -119,7 +123,8 @@ def _instants(scenes: Scenes, device: str, budget: int | None = None) -> int:
 def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tuple[range, Tensor]]:
     """The recorded steps of each chunk and their output: (recordings, steps, 2, height, width) uint8.
 
-    With `bits` (2, recordings, steps, height, words of a row) int32, the signal and the noise.
+    With `bits` (2, recordings, steps, height, words of a row) int32, the signal and the noise; with
+    a leak a third, what of the signal is put down to it.
     """
     height, width, f = scenes.height, scenes.width, scenes.upsampling
     whole = chunk >= max(scenes.steps, scenes.warmup)
@@ -132,7 +137,7 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
         begin = piece.start
         recorded = piece[max(0, -piece.start) :]
         if bits:
-            shape = (2, len(scenes), len(recorded), height, -(-width // TILE))
+            shape = (2 + (scenes.pixel.leak_hz > 0), len(scenes), len(recorded), height, -(-width // TILE))
         else:
             shape = (len(scenes), len(recorded), 2, height, width)
         out = _zeros(shape, torch.int32 if bits else torch.uint8, device)
@@ -144,11 +149,12 @@ def _chunks(scenes: Scenes, device: str, chunk: int, bits: bool) -> Iterator[tup
             outlines, sizes, marks = _outlines(scenes, shown, device)
         beside.lend(marks, *outlines, *model, *shape_chance)
         kernels.signal[(marks.shape[1], len(scenes))](
-            out, state, ready, marks, outlines, sizes,
-            kernels.Window(begin - 1, len(recorded), int(begin == -scenes.warmup)), model, shape_chance,
+            out, out[-1], state, ready, marks, outlines, sizes,
+            kernels.Window(begin - 1, len(recorded), int(begin == -scenes.warmup), scenes.step_us), model, shape_chance,
             F=f, FINE=_fine(f), TO_ZERO=scenes.pixel.reset_to_zero, STATIONARY=scenes.pixel.initial == "stationary",
             HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0, CARRY=not whole, BITS=bits,
             OWN=isinstance(model.on, Tensor), IS_LOG=scenes.pixel.log_response > 0, RESTS=scenes.rest > 0,
+            LEAKS=scenes.pixel.leak_hz > 0,
             num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
         )  # fmt: skip
         if background is not None:
@@ -208,7 +214,7 @@ def _listed(
     words: Tensor, scenes: Scenes, steps: range
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
     """Keys and background flags of all events in order of recordings and keys, and where each recording begins."""
-    signal, noise = words
+    signal, noise = words[:2]
     frames = signal.shape[0] * signal.shape[1]
     number = signal[0, 0].numel()
     counts = torch.empty(frames, dtype=torch.int32, device=words.device)
@@ -231,6 +237,18 @@ def _listed(
     if words.is_cuda:
         torch.cuda.current_stream(words.device).synchronize()
     return keys.numpy(), background.numpy(), before[:: len(steps)]
+
+
+def _are_among(
+    words: Tensor, keys: NDArray[np.int64], bounds: NDArray[np.int64], scenes: Scenes, steps: range
+) -> NDArray[np.bool_]:
+    """Which of the events of a batch are among those of some words."""
+    some, _, begins = _listed(torch.stack([words, torch.zeros_like(words)]), scenes, steps)
+    parts = (
+        np.isin(keys[bounds[i] : bounds[i + 1]], some[begins[i] : begins[i + 1]], assume_unique=True)
+        for i in range(len(scenes))
+    )
+    return np.concatenate(list(parts))
 
 
 def _host(size: int, kind: torch.dtype, device: torch.device) -> Tensor:
@@ -262,14 +280,14 @@ def _chances(scenes: Scenes, device: str) -> tuple[kernels.Chance, kernels.Chanc
     numbers = (thresholds.on, thresholds.off, thresholds.least, thresholds.most)
     each = () if thresholds.are_one else (np.broadcast_to(part, (scenes.height, scenes.width)) for part in numbers)
     response = Response.of(scenes)
-    seed, indices, actors, dark, shape_table, background_table, responses, *sent = _sent(
+    seed, indices, actors, dark, shape_table, background_table, responses, leak, *sent = _sent(
         device, np.array([scenes.seed], np.uint64).view(np.int64), scenes.indices, scenes.present.sum(axis=1),
-        scenes.dark, *tables, response.table, *each,
+        scenes.dark, *tables, response.table, np.array([scenes.pixel.leak_hz * 1e-6]), *each,
     )  # fmt: skip
     shape, background = (kernels.Chance(seed, indices, table) for table in (shape_table, background_table))
     on, off, least, most = sent or (number.item() for number in numbers)
     drop_below = noise.drop_bound(scenes.pixel.event_noise)
-    model = kernels.Model(on, off, least, most, drop_below, actors, dark, responses, response.lowest, scenes.rest)
+    model = kernels.Model(on, off, least, most, drop_below, actors, dark, responses, response.lowest, scenes.rest, leak)
     return shape, background, model
 
 
@@ -324,7 +342,7 @@ class _Pixels:
                 F=scenes.upsampling, FINE=_fine(scenes.upsampling), STATIONARY=scenes.pixel.initial == "stationary",
                 HAS_SHAPE=scenes.pixel.shape_noise > 0, HAS_EVENT=scenes.pixel.event_noise > 0,
                 OWN=isinstance(self._model.on, Tensor), IS_LOG=scenes.pixel.log_response > 0, RESTS=scenes.rest > 0,
-                TO_ZERO=scenes.pixel.reset_to_zero, **options,
+                TO_ZERO=scenes.pixel.reset_to_zero, LEAKS=scenes.pixel.leak_hz > 0, **options,
                 num_warps=1, maxnreg=REGISTERS, enable_fp_fusion=False,
             )  # fmt: skip
 

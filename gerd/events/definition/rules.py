@@ -72,6 +72,11 @@ def response(count: Tensor, table: Tensor, lowest: int) -> Tensor:
     return table[(count - lowest).long()]
 
 
+def gain(threshold_on: Tensor, per_us: float, us: Tensor) -> Tensor:
+    """What has leaked into an integrator after so many µs, to the nearest integer."""
+    return torch.floor(threshold_on.double() * per_us * us.double() + 0.5).long()
+
+
 def integrate_and_fire(
     state: Tensor, change: Tensor, threshold_on: Tensor, threshold_off: Tensor, to_zero: bool, rested: Tensor | bool
 ) -> tuple[Tensor, ...]:

@@ -42,7 +42,7 @@ class Stages:
     steps: NDArray[np.int64]  # their numbers
     coverage: Counts  # (steps, height, width): sub-pixels times intensity
     seen: Counts  # the same after shape noise
-    difference: Counts  # the response to what is seen now, minus that of one step ago
+    difference: Counts  # the response to what is seen now, minus that of one step ago, and what has leaked in since
     integrator: Counts  # after the difference was added and before an event resets it
     fired: Mask  # (steps, 2, height, width)
     kept: Mask  # after event noise
@@ -74,7 +74,7 @@ def stages_of(scene: Scenes, start: int, stop: int) -> Stages:
         return _exact_stages(scene, np.arange(start, stop))
     steps = np.arange(start, stop)
     short = replace(scene, steps=max(1, stop))
-    parts: dict[str, list[Any]] = {name: [] for name in walk.Worked._fields[1:]}
+    parts: dict[str, list[Any]] = {name: [] for name in walk.Worked._fields[1:-1]}
     for done in walk.stages(short):
         low, high = np.clip([start, stop], done.steps[0], done.steps[-1] + 1) - done.steps[0]
         for name, arrays in parts.items():
@@ -95,7 +95,9 @@ def _exact_stages(scene: Scenes, steps: NDArray[np.int64]) -> Stages:
     fired, kept = (_frames(each, walk.run(each), steps) for each in (without_noise, without_background))
     events = _frames(short, surrounded(short, walk.run(short)), steps)
     integrator = walk.states_at(short, shown[1:], seen[1:])
-    differences = walk.responded(scene, torch.from_numpy(seen)).diff(dim=0).numpy()
+    on = torch.tensor(Thresholds.of(scene).on)[None]
+    leaked = walk.leak(scene, on, torch.from_numpy(shown * scene.step_us))
+    differences = (walk.responded(scene, torch.from_numpy(seen)) + leaked).diff(dim=0).numpy()
     return Stages(scene, steps, coverage[0, 1:].numpy(), seen[1:], differences, integrator, fired, kept, events)
 
 

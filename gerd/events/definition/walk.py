@@ -22,6 +22,7 @@ from gerd.events import exact, rasterise
 from gerd.events.definition.picture import activation
 from gerd.events.definition.rules import (
     dropped,
+    gain,
     how_many,
     initial_state,
     integrate_and_fire,
@@ -38,7 +39,7 @@ from gerd.events.keys import Keys
 from gerd.events.pixel import noise
 from gerd.events.pixel.response import Response
 from gerd.events.pixel.thresholds import Thresholds
-from gerd.events.shared import Chunk, chunks
+from gerd.events.shared import FROM_LEAK, Chunk, chunks
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
@@ -55,11 +56,12 @@ class Worked(NamedTuple):
     steps: np.ndarray  # their numbers
     coverage: Tensor  # counts: sub-pixels times intensity
     seen: Tensor  # counts after shape noise
-    difference: Tensor  # the response to what is seen now minus that of one step ago
+    difference: Tensor  # the response to what is seen now minus that of one step ago, and what has leaked in since
     integrator: Tensor  # after the difference was added and before an event resets it
     fired: Tensor  # masks
     kept: Tensor  # after event noise
     events: Tensor  # after background noise
+    leaked: Tensor  # (recordings, steps, height, width): whether an ON event is put down to the leak
 
 
 def run(scenes: Scenes, device: str = "cpu", chunk: int | None = None) -> Iterator[Chunk]:
@@ -91,6 +93,8 @@ def _in_steps(scenes: Scenes, worked: Iterator[Worked]) -> Iterator[Chunk]:
             keys = codec.encoded(step + first, y, x, p)
             background = ~kept[row][fired]
             source = background.cpu().numpy().view(np.uint8)
+            leaked = (done.leaked[row][step, y, x] & (p == 1)).cpu().numpy() & ~background.cpu().numpy()
+            source = np.where(leaked, np.uint8(FROM_LEAK), source)
             yield Chunk(row, range(first, first + len(done.steps)), keys.cpu().numpy(), source)
 
 
@@ -115,13 +119,18 @@ def stages(
         previous = felt[:, -1:]
         integrator = torch.empty_like(difference)
         fired = torch.empty((*seen.shape[:2], 2, *seen.shape[2:]), dtype=torch.bool, device=device)
+        leaked = torch.zeros_like(seen, dtype=torch.bool)
         for i in range(len(steps)):
+            if scenes.pixel.leak_hz > 0:
+                leaked[:, i] = (difference[:, i] <= 0) & (state <= thresholds[0])
+                at = torch.tensor([steps[i] - 1, steps[i]]) * scenes.step_us
+                difference[:, i] += leak(scenes, thresholds[0], at).diff(dim=0).to(device)
             integrator[:, i], fired[:, i, 0], fired[:, i, 1], state = integrate_and_fire(
                 state, difference[:, i], *thresholds, scenes.pixel.reset_to_zero, ready <= int(steps[i])
             )
             ready = torch.where(fired[:, i].any(dim=1), int(steps[i]) + scenes.rest, ready)
         if piece.start >= 0:  # before that, the warm-up
-            yield Worked(steps, coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps))
+            yield Worked(steps, coverage, seen, difference, integrator, fired, *_noisy(scenes, fired, steps), leaked)
 
 
 def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.ndarray:
@@ -133,7 +142,9 @@ def states_at(scene: Scenes, steps: np.ndarray, seen_then: np.ndarray) -> np.nda
     begin = exact.Instants(np.full((1, 1), float(-scene.warmup)), rate, scene.step_us / rate)
     first = what_is_seen(own, activation(own, begin.own), begin.steps)[:, 0]
     since = responded(scene, torch.from_numpy(seen_then)) - responded(scene, first)
-    result = (_initial_states(scene, first) + since).numpy()
+    at = torch.tensor([-scene.warmup * begin.us_per_unit, *(steps * scene.step_us)])
+    leaked = leak(scene, _thresholds(scene, "cpu")[0], at)
+    result = (_initial_states(scene, first) + since + leaked[1:] - leaked[:1]).numpy()
     for resumed, instants in exact.slabs(own, rate, -scene.warmup, exact.last_unit(scene, scene.steps), _chunk(scene)):
         _, flagged, taken_off = (part.numpy() for part in pixels.fired(resumed, instants))
         step, y, x, _ = Keys.of(scene).decoded(flagged >> 1)
@@ -185,6 +196,7 @@ class _Pixels:
         self, scenes: Scenes, begin: Tensor, end: Tensor, change: Tensor, us_per_unit: float
     ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Each passage of each pixel between two instants."""
+        leaks, change = self._leaked(scenes, begin * us_per_unit, end * us_per_unit, change)
         ahead = threshold_ahead(change, *self._thresholds)
         number, left = passages(self._state, change, ahead)
         times = number[number > 0]
@@ -195,7 +207,8 @@ class _Pixels:
         missing = (nth + 1) * threshold - torch.where(move < 0, -state, state)
         own_row, wanted, size = (part.cpu() for part in (row, missing, move.abs()))
         us = passage_us(begin[own_row], (end - begin)[own_row], wanted, size, us_per_unit).to(self._device)
-        yield self._events(scenes, row, y, x, us, move > 0, nth, torch.where(move < 0, -threshold, threshold))
+        taken_off = torch.where(move < 0, -threshold, threshold)
+        yield self._events(scenes, row, y, x, us, move > 0, leaks[row, y, x], nth, taken_off)
         self._state = left
         self._fired = self._fired + number
 
@@ -203,6 +216,7 @@ class _Pixels:
         self, scenes: Scenes, begin: Tensor, end: Tensor, change: Tensor, us_per_unit: float
     ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """The events of pixels that rest after each, between two instants: the first of each pixel, the second, …"""
+        leaks, change = self._leaked(scenes, begin * us_per_unit, end * us_per_unit, change)
         done = torch.zeros_like(change)
         fires = done == 0
         on, off = (table.expand(change.shape).cpu() for table in self._thresholds)
@@ -215,18 +229,36 @@ class _Pixels:
             fires, us, is_on, self._state, done, self._ready = (part.to(self._device) for part in made)
             taken_off = before + change.sign() * (done - seen) - self._state
             row, y, x = at = fires.nonzero(as_tuple=True)
-            yield self._events(scenes, row, y, x, us[at], is_on[at], torch.zeros_like(row), taken_off[at])
+            nth = torch.zeros_like(row)
+            yield self._events(scenes, row, y, x, us[at], is_on[at], leaks[at], nth, taken_off[at])
             self._fired = self._fired + fires
 
+    def _leaked(self, scenes: Scenes, begin: Tensor, end: Tensor, change: Tensor) -> tuple[Tensor, Tensor]:
+        """Whether ON events between two times in µs are put down to the leak; and the change with what leaks in."""
+        if scenes.pixel.leak_hz == 0:
+            return torch.zeros_like(change, dtype=torch.bool), change
+        on = self._thresholds[0]
+        leaks = (change <= 0) & (self._state <= on)
+        return leaks, change + (leak(scenes, on, end) - leak(scenes, on, begin)).to(self._device)
+
     def _events(
-        self, scenes: Scenes, row: Tensor, y: Tensor, x: Tensor, us: Tensor, on: Tensor, nth: Tensor, taken_off: Tensor
+        self,
+        scenes: Scenes,
+        row: Tensor,
+        y: Tensor,
+        x: Tensor,
+        us: Tensor,
+        on: Tensor,
+        leaks: Tensor,
+        nth: Tensor,
+        taken_off: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Row, flagged key and what is taken off, of the events that are recorded and kept."""
         index = torch.from_numpy(scenes.indices).to(self._device)[row]
         word = words(scenes.seed, y * scenes.width + x, self._fired[row, y, x] + nth, index, philox.EVENT)[0]
         recorded = ((us > 0) | self._from_start) & (us <= (scenes.steps - 1) * scenes.step_us)
         kept = recorded & ~dropped(word, noise.drop_bound(scenes.pixel.event_noise))
-        events = exact.flagged(Keys.of(scenes), us, y, x, on.long(), 0)
+        events = exact.flagged(Keys.of(scenes), us, y, x, on.long(), (on & leaks).long())
         return row[kept], events[kept], taken_off[kept]
 
     def background(self, scenes: Scenes, steps: range) -> list[np.ndarray]:
@@ -264,6 +296,11 @@ def what_is_seen(scenes: Scenes, coverage: Tensor, steps: np.ndarray) -> Tensor:
     if scenes.pixel.shape_noise == 0:
         return coverage
     return torch.where(missing(scenes, steps, str(coverage.device)), 0, coverage)
+
+
+def leak(scenes: Scenes, threshold_on: Tensor, us: Tensor) -> Tensor:
+    """(times, height, width) on the host: what has leaked into integrators with these thresholds (1, height, width)."""
+    return gain(threshold_on.cpu(), scenes.pixel.leak_hz * 1e-6, us[:, None, None])
 
 
 def responded(scenes: Scenes, seen: Tensor) -> Tensor:
