@@ -37,16 +37,19 @@ class Chunk(NamedTuple):
 
     def with_more(self, keys: NDArray[np.int64], source: int) -> Chunk:
         """The chunk and events of these keys from a source; a key that it has already does not come twice."""
-        return self.beside(keys[~np.isin(keys, self.keys)], source)
+        keys = np.sort(keys)
+        at = np.searchsorted(self.keys, keys)
+        there = at < len(self.keys)
+        there[there] = self.keys[at[there]] == keys[there]
+        return self.beside(keys[~there], source)
 
     def beside(self, keys: NDArray[np.int64], source: int) -> Chunk:
         """The chunk and events of these keys, in any order, from a source; a key may come twice."""
         if not len(keys):
             return self
-        both = np.concatenate([self.keys, keys])
-        sources = np.concatenate([self.source, np.full(len(keys), source, np.uint8)])
-        order = np.argsort(both, kind="stable")
-        return self._replace(keys=both[order], source=sources[order])
+        keys = np.sort(keys)
+        at = np.searchsorted(self.keys, keys, side="right")
+        return self._replace(keys=np.insert(self.keys, at, keys), source=np.insert(self.source, at, np.uint8(source)))
 
 
 def joined(parts: Sequence[Chunk]) -> Chunk:
