@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from gerd.cli.contrast import too_faint
 from gerd.cli.forecast import BYTES, SECONDS, Forecast, forecast, reachable, total
 from gerd.cli.terminal import Lines, printable
 from gerd.cli.words import in_bytes, in_seconds
@@ -55,8 +56,11 @@ def dry_run(config: Config, count: int) -> None:
     _show_forecast(console, list(parts.values()), recordings, members)
     warnings = Lines(stderr=True)
     for number, part in parts.items():
-        if part.silent:
-            warnings.say(f"warning: {named(member(base, number), 0)}: makes no events{_silence(part)}")
+        sentences = list(too_faint(member(base, number), part.scenes))
+        if part.silent and not sentences:
+            sentences = [f"makes no events{_silence(part)}"]
+        for sentence in sentences:
+            warnings.say(f"warning: {named(member(base, number), 0)}: {sentence}")
 
 
 def _show_forecast(console: Lines, parts: list[Forecast], recordings: int, members: int) -> None:
@@ -69,6 +73,9 @@ def _show_forecast(console: Lines, parts: list[Forecast], recordings: int, membe
         f"{_about(low)} to {_about(high)} in nine of ten" if _about(low) != _about(high) else "in all of them alike"
     )
     console.say(f"events      about {_about(float(events.mean()))} per recording{share}; {spread}")
+    ratios = [part.beside_ideal for part in parts if part.beside_ideal is not None]
+    if ratios:
+        console.say(f"camera      {np.mean(ratios):.3g} times the events of an ideal one")
     least, most = total(parts, recordings, members)
     size = float(np.mean([part.size for part in parts]))
     per_event = size / max(1.0, float(events.mean()))

@@ -15,6 +15,7 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.cli.contrast import contrasts, ideal
 from gerd.config.config import Config
 from gerd.events import exact
 from gerd.events.backends import needs_compiling, run
@@ -24,7 +25,6 @@ from gerd.events.shared import FROM_EDGE, Chunk, joined
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.geometry.shapes import RADIUS, Outline
 from gerd.plan.make import plan_of
-from gerd.plan.plan import INTENSITY_ONE
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.storage.blocks import pack_events, pack_truths
@@ -66,6 +66,7 @@ class Forecast:
     instants: float  # of a recording, at which its picture is looked at
     steps: int  # that were simulated; 0 if none were
     silent: bool  # whether nothing but noise was seen in index 0
+    beside_ideal: float | None = None  # how many times the events of an ideal camera; None: it is one, or not known
 
     @property
     def whole(self) -> bool:
@@ -79,7 +80,8 @@ def forecast(config: Config, seconds: float = SECONDS) -> Forecast:
     steps = scenes.steps
     signal = _signal(scenes, steps)
     cost, memory = _cost(scenes, steps, signal)
-    affordable = _affordable(scenes, seconds, signal)
+    is_ideal = scenes.pixel == ideal(scenes.pixel)
+    affordable = _affordable(scenes, seconds if is_ideal else seconds / 2, signal)
     if affordable == 0:
         noise = np.full(len(scenes), _background(scenes, steps))
         events = signal + noise
@@ -102,7 +104,15 @@ def forecast(config: Config, seconds: float = SECONDS) -> Forecast:
     size = _size(taken, parts, affordable, float((seen + noise).mean()))
     silent = bool((parts[0].source != FROM_EDGE).all())
     instants = _instants(scenes, steps)
-    return Forecast(taken, seen + noise, noise, size, cost * speed, memory, instants, affordable, silent)
+    ratio = None if is_ideal else _beside_ideal(taken, parts, affordable)
+    return Forecast(taken, seen + noise, noise, size, cost * speed, memory, instants, affordable, silent, ratio)
+
+
+def _beside_ideal(scenes: Scenes, parts: list[Chunk], steps: int) -> float | None:
+    """How many times the events that an ideal camera has of the same scenes in their first steps."""
+    same = _simulated(replace(scenes, pixel=ideal(scenes.pixel)), steps)
+    number = sum(len(part.keys) for part in same)
+    return sum(len(part.keys) for part in parts) / number if number else None
 
 
 def total(parts: list[Forecast], recordings: int, members: int) -> tuple[float, float]:
@@ -201,7 +211,7 @@ def _signal(scenes: Scenes, steps: int) -> Array:
     both = np.stack([times - before, times], axis=1).ravel()
     T = scenes.trajectory.unwrapped().T(both)
     middle = 2 / (1 / scenes.pixel.threshold_on + 1 / scenes.pixel.threshold_off)  # of the passages up and down
-    thresholds = np.abs(scenes.intensity) / INTENSITY_ONE / (middle / scenes.full_count)
+    thresholds = np.abs(contrasts(scenes)) / (middle / scenes.full_count)
     passages = np.maximum(thresholds - (1.0 if scenes.pixel.initial == "stationary" else 0.5), 0.1 * thresholds)
     for actor, shapes in enumerate(scenes.shapes):
         for number, outline in enumerate(shapes):
@@ -288,7 +298,8 @@ def _background(scenes: Scenes, steps: int) -> float:
     """How many events of the first steps no edge causes, about."""
     pixel = scenes.pixel
     hot = pixel.hot_share * pixel.hot_rate_hz * scenes.step_us * 1e-6
-    per_step = pixel.background + pixel.background_on + pixel.background_off + hot
+    leak = pixel.leak_hz * scenes.step_us * 1e-6
+    per_step = pixel.background + pixel.background_on + pixel.background_off + hot + leak
     return per_step * scenes.width * scenes.height * _intervals(scenes, steps)
 
 

@@ -222,7 +222,7 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _camera_sees_the_scene(self) -> Config:
-        """Brightness has a logarithm where one is taken, what leaks in is fired, and events that are late have times."""
+        """Brightness has a logarithm where one is taken, what leaks in is fired, and late events have times."""
         refuse(self.integrator.too_dark([actor.intensity for actor in self.actors]))
         refuse(self.integrator.fills_up(self.step_us if self.timing == "step" else 0))
         if self.timing == "step":

@@ -12,8 +12,10 @@ import pytest
 from support.processes import bounded
 
 import gerd
+from gerd.cli.contrast import too_faint
 from gerd.cli.dry_run import dry_run
 from gerd.cli.forecast import INDICES, SURE, forecast, total
+from gerd.config.config import Config
 from gerd.config.sweep import member, member_count
 
 COUNT = 50  # indices of a dataset that is foretold
@@ -163,3 +165,55 @@ def test_a_growing_size_and_a_pair_are_told(capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().out
     assert "actors.0.scale: random acceleration, SD 0.05 of the logarithm per step²\n" in shown
     assert "actors.0.translation: x: none; y: random acceleration, SD 2 px/step²\n" in shown
+
+
+# What the camera does
+
+
+def crossed(intensity: float, integrator: str, timing: str = "exact") -> Config:
+    """A square that crosses the frame, of this intensity."""
+    return gerd.parse(
+        f"sensor: {{width: 24, height: 20}}\nsteps: 60\ntiming: {timing}\nintegrator: {integrator}\n"
+        f"actors: [{{shape: square, intensity: {intensity}, scale: {{start: 7, acceleration: 0}}, "
+        "translation: {start: [-5, 9], velocity: [0.7, 0.1], acceleration: 0, border: free}}]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("intensity", "integrator", "said"),
+    [
+        (0.3, "{}", "0.3, is below the ON threshold, 0.5: no events"),
+        (0.51, "{}", ""),
+        (-0.3, "{threshold: {on: 0.2, off: 0.4}}", "0.3, is below the OFF threshold, 0.4: no events"),
+        (0.3, "{threshold: {on: 0.2, off: 0.4}}", ""),
+        (0.3, "{response: {log: 0.1}}", ""),
+        (0.3, "{response: {log: 1.0}}", "0.262, is below the ON threshold, 0.5: no events"),
+    ],
+)
+def test_a_contrast_below_the_threshold_is_told(intensity: float, integrator: str, said: str) -> None:
+    """And there are events where nothing is told, and none where they are denied."""
+    config = crossed(intensity, integrator)
+    sentences = list(too_faint(config, forecast(config).scenes))
+    assert [sentence.endswith(said) for sentence in sentences] == ([True] if said else [])
+    assert (len(gerd.simulate(config)) == 0) == bool(said)
+
+
+def test_a_contrast_that_few_pixels_notice_is_told() -> None:
+    config = crossed(0.3, "{threshold: {on: 0.4, off: 0.4, spread: 0.07}}")
+    (sentence,) = too_faint(config, forecast(config).scenes)
+    assert re.search(r"below the ON threshold, of 9\d(\.\d)? % of the pixels: few events", sentence)
+    assert 0 < len(gerd.simulate(config)) < len(gerd.simulate(crossed(1.0, "{}"))) / 5
+    (sentence,) = too_faint(crossed(0.3, "{}", "step"), forecast(crossed(0.3, "{}", "step")).scenes)
+    assert sentence.endswith("no events but for those of initial states")
+
+
+def test_what_the_camera_does_to_the_number_of_events() -> None:
+    """Counted against recordings of both cameras."""
+    integrator = "{threshold: {on: 0.2, off: 0.2, spread: 0.1}, refractory_us: 2500, leak_hz: 9}"
+    config = crossed(1.0, integrator)
+    ideal_one = crossed(1.0, "{threshold: 0.2}")
+    part = forecast(config)
+    assert part.whole
+    made, ideal = (sum(map(len, gerd.simulate_batch(each, range(INDICES)))) for each in (config, ideal_one))
+    assert part.beside_ideal == made / ideal != 1
+    assert forecast(ideal_one).beside_ideal is None
