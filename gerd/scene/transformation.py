@@ -280,6 +280,7 @@ def bus(us: float) -> Transformation:
 @explained
 def leak(hz: float) -> Transformation:
     """Integrators gain their ON threshold so many times a second of the camera's time."""
+    _check("leak", hz)
     if hz < 0:
         raise GerdError(f"leak {hz:g}: allowed: times a second, from 0 on")
     return Transformation("leak", hz, amounts=(("leak_hz", hz),))
