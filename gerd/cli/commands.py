@@ -223,14 +223,14 @@ def export(
         Path, Argument(metavar="OUT", help="The folder to write, continued if it was begun; of EVENTS: the file.")
     ],
     format_: Annotated[
-        str,
+        str | None,
         Option(
             "--format",
             help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv, npz; parquet: for Hugging Face and pandas; "
-            "frames, voltmeter: the video, for emulators.",
+            "frames, voltmeter: the video, for emulators. Default: evt2; of EVENTS what the name of OUT ends with.",
             autocompletion=one_of(*FORMATS),
         ),
-    ] = "evt2",
+    ] = None,
     levels: Annotated[
         tuple[int, int], Option(help="Of a video: the grey values of the background and of brightness 1.")
     ] = (0, 255),
@@ -262,14 +262,16 @@ def export(
     from gerd.cli.words import parse_indices, parse_member
     from gerd.exchange.chosen import choose
     from gerd.exchange.export import export_dataset
-    from gerd.exchange.formats import write_events
+    from gerd.exchange.formats import format_of, write_events
     from gerd.storage.recordings import NOT_CHANGED
 
     events = events_in(Path(source), read, index=index, member=member, set=set_, causes=causes)
     if events is not None:
-        write_events(out, events, format=format_)
-        say(f"wrote {out}: {counted(len(events), 'event')} as {format_}")
+        kind = format_ or format_of(out)
+        write_events(out, events, format=kind)
+        say(f"wrote {out}: {counted(len(events), 'event')} as {kind}")
         return
+    kind = format_ or "evt2"
     is_config = Path(source).is_file() or source.endswith((".yaml", ".yml"))
     if not is_config and set_:
         raise GerdError(f"{source}: {NOT_CHANGED}")
@@ -278,9 +280,9 @@ def export(
     which = parse_member(member or ())
     with stoppable(out), Bar("recordings", len(choose(chosen, indices, which))) as bar:
         count = export_dataset(
-            chosen, out, format_, indices=indices, member=which, levels=levels, causes=causes, progress=bar
+            chosen, out, kind, indices=indices, member=which, levels=levels, causes=causes, progress=bar
         )
-    say(f"{out}: {counted(count, 'recording')} as {format_}, with ground truth")
+    say(f"{out}: {counted(count, 'recording')} as {kind}, with ground truth")
 
 
 def play(

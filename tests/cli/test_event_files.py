@@ -72,6 +72,10 @@ def test_a_file_is_written_in_another_format(written: Path, tmp_path: Path) -> N
     assert run("export", written, out, "--format", "csv").exit_code == 0
     assert out.read_text() == "t,x,y,p\n1500,3,4,1\n2900,2,0,0\n2900,3,4,0\n11000,19,9,1\n501499,3,4,1\n"
     assert "exists already" in refused("export", written, out, "--format", "csv")
+    named = tmp_path / "named.csv"
+    assert run("export", written, named).exit_code == 0
+    assert named.read_bytes() == out.read_bytes()
+    assert "allowed: a name that ends with .raw" in refused("export", written, tmp_path / "named.xyz")
 
 
 def test_a_file_is_played(written: Path, tmp_path: Path) -> None:
