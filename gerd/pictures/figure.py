@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WIDTH = 7.5  # inches of a figure
 MOST_PANELS = 100
 LEGEND_ENTRY = 1.2  # inches of a figure's width for each entry of its legend
+AT_LEFT = 0.6  # inches, for heads and numbers at the left of panels
 MOST_ABREAST = 5  # members of which one step is shown, in one row
 MOST_ROWS = 8  # members of a family that have a row each
 ROW_HEAD, COLUMN_HEAD = 34, 16  # points between panels and the words at the left of a row, or above a column
@@ -114,7 +115,7 @@ def _one_step_each(recordings: Sequence[Events], window: float, overlay: bool) -
     aspect = max(map(_aspect, recordings))
     down, across = plot.grid(recordings, aspect, abreast=MOST_ABREAST)
     width = min(2 * WIDTH, (2.0 if down == 1 else 2.5) * across)
-    figure = _new(recordings, width, down * (width / across * aspect + 0.25) + 0.7)
+    figure = _new(recordings, width, down * ((width - AT_LEFT) / across * aspect + 0.3) + 0.7)
     axes = figure.subplots(down, across, squeeze=False)
     for ax, recording in zip(axes.flat, recordings, strict=False):
         size = _window(recording, window)
