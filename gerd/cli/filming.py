@@ -32,6 +32,8 @@ def register(
     from gerd.screen.register import register as made
     from gerd.storage.recordings import Recordings
 
+    if not recording.exists():
+        raise GerdError(f"{recording}: there is no such file")
     options = read_options(recording, read)
     if options is None:
         raise GerdError(f"{recording}: allowed: a file of events, such as .raw, .dat, .aedat4, .h5, .npz or .csv")
