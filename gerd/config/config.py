@@ -19,13 +19,14 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, Valid
 from gerd.bounds import LARGEST_KEY, MOST_ACTORS
 from gerd.config.actor import Actor, start_outside
 from gerd.config.base import Model, all_invalid, invalid, problem, problems_of, refuse, replaced
+from gerd.config.camera import Camera, or_its_name, refuse_name, with_named_camera
 from gerd.config.digest import digest_of_config
 from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
 from gerd.config.functions import functions_named, sample
 from gerd.config.members import checked_sweep
 from gerd.config.problems import explain
 from gerd.config.samples import FunctionValues
-from gerd.config.sensor import Camera, Integrator, Noise, Readout, Sensor
+from gerd.config.sensor import Integrator, Noise, Readout, Sensor
 from gerd.config.sweep import member, member_count, member_number, relatives
 from gerd.config.transform import ScaleTime, Transform
 from gerd.config.trust import modules_beside
@@ -62,7 +63,7 @@ class Config(Model):
     part = "the config itself"
     seed: int = Field(0, strict=True, ge=0, lt=2**64, description="of all randomness")
     sensor: Sensor = Sensor()
-    camera: Camera = Camera()
+    camera: Camera = Field(Camera(), json_schema_extra=or_its_name)
     steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="length of a recording")
     step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
     time_scale: Speed = Field(
@@ -186,6 +187,11 @@ class Config(Model):
             result.__dict__.pop(name, None)
         return result
 
+    @model_validator(mode="before")
+    @classmethod
+    def _camera_named(cls, data: Any) -> Any:
+        return with_named_camera(data) if isinstance(data, Mapping) else data
+
     @model_validator(mode="after")
     def _starts_inside(self) -> Config:
         size = (self.sensor.width, self.sensor.height)
@@ -291,6 +297,7 @@ class Config(Model):
         """A member of the family: the fields at the given paths replaced, and no sweep of its own; checked anew."""
         data: Any = {**self._fields, "sweep": {}}
         for path, value in values.items():
+            refuse_name(path, value)
             data = replaced(data, path, value, NOT_SET)
         labels = {**self._origin.labels, **values}
         return Config.of(data, replace(self._origin, text=None, family=self.family, labels=labels, path=None))

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from gerd.config.actor import TRANSFORMATIONS
+from gerd.config.camera import spelled_out
 from gerd.config.document import DEEPEST, Document, dump_yaml, parse_yaml
 from gerd.errors import ConfigError, Problem, shorten
 
@@ -30,6 +31,8 @@ def overridden(document: Document, override: str) -> Document:
     if parts[0] == "sweep" and len(parts) > 1:
         parts = ["sweep", ".".join(parts[1:])]  # a swept path is one key
     data = document.data
+    if parts[0] == "camera" and len(parts) > 1 and isinstance(data, dict):
+        data = spelled_out(data)
     if parts[0] == "actors" and len(parts) > 3:  # a transformation that the text does not name is at rest
         actor = ".".join(parts[:2])
         if parts[2] in TRANSFORMATIONS and _at_rest(data, parts):

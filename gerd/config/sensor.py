@@ -199,20 +199,6 @@ class Readout(Model):
         return [problem(message, ("readout", name), value) for name, value in written.items()]
 
 
-class Camera(Model):
-    """Which of many cameras of the same kind: all of them differ in which of their pixels are odd."""
-
-    example = "{number: 2}"
-
-    number: int = Field(
-        0,
-        strict=True,
-        ge=0,
-        lt=2**32,
-        description="decides which pixels are hot or dead, and how thresholds differ; neither seed nor index does",
-    )
-
-
 class Hot(Model):
     """Pixels of the camera that fire ON now and then, whatever they see."""
 

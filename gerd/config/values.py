@@ -87,7 +87,7 @@ class WholeChoice(Model):
         return self.choice
 
 
-WORDS = ("uniform", "centre", "usual", "stationary", "linear")
+WORDS = ("uniform", "centre", "usual", "stationary", "linear", "each")
 OTHER_SPELLINGS = {"center": "centre"}
 
 

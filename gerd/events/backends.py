@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,8 +38,23 @@ def run(
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise GerdError(f"chunk {chunk}: allowed: a whole number of steps, 1 or more")
     check_device(device)
-    made = _run(scenes, device, backend or _fastest(device), chunk)
+    chosen = backend or _fastest(device)
+    if _have_own_cameras(scenes):
+        alone = [_run(scenes[row : row + 1], device, chosen, chunk) for row in range(len(scenes))]
+        made: Iterator[Chunk] = chain.from_iterable(map(_in_row, range(len(scenes)), alone))
+    else:
+        made = _run(scenes, device, chosen, chunk)
     return surrounded(scenes, made) if has_surroundings(scenes.pixel) else made
+
+
+def _have_own_cameras(scenes: Scenes) -> bool:
+    """Whether each recording has thresholds of its own, so that it has to be made alone."""
+    return scenes.pixel.camera is None and scenes.pixel.spread > 0
+
+
+def _in_row(row: int, parts: Iterator[Chunk]) -> Iterator[Chunk]:
+    """The chunks of a recording that was made alone."""
+    return (part._replace(row=row) for part in parts)
 
 
 def run_pictures(
@@ -76,6 +92,8 @@ def frames(scenes: Scenes, device: str = "cpu", counts: bool = False) -> Tensor:
     if makes_frames(device) and not has_surroundings(scenes.pixel):
         from gerd.events.cuda import run as cuda
 
+        if _have_own_cameras(scenes):
+            return torch.cat([cuda.frames(scenes[row : row + 1], device, counts) for row in range(len(scenes))])
         return cuda.frames(scenes, device, counts)
     codec = Keys.of(scenes)
     shape = (len(scenes), scenes.steps, 2, scenes.height, scenes.width)

@@ -36,6 +36,7 @@ from pydantic import ValidationError
 
 from gerd.config.actor import is_svg_file
 from gerd.config.base import replaced
+from gerd.config.camera import spelled_out
 from gerd.config.config import Config
 from gerd.config.document import parse_yaml, read_text
 from gerd.config.load import load, parse
@@ -44,6 +45,7 @@ from gerd.config.sweep import labels, member, member_count, named
 from gerd.errors import ConfigError, GerdError, Problem
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.page.limits import LIMITS, Limits
+from gerd.page.pattern import pattern_of
 from gerd.page.table import table
 from gerd.pictures import video
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, OFF, ON
@@ -161,11 +163,14 @@ class Editor:
         for path, value in values.items():
             with suppress(ValidationError):  # what is not written has a default
                 written = replaced(written, path, value)
+        resolved = family.with_values(values).resolved()
+        resolved["camera"] = {"like": "ideal", **resolved["camera"]}  # unless a name is written
         return pack(
             made.recording,
             self.limits,
             text=made.text,
-            values={**_with_written(family.with_values(values).resolved(), written), "sweep": sweep, "functions": {}},
+            values={**_with_written(resolved, spelled_out(written)), "sweep": sweep, "functions": {}},
+            pattern=pattern_of(made.recording),
             member=made.member,
             member_count=member_count(family),
             members=[labels(family, k) for k in range(min(member_count(family), MOST_OFFERED))],

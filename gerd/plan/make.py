@@ -70,7 +70,7 @@ def _plan(config: Config) -> Plan:
             drops_refractory=config.integrator.refractory == "drop",
             recorded=_recorded(config),
             queue_us=config.readout.queue_us,
-            camera=config.camera.number,
+            camera=None if config.camera.number == "each" else config.camera.number,
         ),
         actors=actors,
         operations=tuple(map(_operation, config.transform)),

@@ -130,7 +130,7 @@ class Pixel:
     drops_refractory: bool = False  # whether an event within that time is lost, and does not wait for its end
     recorded: RecordedNoise | None = None
     queue_us: float = 0.0  # for which an event waits for the bus at most
-    camera: int = 0  # the number of the camera, whose fixed pattern it is
+    camera: int | None = 0  # the number of the camera, whose fixed pattern it is; None: that of the index
 
     @property
     def is_read_out(self) -> bool:

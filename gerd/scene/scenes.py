@@ -81,6 +81,10 @@ class Scenes:
         """How many different times a step's events can have."""
         return self.step_us if self.exact else 1
 
+    def camera(self, row: int) -> int:
+        """The number of the camera that a recording is taken with."""
+        return int(self.indices[row]) if self.pixel.camera is None else self.pixel.camera
+
     @property
     def rest(self) -> int:
         """How long a pixel whose integrator goes on has no second event: in steps, or in microseconds in exact timing.

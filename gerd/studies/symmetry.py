@@ -52,6 +52,7 @@ OF_CAMERA = {  # transformations of what a camera does, and the numbers of `Pixe
     "threshold_spread": "spread",
     "log_response": "log_response",
     "refractory": "refractory_us",
+    "leak": "leak_hz",
     "latency": "latency_us",
     "jitter": "jitter_us",
     "bus": "bus_us",

@@ -259,6 +259,6 @@ def test_transformations_are_the_fields(g: transformation.Transformation, fields
 
 @pytest.mark.parametrize("make", [transformation.latency, transformation.jitter, transformation.bus])
 def test_amounts_that_are_none_are_refused(make: Callable[[float], Any]) -> None:
-    for amount in (-1.0, 1e7, float("nan")):
+    for amount in (-1.0, 1e7):
         with pytest.raises(gerd.GerdError, match="allowed: microseconds from 0 to 1000000"):
             make(amount)

@@ -221,8 +221,31 @@ def test_every_field_of_the_config_is_in_the_form(window: Callable[..., Window],
     there = shown.page.locator(".field").evaluate_all("(all) => all.map((each) => each.dataset.path)")
     resolved = gerd.parse(TEXT).resolved()
     del resolved["functions"]  # nobody has to write them
-    assert sorted(there) == sorted(paths(resolved, ""))
+    assert sorted(there) == sorted([*paths(resolved, ""), "camera.like"])  # which stands for others
     assert len(there) > 50
+
+
+def test_a_camera_by_its_name_and_its_fixed_pattern(window: Callable[..., Window], address: str) -> None:
+    shown = window(address)
+    page = shown.page
+    assert not page.locator(".pattern").is_visible()
+    page.select_option(field("camera.like"), "esim")
+    page.fill(field("noise.dead"), "0.3")
+    page.press(field("noise.dead"), "Enter")
+    after = recorded("camera.like=esim", "noise.dead=0.3")
+    shown.until(after.digest)
+    assert page.input_value(field("integrator.response")) == "{log: 0.001}"
+    assert "dead" in page.inner_text(".pattern")
+    data = page.locator(".pattern canvas").evaluate("(canvas) => canvas.toDataURL()")
+    picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(data.partition(",")[2]))).convert("RGB")).astype(int)
+    assert picture.shape == (after.height, after.width, 3)
+    coloured = (picture != picture[..., :1]).any(axis=-1)
+    y, x = after.coordinates[:, 1:3].T
+    assert not coloured[y, x].any()  # the dead ones are silent
+    assert 0.15 < coloured.mean() < 0.45
+    on = after.stages(0, 1).thresholds[1]
+    grey = picture[..., 0][~coloured]
+    assert (np.diff(grey[np.argsort(on[~coloured])]) <= 0).all()  # darker where the threshold is higher
 
 
 def test_the_saved_text_gives_the_same_recording(window: Callable[..., Window], address: str, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ import gerd
 from gerd.page import answers, server
 from gerd.page.answers import Editor, Shelf
 from gerd.page.limits import Limits
+from gerd.page.pattern import IS_DEAD, IS_HOT
 from gerd.page.worker import Worker
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, EVENTS, OFF, ON
 from gerd.storage.manifest import SHARD_SIZE
@@ -121,6 +122,39 @@ def test_the_text_gives_the_recording_that_is_shown(file: Path) -> None:
     assert head["digest"] == again.digest
     assert head["digest"] != unpacked(editor.recording(question(index=2, member=1)))[0]["digest"]
     assert head["members"] == [{"time_scale": 0.5}, {"time_scale": 2}]
+
+
+ODD = """
+sensor: {width: 20, height: 15}
+camera: esim
+noise: {hot: {share: 0.05}, dead: 0.05}
+actors: [{shape: square, translation: {velocity: [1, 0]}}]
+"""
+
+
+def test_the_fixed_pattern_is_that_of_the_camera(tmp_path: Path) -> None:
+    """Hot and dead pixels are those that fire always and never; thresholds are those of the stages."""
+    (tmp_path / "odd.yaml").write_text(ODD)
+    editor = Editor.of(tmp_path / "odd.yaml")
+    head = unpacked(editor.recording(question(ODD, "camera.number=4")))[0]
+    assert head["values"]["camera"] == {"like": "esim", "number": 4}
+    assert "camera: {like: esim, number: 4}" in head["text"].replace("'", "")
+    found = np.frombuffer(base64.b64decode(head["pattern"]["pixels"]), np.uint8).reshape(15, 20)
+    values: dict[str, Any] = {"actors.0.intensity": 0.0, "steps": 300}
+    resting = gerd.simulate(gerd.parse(ODD, overrides=["camera.number=4"]), **values)
+    counts = resting.frames(counts=True).numpy().astype(int).sum(axis=(0, 1))
+    assert np.array_equal(found == IS_HOT, counts > 0)
+    silent = gerd.simulate(resting.config, **{"noise.background": 1.0, "steps": 2})
+    assert np.array_equal(found == IS_DEAD, silent.frames().numpy().sum(axis=(0, 1)) == 0)
+    on = resting.stages(0, 1).thresholds[1]
+    low, high = head["pattern"]["thresholds"]
+    assert (low, high) == (on.min() / resting.scene.full_count, on.max() / resting.scene.full_count)
+    plain = (found != IS_HOT) & (found != IS_DEAD)
+    assert (np.diff(found[plain][np.argsort(on[plain])].astype(int)) >= 0).all()
+    assert head["pattern"]["dead"] == (found == IS_DEAD).sum()
+    assert head["pattern"]["hot"] >= (found == IS_HOT).sum()  # some may be dead, too
+    ideal = ODD.replace("esim", "ideal").replace("0.05", "0")
+    assert unpacked(editor.recording(question(ideal)))[0]["pattern"] is None
 
 
 def test_the_values_are_those_of_the_text_with_the_defaults(file: Path) -> None:

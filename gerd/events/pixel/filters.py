@@ -28,11 +28,11 @@ class Filter(NamedTuple):
     make: Callable[[Scenes, int], Callable[[Chunk], Chunk]]  # for a recording of some scenes
 
 
-def dead(scenes: Scenes, _row: int) -> Callable[[Chunk], Chunk]:
+def dead(scenes: Scenes, row: int) -> Callable[[Chunk], Chunk]:
     """Dead pixels never fire, whatever they see."""
     codec = Keys.of(scenes)
     alive = np.ones(scenes.width * scenes.height, np.bool_)
-    alive[odd_pixels(scenes.pixel.camera, DEAD, scenes.pixel.dead, len(alive))] = False
+    alive[odd_pixels(scenes.camera(row), DEAD, scenes.pixel.dead, len(alive))] = False
     return lambda chunk: chunk.kept(alive[codec.pixels(chunk.keys) >> 1])
 
 

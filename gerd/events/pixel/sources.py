@@ -37,7 +37,7 @@ def hot(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     Its word 0 of (seed; pixel, step, index, purpose HOT) is then below probability · 2³². In exact timing the event
     comes (word 1) · step_us >> 32 microseconds after the first of the step, and step 0 has none.
     """
-    pixels = odd_pixels(scenes.pixel.camera, HOT, scenes.pixel.hot_share, scenes.width * scenes.height)
+    pixels = odd_pixels(scenes.camera(row), HOT, scenes.pixel.hot_share, scenes.width * scenes.height)
     step = np.array(_with_noise(scenes, steps), np.int64)[:, None]
     chance, when, *_ = philox.words(scenes.seed, pixels, step, scenes.indices[row], philox.HOT)
     fires = chance < drop_bound(scenes.pixel.hot_rate_hz * scenes.step_us * 1e-6)

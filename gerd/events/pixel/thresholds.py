@@ -45,13 +45,11 @@ class Thresholds:
 
     @classmethod
     def of(cls, scenes: Scenes) -> Thresholds:
-        """The thresholds of the camera of some scenes."""
-        pixel = scenes.pixel
-        size = (scenes.height, scenes.width)
+        """The thresholds of the one camera of some scenes."""
+        pixel, size = scenes.pixel, (scenes.height, scenes.width)
+        spread, least = pixel.spread * scenes.full_count, round(LEAST * scenes.full_count)
         off, on = (
-            _table(
-                mean, pixel.spread * scenes.full_count, round(LEAST * scenes.full_count), pixel.camera, polarity, size
-            )
+            _table(mean, spread, least, scenes.camera(0) if spread > 0 else 0, polarity, size)
             for polarity, mean in enumerate((pixel.threshold_off, pixel.threshold_on))
         )
         return cls(on, off, *_initial(pixel, on, off))

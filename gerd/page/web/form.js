@@ -7,6 +7,7 @@
 
 import { actorColour } from "./colours.js";
 import { make } from "./dom.js";
+import { Pattern } from "./pattern.js";
 import { nickname, PRECISION, Ranges } from "./ranges.js";
 import { canBeSwept, proposed, Sweep, sweepButton, sweepSlider } from "./sweeping.js";
 import { at, leaves, put, same, yaml } from "./values.js";
@@ -20,11 +21,12 @@ export class Form {
     this.sweeps = new Map(); // swept path → its slider
     this.ranges = new Ranges();
     this.outline = "";
+    this.pattern = new Pattern(); // of the camera, in its section
   }
 
   // Shows the values of a recording's config; builds the form anew only if it has other parts than before. Fields that
   // have been changed since, the pending ones, keep what was typed.
-  show({ values, sweep, member }, pending) {
+  show({ values, sweep, member, pattern }, pending) {
     Object.assign(this, { values, sweep, member });
     const swept = Object.entries(sweep).map(([path, list]) => [path, list.length]);
     const outline = JSON.stringify([swept, this.#parts(this.schema, values)]);
@@ -37,6 +39,7 @@ export class Form {
       else field.input.value = pending.get(path);
     }
     for (const [path, slider] of this.sweeps) slider.show(member, pending.get(`sweep.${path}`));
+    this.pattern.show(pattern, values.sensor.width, values.sensor.height);
     this.colour();
   }
 
@@ -88,6 +91,8 @@ export class Form {
   }
 
   #resolved(schema) {
+    const [name, whole, ...others] = schema.anyOf ?? [];
+    if (name?.enum && whole?.$ref && !others.length) schema = { ...schema, $ref: whole.$ref }; // a part that may be written as a name alone
     while (schema.$ref) schema = { ...this.schema.$defs[schema.$ref.split("/").pop()], ...schema, $ref: undefined };
     return schema;
   }
@@ -136,6 +141,7 @@ export class Form {
       const here = `${path}.${key}`;
       box.append(below.properties && !below.oneOf ? this.#section(inner, value[key], here, null) : this.#field(below, here, key));
     }
+    if (path === "camera") box.append(this.pattern.element);
     return box;
   }
 

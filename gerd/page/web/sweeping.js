@@ -4,7 +4,7 @@ import { make } from "./dom.js";
 import { PRECISION } from "./ranges.js";
 import { yaml } from "./values.js";
 
-const NOT_SWEPT = ["seed", "sweep", "functions"]; // members share their randomness
+const NOT_SWEPT = ["seed", "sweep", "functions", "camera.like"]; // members share their randomness
 
 export const canBeSwept = (path) => !NOT_SWEPT.includes(path);
 
