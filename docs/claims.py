@@ -262,6 +262,7 @@ GIVEN = {
     ],
     "docs/how.md": ["5 % of each noise"],
     "docs/index.md": ["[Ten minutes to a trained network]"],
+    "docs/fine-tuning.md": ["at the end of 25 ms"],
     "docs/measures.md": [
         "a 95 % interval",
         "from a quarter to four times it",
