@@ -31,6 +31,7 @@ from gerd.storage.recordings import Recordings
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+LARGEST = 1e6  # of a number in a registration
 COUNT = 100  # recordings that are looked at, by default
 FALSE_ALARM = 0.01  # the probability that any ordinary pixel is taken for a hot one
 ROUNDS = 20  # in which hot pixels are found and left out of the background
@@ -130,7 +131,7 @@ def fit(
             yield data[row]
             progress(1)
 
-    seen = seen_by_pixels(looked_at(), len(there), response)
+    seen = seen_by_pixels(looked_at(), len(there), response, data.recorded)
     dead = there & (seen.rose >= SURELY) & (seen.fired == 0)
     on, off, hot = _background(seen.quiet, there & ~dead)
     noise = sum(0.0 if each is None else each.value for each in (on, off))
@@ -228,7 +229,11 @@ def _registration(data: Recordings) -> dict[str, Any]:
         about = parsed_json(data.place.read(REGISTRATION))
         numbers = [*about["view"]["parameters"], about["zoom"], *about["corner"], *about["camera"], *about["screen"]]
         numbers += [*about["levels"], about["gamma"]]
-        sound = len(numbers) == PARAMETERS + 10 and all(isinstance(each, int | float) for each in numbers)
+        sound = len(numbers) == PARAMETERS + 10 and all(abs(each) < LARGEST for each in numbers)
+        whole = [about["zoom"], *about["corner"], *about["camera"], *about["screen"]]
+        sound = sound and all(type(each) is int and each >= 0 for each in whole) and min(about["camera"]) > 0
+        sound = sound and min(about["screen"]) > 0 and 0.2 <= about["gamma"] <= 5
+        sound = sound and abs(np.linalg.det(View.inner(tuple(about["view"]["parameters"])))) > 0
     except (ValueError, TypeError, KeyError, RecursionError, json.JSONDecodeError):
         sound = False
     if not sound:

@@ -68,8 +68,11 @@ class Seen:
     interval_pixel: Integers  # of which pixel each is
 
 
-def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_background: float) -> Seen:
-    """What so many pixels saw; `light_of_background`: 0 if they integrate brightness, else b of the response log."""
+def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_background: float, recorded: bool) -> Seen:
+    """What so many pixels saw; `light_of_background`: 0 if they integrate brightness, else b of the response log.
+
+    recorded: whether by a camera, whose pixels hold what shapes have left in them when a scene begins.
+    """
     rows: list[tuple[NDArray[Any], ...]] = []
     intervals = [np.zeros((2, 0), np.int64)]
     on, off, rose, fired = (np.zeros(pixels, np.int64) for _ in range(4))
@@ -79,7 +82,7 @@ def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_backgr
         step_s = recording.step_us * 1e-6
         looked_s += recording.steps * step_s
         for part in _parts(recording):
-            looked = _Looked.at(part, light_of_background)
+            looked = _Looked.at(part, light_of_background, _start(part, recorded))
             on += looked.quiet_events(1)
             off += looked.quiet_events(0)
             seconds += looked.quiet.sum(axis=0) * step_s
@@ -124,7 +127,7 @@ class _Looked:
     start: int  # where an integrator over the background is at first, ANY if that is not known
 
     @classmethod
-    def at(cls, part: Recording, light_of_background: float) -> _Looked:
+    def at(cls, part: Recording, light_of_background: float, start: int) -> _Looked:
         pictures = part.images().astype(np.float64)
         steps, height, width = pictures.shape
         changed = np.zeros(pictures.shape, np.bool_)
@@ -135,7 +138,7 @@ class _Looked:
         counts = np.bincount(places, minlength=2 * steps * height * width)
         flat = (steps, height * width)
         counts = counts.reshape(2, *flat)
-        return cls(level.reshape(flat), _quiet(near(changed).reshape(flat), counts.sum(axis=0)), counts, _start(part))
+        return cls(level.reshape(flat), _quiet(near(changed).reshape(flat), counts.sum(axis=0)), counts, start)
 
     def quiet_events(self, polarity: int) -> Integers:
         return np.asarray(np.where(self.quiet, self.counts[polarity], 0).sum(axis=0))
@@ -169,9 +172,9 @@ class _Looked:
         return tuple(each[used] for each in columns), widely, int((follows & (went > LEAST_CHANGE)).sum())
 
 
-def _start(part: Recording) -> int:
+def _start(part: Recording, recorded: bool) -> int:
     """Where integrators over the background are when the recording begins."""
-    initial = part.config.integrator.initial
+    initial = "stationary" if recorded else part.config.integrator.initial
     if part.first or not (part.intensities[part.present] > 0).all():
         return ANY
     if initial == "stationary" or (initial == "usual" and part.exact):

@@ -150,7 +150,7 @@ def plan_stimulus(
     size = (family.sensor.width, family.sensor.height)
     zoom = _zoom(size, screen, zoom)
     corner = _corner(size, zoom, screen)
-    identity = [family.digest, count, screen, str(rate), zoom, levels, gamma]
+    identity = [family.digest, count, screen, str(rate), zoom, levels, float(gamma)]
     clock = _Clock(rate, int.from_bytes(hashlib.sha256(json.dumps(identity).encode()).digest()[:4]))
     still = clock.frames(STILL_S)
     before = clock.flashes(still, inverted=False)
@@ -173,7 +173,7 @@ def plan_stimulus(
         frames_per_second=(rate.numerator, rate.denominator),
         frames=frames,
         levels=levels,
-        gamma=gamma,
+        gamma=float(gamma),
         zoom=zoom,
         corner=corner,
         flashes=(before, after),
@@ -201,7 +201,21 @@ def read_stimulus(data: bytes, name: str) -> Stimulus:
         raise StorageError(f"{name}: is damaged: config: {str(error).splitlines()[0]}") from None
     if digest != stimulus.config_digest:
         raise StorageError(f"{name}: is damaged: its config is not the one of config_digest")
+    _check_plan(stimulus, name)
     return stimulus
+
+
+def _check_plan(stimulus: Stimulus, name: str) -> None:
+    """An error unless the config and the screen give the very plan that was read."""
+    options: Any = {"zoom": stimulus.zoom, "levels": stimulus.levels, "gamma": stimulus.gamma}
+    try:
+        again = plan_stimulus(stimulus.family, stimulus.screen, stimulus.rate, stimulus.count, **options)
+    except (GerdError, ZeroDivisionError) as error:
+        raise StorageError(f"{name}: is damaged: {error}") from None
+    wrong = [field for field in Stimulus.model_fields if getattr(again, field) != getattr(stimulus, field)]
+    wrong = [field for field in wrong if field != "gerd_version"]
+    if wrong:
+        raise StorageError(f"{name}: is damaged: {', '.join(wrong)}: not what its config, screen and count give")
 
 
 def to_be_shown(config: Config, rate: Fraction) -> Config:

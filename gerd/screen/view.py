@@ -38,6 +38,11 @@ class View:
     screen: Size
     parameters: tuple[float, ...]  # of a homography between middles of both, in half diagonals; the last is k1
 
+    @staticmethod
+    def inner(parameters: tuple[float, ...]) -> Array:
+        """(3, 3): the homography between middles, in half diagonals."""
+        return np.array([*parameters[:8], 1.0]).reshape(3, 3)
+
     @property
     def k1(self) -> float:
         return self.parameters[8]
@@ -45,8 +50,7 @@ class View:
     @property
     def homography(self) -> Array:
         """(3, 3): from pixels of the screen to those of a camera without distortion."""
-        inner = np.array([*self.parameters[:8], 1.0]).reshape(3, 3)
-        result = _scaled(self.camera) @ inner @ np.linalg.inv(_scaled(self.screen))
+        result = _scaled(self.camera) @ self.inner(self.parameters) @ np.linalg.inv(_scaled(self.screen))
         return result / result[2, 2]
 
     def project(self, points: Array) -> Array:
@@ -63,7 +67,7 @@ class View:
             r -= (r * (1 + self.k1 * r**2) - far) / (1 + 3 * self.k1 * r**2)
         wrong = ~(np.abs(r * (1 + self.k1 * r**2) - far) < 1e-9) | (1 + 3 * self.k1 * r**2 <= 0)
         flat = seen * np.where(far > 0, r / np.where(far > 0, far, 1), 1)[:, None]
-        inverse = np.linalg.inv(np.array([*self.parameters[:8], 1.0]).reshape(3, 3))
+        inverse = np.linalg.inv(self.inner(self.parameters))
         ahead = np.c_[flat, np.ones(len(flat))] @ inverse.T
         result = _outer(ahead[:, :2] / ahead[:, 2:], self.screen)
         result[wrong | (ahead[:, 2] <= 0)] = np.nan

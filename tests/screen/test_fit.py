@@ -161,7 +161,9 @@ def test_a_damaged_registration_is_named(tmp_path: Path) -> None:
     data = gerd.generate({**SCENE, "steps": 5}, tmp_path / "data", 1, workers=1)
     manifest = json.loads((tmp_path / "data" / "manifest.json").read_bytes())
     (tmp_path / "data" / "manifest.json").write_text(json.dumps({**manifest, "recorded": True}))
-    for content in ("{}", "[", '{"view": 3}'):
+    flat = {"view": {"parameters": [0.0] * 9}, "zoom": 1, "corner": [0, 0], "camera": [9, 9], "screen": [9, 9]}
+    flat |= {"levels": [64, 192], "gamma": 2.2}
+    for content in ("{}", "[", '{"view": 3}', json.dumps(flat), json.dumps({**flat, "zoom": "1"})):
         (tmp_path / "data" / "registration.json").write_text(content)
         with pytest.raises(gerd.StorageError, match=r"registration.json: is damaged: it is not what gerd register"):
             gerd.fit(str(data.path))

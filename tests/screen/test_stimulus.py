@@ -215,6 +215,14 @@ def test_what_is_read_is_what_was_written(video: tuple[Path, Stimulus, Pictures]
             {**fields, "frames": "many"},
             {**fields, "config": {**fields["config"], "seed": 8}},
             {**fields, "config": {}},
+            {**fields, "flashes": [[], []]},
+            {**fields, "scenes": []},
+            {**fields, "dots": fields["dots"][1:]},
+            {**fields, "frames_per_second": [60, 0]},
+            {**fields, "zoom": 10**9},
+            {**fields, "screen": [-1, 5]},
+            {**fields, "gamma": 1e99},
+            {**fields, "count": 10**12},
         ],
     }
     for message, contents in wrong.items():
