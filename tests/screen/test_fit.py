@@ -123,6 +123,18 @@ def test_a_camera_in_step_timing_is_given_back(tmp_path: Path) -> None:
     assert found.refractory.us is None
 
 
+def test_late_events_are_no_noise_and_dead_pixels_no_silence(tmp_path: Path) -> None:
+    """In step timing a pixel has one event in a step, so that those of an edge come for six steps after it."""
+    noise = {"background": {"on": 0.002, "off": 0.001}, "dead": 0.3}
+    found = fitted({"integrator": {"threshold": 0.15}, "noise": noise}, tmp_path, 6)
+    assert found.background_on is not None
+    assert found.background_off is not None
+    assert found.background_on.value == pytest.approx(0.002, rel=0.1)
+    assert found.background_off.value == pytest.approx(0.001, rel=0.1)
+    assert found.dead is not None
+    assert found.dead.low < 0.3 < found.dead.high
+
+
 def test_a_response_to_the_logarithm_is_taken_into_account(tmp_path: Path) -> None:
     camera = {"timing": "exact", "integrator": {"response": {"log": 0.2}, "threshold": {"on": 0.4, "off": 0.35}}}
     found = fitted(camera, tmp_path, 3)
