@@ -198,7 +198,7 @@ NUMBERS = (
     Number("ON events of edges", "share", THRESHOLDS, _on_share),
     Number("events of an edge's passage", "per pixel", THRESHOLDS, _per_passage),
     Number("events at one time", "share", "the clock: readout, or pictures that were sampled", _together),
-    Number("shortest intervals", "µs, 1 %", "a refractory time", _shortest),
+    Number("shortest intervals", "µs, 1 %", "a refractory time, or jitter", _shortest),
     Number("median interval", "µs", "speed, or thresholds", _median_interval),
     Number("rate", "per pixel and s", "what is seen, and how fast it moves", _rate),
 )

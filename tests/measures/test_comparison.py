@@ -166,6 +166,26 @@ def test_the_effect_that_was_changed_is_named_first(changes: dict[str, Any], eff
     assert compare(recordings(100, **changes), recordings(0)).effects[0] == effect
 
 
+@pytest.mark.parametrize(
+    ("changes", "effect"),
+    [
+        ({"integrator__refractory_us": 2000}, True),
+        ({"readout": {"jitter_us": 200}}, True),
+        ({"readout": {"latency_us": 200}}, False),
+    ],
+    ids=str,
+)
+def test_refractory_times_and_jitter_show_in_the_shortest_intervals(changes: dict[str, Any], effect: bool) -> None:
+    """A latency that is the same for all events shows only in events of the same scenes."""
+    exact = {"timing": "exact", "integrator__threshold": 0.2}
+    one, other = recordings(0, 10, **exact), recordings(100, 10, **exact, **changes)
+    assert compare(one, other).effects[:1] == ["a refractory time, or jitter"][:effect]
+    if not effect:
+        matches = compare(recordings(100, 10, **exact), other, same_scenes=True).matches
+        assert matches is not None
+        assert matches.lag_us == 200
+
+
 def test_thresholds_of_on_and_off_are_told_apart_by_their_share() -> None:
     one = recordings(0, timing="exact", integrator__threshold=0.3)
     result = compare(one, recordings(100, timing="exact", integrator__threshold={"on": 0.3, "off": 0.6}))
