@@ -208,6 +208,8 @@ def test_what_is_read_is_what_was_written(video: tuple[Path, Stimulus, Pictures]
     data = sidecar(path).read_bytes()
     assert read_stimulus(data, "out.json") == stimulus
     fields = json.loads(data)
+    fewer = {name: value for name, value in fields["config"].items() if name != "integrator"}  # all at its defaults
+    assert read_stimulus(json.dumps({**fields, "config": fewer}).encode(), "out.json").flashes == stimulus.flashes
     wrong = {
         "is no file that gerd stimulus has written": [[], {"format": "else"}, {**fields, "format": "gerd"}],
         "is damaged: ": [
