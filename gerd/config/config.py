@@ -230,7 +230,8 @@ class Config(Model):
     def _camera_sees_the_scene(self) -> Config:
         """Brightness has a logarithm where one is taken, what leaks in is fired, and late events have times."""
         refuse(self.integrator.too_dark([actor.intensity for actor in self.actors]))
-        refuse(self.integrator.fills_up(self.step_us if self.timing == "step" else 0))
+        unit_us = None if self.timing == "step" else self.step_us / max(self.fastest, SLOWEST)
+        refuse(self.integrator.fills_up(self.step_us, unit_us))
         if self.timing == "step":
             refuse(self.readout.without_times())
         return self

@@ -28,6 +28,7 @@ from gerd.reading import once
 
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.001, le=16)]
 Spread = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=16), ZeroWithoutSign]
+MOST_LEAKED = 10_000  # events of a pixel in a unit of own time
 Warmup = Annotated[int, Field(strict=True, ge=0, le=100_000)]
 
 
@@ -143,11 +144,14 @@ class Integrator(Model):
             if number is not None
         ]
 
-    def fills_up(self, step_us: int) -> list[InitErrorDetails]:
-        """What is wrong with a leak that gives more than a pixel can fire; `step_us` is 0 in exact timing."""
+    def fills_up(self, step_us: int, unit_us: float | None) -> list[InitErrorDetails]:
+        """What is wrong with a leak that gives more than a pixel can fire; exact timing has units of so many µs."""
         rest = self.refractory_us if self.refractory == "hold" else 0
-        if step_us:
+        if unit_us is None:
             rest = max(1, -(-rest // step_us)) * step_us
+        elif self.leak_hz * unit_us > MOST_LEAKED * 1e6:
+            message = f"allowed with steps of {unit_us:g} µs at time scale 1: up to {MOST_LEAKED * 1e6 / unit_us:g}"
+            return [problem(message, ("integrator", "leak_hz"), self.leak_hz)]
         if self.leak_hz * rest <= 1e6:
             return []
         message = f"allowed with one event of a pixel in {rest} µs: up to {1e6 / rest:g}"

@@ -417,6 +417,9 @@ def test_a_leak_that_cannot_be_fired_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"one event of a pixel in 2001 µs: up to 499"):
         config(integrator={"leak_hz": 500, "refractory_us": 2001}, timing="exact")
     config(integrator={"leak_hz": 1001}, timing="exact")
+    with pytest.raises(ValidationError, match=r"steps of 2e\+06 µs at time scale 1: up to 5000"):
+        config(integrator={"leak_hz": 5001}, timing="exact", step_us=1_000_000, time_scale=0.5)
+    config(integrator={"leak_hz": 4999}, timing="exact", step_us=1_000_000, time_scale=0.5)
 
 
 @pytest.mark.parametrize("timing", ["step", "exact"])
