@@ -25,6 +25,7 @@ from gerd.events.shared import FROM_EDGE, Chunk, joined
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.geometry.shapes import RADIUS, Outline
 from gerd.plan.make import plan_of
+from gerd.plan.plan import Pixel
 from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.storage.blocks import pack_events, pack_truths
@@ -48,6 +49,7 @@ UNSEEN = 3.0  # how many times as many or as few where none were
 
 # Seconds, as one core of a server takes them; what is simulated corrects them.
 OF_INSTANT, OF_CROSSING, OF_SIDE, OF_EVENT, OF_NOISY_PIXEL = 5e-6, 4e-9, 5e-8, 1e-7, 2e-9
+OF_SOURCE_STEP, OF_SCATTERED, OF_HOT_PIXEL = 1e-4, 4e-7, 7e-8  # noise that is no kernel's: a step, an event, a word
 CONCAVE = 8  # crossings of a convex outline that one side of another costs: its spans are sorted and compared
 # Bytes that a simulation holds at most
 OF_HELD_EVENT, OF_HELD_PIXEL, OF_HELD_POSE = 50, 120, 3 * 8 * ORDERS * PARAMETER_COUNT
@@ -312,9 +314,19 @@ def _cost(scenes: Scenes, steps: int, signal: Array) -> tuple[float, float]:
     events = float(signal.mean()) + _background(scenes, steps)
     noisy = instants * (scenes.pixel.shape_noise > 0) + steps * (scenes.pixel.background > 0)
     poses = steps * scenes.chosen.shape[1]
+    sources = steps * _sources(scenes.pixel, pixels)
     seconds = instants * (OF_INSTANT + picture) + events * OF_EVENT + noisy * pixels * OF_NOISY_PIXEL
     memory = events * OF_HELD_EVENT + pixels * OF_HELD_PIXEL + poses * OF_HELD_POSE
-    return seconds + pixels * OF_NOISY_PIXEL, memory
+    return seconds + sources + pixels * OF_NOISY_PIXEL, memory
+
+
+def _sources(pixel: Pixel, pixels: int) -> float:
+    """About how many seconds hot pixels, and noise of each polarity by itself, take in one step."""
+    each = (pixel.background_on, pixel.background_off)
+    polarities = sum(probability > 0 for probability in each)
+    scattered = polarities * (OF_SOURCE_STEP + pixels * OF_NOISY_PIXEL) + sum(each) * pixels * OF_SCATTERED
+    hot = pixel.hot_share * pixels * OF_HOT_PIXEL if pixel.hot_rate_hz > 0 else 0.0
+    return scattered + hot
 
 
 def _slots(shapes: tuple[Outline, ...]) -> int:

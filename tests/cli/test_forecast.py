@@ -97,6 +97,8 @@ HUGE = {
     "actors: [{shape: circle, translation: {velocity: 1}}]",
     "warm": "integrator: {warmup: 90000}\ntiming: exact\ntime_scale: 0.01\nnoise: {shape: 0.1}\n"
     "sensor: {width: 1000, height: 1000}\nactors: [{shape: circle, translation: {velocity: 1, acceleration: 0}}]",
+    "hot": "steps: 1000000\nnoise: {hot: {share: 1, rate_hz: 0.001}}\nactors: []",
+    "noisy": "steps: 1000000\nnoise: {background: {on: 1, off: 1}}\nactors: []",
     "crowded": "sensor: {width: 16384, height: 16384}\nupsampling: 32\nactors:\n"
     + "- {shape: {text: '@&%@&%@&%'}, scale: {start: 9000}, translation: {velocity: 50, start: uniform}}\n" * 64,
 }

@@ -17,7 +17,10 @@ from support.scenes import FALSE_ALARM, actor, config, simulated
 import gerd
 from gerd.config.sensor import PerPolarity
 from gerd.events.pixel import noise
+from gerd.events.pixel.sources import hot
+from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
+from gerd.scene.draw import draw
 
 RATES = [0.001, 0.05, 0.5, 1.0]
 WIDTHS = [1, 7, 63, 64, 65, 131]  # of 9 rows: less than a block, whole blocks, and blocks that go on in the next row
@@ -319,10 +322,10 @@ def test_hot_pixels_fire_on_at_their_rate(share: float, rate_hz: float, timing: 
     )
     assert recording.background.all()
     assert recording.events["p"].all()
-    hot = np.unique(recording.coordinates[:, 1:3], axis=0)
-    assert likely(len(hot), 80 * 60, share)  # in 20 events or more, none of them has been silent
+    pixels = np.unique(recording.coordinates[:, 1:3], axis=0)
+    assert likely(len(pixels), 80 * 60, share)  # in 20 events or more, none of them has been silent
     steps = 400 if timing == "step" else 399  # exact timing has no events at step 0
-    assert likely(len(recording), len(hot) * steps, rate_hz * 1e-3)
+    assert likely(len(recording), len(pixels) * steps, rate_hz * 1e-3)
 
 
 def test_hot_pixels_fire_at_any_microsecond_of_a_step() -> None:
@@ -350,6 +353,16 @@ def test_the_fixed_pattern_is_that_of_the_camera_and_not_of_the_recording() -> N
     assert likely(((first > 0) & (another > 0)).sum(), first.size, 0.01)
     more, _ = odd_pixels(1, hot={"share": 0.2, "rate_hz": 900.0})
     assert (more[first > 0] > 0).all()
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+def test_hot_pixels_of_many_steps_are_those_of_each_step(timing: str) -> None:
+    """Of so many pixels, the random numbers of a few steps are held together."""
+    sensor = {"width": 512, "height": 512}
+    made = gerd.Config(sensor=sensor, steps=10, timing=timing, noise={"hot": {"share": 1.0}}, actors=[])
+    scenes = draw(plan_of(made), [0])
+    each = [hot(scenes, 0, range(step, step + 1)) for step in range(10)]
+    assert np.array_equal(hot(scenes, 0, range(10)), np.concatenate(each))
 
 
 def test_dead_pixels_are_dead_although_they_are_hot() -> None:

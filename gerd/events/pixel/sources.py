@@ -22,6 +22,8 @@ from gerd.plan.plan import Pixel
 from gerd.scene import philox
 from gerd.scene.scenes import Scenes
 
+WORDS_AT_ONCE = 2**20  # pixels · steps whose words are held together
+
 
 class Source(NamedTuple):
     """A source, the question whether a scene has it, and the number that says so of an event."""
@@ -38,13 +40,17 @@ def hot(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     comes (word 1) · step_us >> 32 microseconds after the first of the step, and step 0 has none.
     """
     pixels = odd_pixels(scenes.camera(row), HOT, scenes.pixel.hot_share, scenes.width * scenes.height)
-    step = np.array(_with_noise(scenes, steps), np.int64)[:, None]
-    chance, when, *_ = philox.words(scenes.seed, pixels, step, scenes.indices[row], philox.HOT)
-    fires = chance < drop_bound(scenes.pixel.hot_rate_hz * scenes.step_us * 1e-6)
-    at, which = np.nonzero(fires)
-    tick = step[at, 0] * scenes.ticks + (when[fires].astype(np.int64) * scenes.ticks >> 32)
-    y, x = np.divmod(pixels[which], scenes.width)
-    return np.sort(Keys.of(scenes).encoded(tick, y, x, 1))
+    noisy = _with_noise(scenes, steps)
+    at_once = max(1, WORDS_AT_ONCE // max(1, len(pixels)))
+    keys = [np.empty(0, np.int64)]
+    for begin in range(0, len(noisy), at_once):
+        step = np.array(noisy[begin : begin + at_once], np.int64)[:, None]
+        chance, when, *_ = philox.words(scenes.seed, pixels, step, scenes.indices[row], philox.HOT)
+        fires = chance < drop_bound(scenes.pixel.hot_rate_hz * scenes.step_us * 1e-6)
+        at, which = np.nonzero(fires)
+        tick = step[at, 0] * scenes.ticks + (when[fires].astype(np.int64) * scenes.ticks >> 32)
+        keys.append(Keys.of(scenes).encoded(tick, *np.divmod(pixels[which], scenes.width), 1))
+    return np.sort(np.concatenate(keys))
 
 
 def background(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
