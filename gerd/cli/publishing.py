@@ -10,7 +10,6 @@ from typer import Argument, Option
 from gerd.cli.options import DatasetFolder
 from gerd.cli.stopping import stoppable
 from gerd.cli.terminal import say
-from gerd.cli.words import in_bytes
 from gerd.errors import counted
 
 
@@ -50,6 +49,7 @@ def recipe(
     out: Annotated[Path, Argument(metavar="RECIPE", help="The file to write.")],
 ) -> None:
     """Write a dataset's recipe: a small file from which gerd make makes the same dataset anywhere, and compares it."""
+    from gerd.cli.words import in_bytes
     from gerd.storage.recipe import read_recipe, write_recipe
 
     write_recipe(dataset, out)

@@ -119,9 +119,7 @@ def test_the_api_page_has_all_that_the_package_offers(site: Path) -> None:
         assert any(place == f"gerd.{name}" or place.startswith(f"gerd.{name}.") for place in names), name
     assert {"gerd.Events.height", "gerd.Recording.T_velocity", "gerd.plot.events"} <= names
     text = (site / "api.html").read_text("utf-8")
-    assert (
-        "Per event: noise that no moving edge caused, as far as that is known." in text
-    )  # from the comment beside the field
+    assert "Whether events have times inside their step." in text  # from the comment beside the field
     for option in ("stride</code>: from window to window", "warmup</code>: steps before the labelled part"):
         assert re.search(rf"<li>\s*(<p>)?<code>{option}", text)
     for name in ("Dataset", "Stream"):  # their signatures show the options that they share
