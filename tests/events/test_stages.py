@@ -14,6 +14,7 @@ from support.scenes import actor, simulated, small_configs
 import gerd
 from gerd.config.config import Config
 from gerd.events.definition.stages import Stages
+from gerd.scene.scenes import Scenes
 
 NAMES = ("picture", "coverage", "seen", "difference", "integrator", "fired", "kept", "events")
 BUSY: dict[str, Any] = {
@@ -28,6 +29,7 @@ def obeys_the_model(stages: Stages, reset_to_zero: bool) -> bool:
     """Whether difference, integrator and fired follow from `seen` by the equations, in integers, pixel by pixel."""
     difference, v = stages.difference.astype(np.int64), stages.integrator.astype(np.int64)
     seen = np.array([oracle.felt(stages.scene, picture) for picture in stages.seen])
+    seen = seen + np.array([leaked(stages.scene, step) for step in stages.steps.tolist()])
     threshold_off, threshold_on = stages.thresholds
     beyond = np.stack([v < -threshold_off, v > threshold_on], axis=1)
     off, on = np.moveaxis(beyond & ~resting(stages), 1, 0)
@@ -37,6 +39,12 @@ def obeys_the_model(stages: Stages, reset_to_zero: bool) -> bool:
         and np.array_equal(v[1:], left[:-1] + difference[1:])
         and np.array_equal(stages.fired, np.stack([off, on], axis=1))
     )
+
+
+def leaked(scene: Scenes, step: int) -> np.ndarray:
+    """(height, width): what has leaked into the integrators up to a step."""
+    us = float(step * scene.step_us)
+    return np.array([[oracle.leaked(scene, on, us) for on in row] for row in oracle.thresholds(scene)[0]])
 
 
 def resting(stages: Stages) -> np.ndarray:
@@ -62,8 +70,8 @@ def test_every_stage_is_what_the_definition_says(small: Config) -> None:
     for step in range(count):
         np.testing.assert_array_equal(stages.coverage[step], oracle.picture(scene, step))
         np.testing.assert_array_equal(stages.seen[step], oracle.rendered(scene, step, step))
-    before = oracle.felt(scene, oracle.rendered(scene, -1, -1))
-    np.testing.assert_array_equal(stages.difference[0], oracle.felt(scene, stages.seen[0]) - before)
+    before = oracle.felt(scene, oracle.rendered(scene, -1, -1)) + leaked(scene, -1)
+    np.testing.assert_array_equal(stages.difference[0], oracle.felt(scene, stages.seen[0]) + leaked(scene, 0) - before)
     assert obeys_the_model(stages, small.integrator.reset == "zero")
     fired = sorted(event for event in oracle.fired(scene) if event[0] >= 0)
     assert np.argwhere(np.moveaxis(stages.fired, 1, -1)).tolist() == [list(event) for event in fired]
