@@ -16,7 +16,7 @@ from support.processes import COMMAND
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "events" / "golden.json").read_text())
-EXTRAS = ("export", "video", "view", "cluster")
+EXTRAS = ("export", "video", "view", "camera", "cluster")
 
 USE = """
 import json, sys
