@@ -25,6 +25,7 @@ from support import bombs, hostile
 from support.datasets import change_manifest, noticed
 
 LONG = 5.0  # seconds that a recording takes by its forecast, which is then not made
+MOST_COMPARED = 4000  # pictures of a recording that is made by the definition, too
 GLANCE = 0.01  # seconds that go into such a forecast
 
 
@@ -32,6 +33,11 @@ def is_long(config: Any) -> bool:
     """Whether a check would say that a recording takes long, or much memory: who goes on has been warned."""
     foretold = forecast(config, GLANCE)
     return foretold.seconds > LONG or foretold.memory > 2**30
+
+
+def is_long_by_definition(config: Any) -> bool:
+    """Whether the definition, which takes a millisecond for each look at a picture, would take long, too."""
+    return forecast(config, GLANCE).instants > MOST_COMPARED
 
 
 def try_check(folder: Path, chance: random.Random) -> str:  # noqa: ARG001 - all inputs are tried alike
