@@ -6,12 +6,14 @@ Each statistical test may fail with a probability of `FALSE_ALARM` if the progra
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -234,6 +236,37 @@ def test_passages_within_the_refractory_time_are_counted() -> None:
     whole = gerd.simulate(recording.config, **{"integrator.refractory_us": 0})
     assert whole.events["t"].tolist() == list(range(500, 4001, 500))
     assert recording.stages().integrator.tolist() == whole.stages().integrator.tolist()
+
+
+# On a GPU, or in Triton's interpreter
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+def test_the_events_of_a_gpu_go_the_same_way() -> None:
+    """All filters, and a camera for each index, whose thresholds differ."""
+    made = config(
+        actor("circle", at=[5.3, 4.4], velocity=[0.4, 0.1], size=5.0),
+        width=12,
+        height=9,
+        upsampling=2,
+        steps=4,
+        timing="exact",
+        camera={"number": "each"},
+        integrator={
+            "threshold": {"on": 0.1, "off": 0.2, "spread": 0.03},
+            "warmup": 1,
+            "refractory": "drop",
+            "refractory_us": 300,
+        },
+        noise={"background": 0.05, "hot": {"share": 0.1, "rate_hz": 500}, "dead": 0.1},
+        readout={"latency_us": 700.0, "jitter_us": 300.0, "events_per_ms": 20.0},
+    )
+    truth = gerd.simulate_batch(made, [1, 2], backend="torch")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    found = gerd.simulate_batch(made, [1, 2], backend="cuda", device=device, chunk=2)
+    assert min(map(len, truth)) > 20
+    assert list(map(rows, truth)) == list(map(rows, found))
+    assert not np.array_equal(*(each.stages(0, 1).thresholds for each in truth))
 
 
 # As amounts that measures vary
