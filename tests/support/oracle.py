@@ -152,9 +152,14 @@ def initial_state(scenes: Scenes, y: int, x: int, seen: int, on: int, off: int) 
     return word * on >> 32 if seen > 0 else -(word * off >> 32)
 
 
+def number(scenes: Scenes) -> int:
+    """The number of the camera: it may be that of the index."""
+    return int(scenes.indices[0]) if scenes.pixel.camera is None else scenes.pixel.camera
+
+
 def odd(scenes: Scenes, which: int, share: float) -> set[tuple[int, int]]:
     """The pixels (y, x) of the camera that are hot (0) or dead (1)."""
-    width, bound, key = scenes.width, int(Fraction(share) * 2**32), (scenes.pixel.camera % 2**32, 0)
+    width, bound, key = scenes.width, int(Fraction(share) * 2**32), (number(scenes) % 2**32, 0)
     pixels = range(scenes.width * scenes.height)
     return {divmod(i, width) for i in pixels if philox((i, 0, 0, CAMERA), key)[which] < bound}
 

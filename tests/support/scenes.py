@@ -208,25 +208,42 @@ def small_configs(draw: Any) -> Config:
 
 @st.composite
 def filtered_configs(draw: Any) -> Config:
-    """The same with all that happens behind the pixels: refractory times, and readout in exact timing.
+    """Many events, and all that happens behind the pixels: refractory times, and readout in exact timing.
 
-    Delays lie within steps and reach over many; a bus is fast, slow or not there.
+    Delays lie within steps and reach over several; a bus is fast, slow or not there.
     """
-    values: dict[str, Any] = {
-        "integrator.refractory": "drop",
-        "integrator.refractory_us": draw(st.sampled_from([0, 1, 700, 2500])),
-        "timing": draw(st.sampled_from(["step", "exact", "exact", "exact"])),
-    }
-    delays = st.sampled_from([0.0, 2.6, 900.0])
+    width, height = draw(st.sampled_from([(7, 5), (13, 8), (20, 3)]))
+    timing = draw(st.sampled_from(["exact", "exact", "exact", "step"]))
+    delays = st.sampled_from([2.6, 0.0, 900.0, 1700.4])
     readout = {
         "latency_us": delays,
         "jitter_us": delays,
-        "events_per_ms": st.sampled_from([None, 0.7, 33.3, 3000.0]),
-        "queue_us": st.sampled_from([0.0, 2.5, 10_000.0]),
+        "events_per_ms": st.sampled_from([3.7, None, 33.3, 3000.0]),
+        "queue_us": st.sampled_from([2000.0, 0.0, 2.5]),
     }
-    if values["timing"] == "exact":
-        values["readout"] = draw(st.fixed_dictionaries(readout))
-    return draw(small_configs()).with_values(values)
+    return config(
+        *draw(casts(width, height, 2)),
+        width=width,
+        height=height,
+        seed=draw(st.integers(0, 2**64 - 1)),
+        steps=draw(st.integers(3, 7)),
+        timing=timing,
+        upsampling=2,
+        camera={"number": draw(st.sampled_from([0, 5, "each"]))},
+        integrator={
+            "threshold": {"on": 0.1, "off": 0.3, "spread": draw(st.sampled_from([0.0, 0.05]))},
+            "refractory": draw(st.sampled_from(["drop", "hold"])),
+            "refractory_us": draw(st.sampled_from([700, 0, 1, 2500])),
+            "warmup": 1,
+        },
+        noise={
+            "background": draw(st.sampled_from([0.1, 0.5])),
+            "event": draw(st.sampled_from([0.0, 0.2])),
+            "hot": {"share": 0.2, "rate_hz": 700.0},
+            "dead": draw(st.sampled_from([0.0, 0.2])),
+        },
+        readout={name: draw(values) for name, values in readout.items()} if timing == "exact" else {},
+    )
 
 
 def same(a: Any, b: Any) -> bool:
