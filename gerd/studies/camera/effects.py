@@ -35,6 +35,7 @@ EFFECTS = (
     ),
     Effect("refractory, hold", "3 ms", {"integrator.refractory_us": 3000}),
     Effect("refractory, drop", "3 ms", {"integrator.refractory_us": 3000, "integrator.refractory": "drop"}),
+    Effect("leak", "5 Hz", {"integrator.leak_hz": 5.0}),
     Effect("latency", "100 µs", {"readout.latency_us": 100}),
     Effect("jitter", "50 µs, after a latency of 200 µs", {"readout.latency_us": 200, "readout.jitter_us": 50}),
     Effect("readout bus", "30 events per ms", {"readout.events_per_ms": 30}),
