@@ -21,6 +21,7 @@ from gerd.geometry.parameters import SCALE_X, X, Y
 from gerd.geometry.trajectory import Send, Trajectory
 
 Array = NDArray[np.float64]
+Some = NDArray[np.floating[Any]]  # numbers of any precision
 Pair = tuple[float, float]
 
 
@@ -84,6 +85,12 @@ class MovingMap:
         """(…, 2) for times (…): the part of G that does not depend on the point."""
         t = np.asarray(times, np.float64)[..., None]
         return np.array(self.shift) + t * (np.array(self.velocity) + np.array(self.acceleration) * (t * 0.5))
+
+    def takes(self, x: Some, y: Some, times: Some) -> tuple[Array, Array]:
+        """Where it takes points, each at a time of its own."""
+        right, down = self.applied((x, y))
+        shift = self.moved(times)
+        return right + shift[..., 0], down + shift[..., 1]
 
     def G(self, times: ArrayLike) -> Array:
         """(times, 3, 3)."""

@@ -73,9 +73,6 @@ def _places(
     """The pixels (columns, rows) in which G(t) puts the centres of others at times in steps, and whether between."""
     if not g.moves:
         return x, y, False
-    frame = g.frame(events.width, events.height)
-    right, down = frame.applied((x + 0.5, y + 0.5))
-    shift = frame.moved(steps)
-    at = np.stack([right + shift[:, 0], down + shift[:, 1]])
+    at = np.stack(g.frame(events.width, events.height).takes(x + 0.5, y + 0.5, steps))
     pixel = np.floor(at + CLOSE).astype(np.int64)
     return pixel[0], pixel[1], bool((np.abs(at - pixel - 0.5) > CLOSE).any())

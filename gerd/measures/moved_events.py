@@ -48,8 +48,7 @@ class Located:
     def moved(self, g: Transformation, width: int, height: int, step_us: int) -> Located:
         """Where these events belong after a transformation of a frame of this size."""
         t = self.t / g.time_scale
-        G = g.frame(width, height).G(t / step_us)
-        x, y = (G[:, i, 0] * self.x + G[:, i, 1] * self.y + G[:, i, 2] for i in (0, 1))
+        x, y = g.frame(width, height).takes(self.x, self.y, t / step_us)
         return Located(x, y, t, self.p)
 
     def inside(self, width: int, height: int, end: float) -> NDArray[np.bool_]:

@@ -26,9 +26,11 @@ from gerd.config.config import Config
 from gerd.config.sensor import PerPolarity
 from gerd.errors import GerdError, counted, shorten
 from gerd.measures.answers import LEAST_DIFFERENT, relative_error
+from gerd.measures.asking import Model
 from gerd.measures.chance import surely_below
 from gerd.measures.curves import Curve, Number
-from gerd.measures.measure import Model, chance_error, equivariance_error, truth_and_chance_errors
+from gerd.measures.errors import chance_error, truth_and_chance_errors
+from gerd.measures.measure import equivariance_error
 from gerd.measures.named import named_function, source_of
 from gerd.measures.statistics import LEAST, bootstrap, summary
 from gerd.plan.make import plan_of

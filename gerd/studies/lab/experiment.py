@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 
 from gerd.config.config import Config
-from gerd.measures.measure import chance_error
+from gerd.measures.errors import chance_error
 from gerd.measures.statistics import Summary
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Run, Sweep, SweepResult
