@@ -100,13 +100,16 @@ def _gaps(effect: Effect, order: Order) -> SweepResult:
     both cameras are taken.
     """
     alone: list[list[float]] = []
-    beyond = []
+    beyond: list[list[float]] = []
     counts = []
     for element in ELEMENTS:
-        seen, ideal = (_twins(values, element, order) for values in (effect.values, {}))
-        on_grid = element.on_grid
-        alone.append([share_alone(*pair, SIDE, WINDOW_US) for pair in seen] if on_grid else [])
-        beyond.append([] if on_grid else [_beyond(*pairs) for pairs in zip(seen, ideal, strict=True)])
+        seen = _twins(effect.values, element, order)
+        if element.on_grid:
+            alone.append([share_alone(*pair, SIDE, WINDOW_US) for pair in seen])
+            beyond.append([])
+        else:
+            alone.append([])
+            beyond.append([_beyond(*pairs) for pairs in zip(seen, _twins({}, element, order), strict=True)])
         counts.append([float(len(expected) + len(found)) for expected, found in seen])
     return SweepResult(
         effect.name,
