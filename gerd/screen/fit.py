@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from gerd.errors import GerdError, StorageError, check_whole, counted
 from gerd.recording.recording import Recording
 from gerd.screen.passages import Quiet, Seen, light_of_background, seen_by_pixels
+from gerd.screen.readout import ReadoutFit, fit_readout
 from gerd.screen.real import scene_pixels
 from gerd.screen.refractory import RefractoryFit, fit_refractory
 from gerd.screen.thresholds import CERTAIN, Estimate, ThresholdFit, fit_thresholds
@@ -36,6 +37,7 @@ COUNT = 100  # recordings that are looked at, by default
 FALSE_ALARM = 0.01  # the probability that any ordinary pixel is taken for a hot one
 ROUNDS = 20  # in which hot pixels are found and left out of the background
 SURELY = 3  # passages after which a pixel without any event is dead
+LATEST = 2  # steps by which events may come late and still count as those of their edge
 DIGITS = 4
 
 
@@ -55,11 +57,12 @@ class CameraFit:
     hot_rate_hz: Estimate | None  # None: there is no hot pixel
     dead: Estimate | None  # share of the pixels; None: too few were passed often enough
     refractory: RefractoryFit
+    readout: ReadoutFit | None  # None: in step timing events have no time of their own
 
     @property
     def yaml(self) -> str:
         """The fields of a config, to paste, with the intervals as comments."""
-        return "\n".join([*self._head(), *self._integrator(), *self._noise(), ""])
+        return "\n".join([*self._head(), *self._integrator(), *self._noise(), *self._readout(), ""])
 
     def __str__(self) -> str:
         return self.yaml
@@ -102,6 +105,23 @@ class CameraFit:
         else:
             yield f"  dead: {_short(self.dead.value)}  # {self.dead}"
 
+    def _readout(self) -> Iterator[str]:
+        if self.readout is None:
+            return
+        fit = self.readout
+        if fit.unknown:
+            yield f"# readout: {fit.unknown}"
+        known = {"latency_us": fit.latency_us, "jitter_us": fit.jitter_us}
+        given = {name: each for name, each in known.items() if each is not None}
+        if fit.latency_us is not None and fit.latency_us.value > LATEST * self.step_us:
+            yield "# readout: events come so many steps late that thresholds and noise above may be wrong"
+        if fit.seen:
+            yield "readout:"
+            yield from (f"  {name}: {_short(each.value if each.low else 0)}  # {each}" for name, each in given.items())
+        elif not fit.unknown:
+            most = ", ".join(f"{name} at most {each.high:.2g}" for name, each in given.items())
+            yield f"# readout: none is seen; {most}"
+
 
 def fit(
     dataset: Recordings | str | os.PathLike[str],
@@ -109,7 +129,7 @@ def fit(
     count: int = COUNT,
     progress: Callable[[int], None] = lambda looked_at: None,
 ) -> CameraFit:
-    """What the recordings of a dataset tell of the camera's pixels: thresholds, background, hot and dead pixels.
+    """What the recordings of a dataset tell of the camera: its pixels' thresholds and noise, and its readout.
 
     The dataset is one that `gerd.register` has written, or a simulated one; of a sweep that was simulated the first
     member is looked at. `count` is how many recordings are looked at, `progress` is called after each with 1.
@@ -137,6 +157,7 @@ def fit(
     noise = sum(0.0 if each is None else each.value for each in (on, off))
     doubt = 1 - math.exp(-_noise_in_a_passage(seen, noise, there))
     thresholds = fit_thresholds(seen.passages, hot | dead | ~there, doubt)
+    refractory = fit_refractory(seen.intervals_us[~hot[seen.interval_pixel]], noise)
     return CameraFit(
         str(data.path),
         len(rows),
@@ -149,8 +170,21 @@ def fit(
         _share(int(hot.sum()), int(there.sum())),
         _rate(seen.quiet, hot, on),
         _dead(seen, there, dead),
-        fit_refractory(seen.intervals_us[~hot[seen.interval_pixel]], noise),
+        refractory,
+        _late(data, seen, hot, refractory) if config.timing == "exact" else None,
     )
+
+
+def _late(data: Recordings, seen: Seen, hot: Mask, refractory: RefractoryFit) -> ReadoutFit:
+    """How late events come, where anything tells it."""
+    if data.recorded:
+        return ReadoutFit(
+            None, None, "latency is a part of the clock's offset, and jitter not told from the time a screen takes"
+        )
+    if refractory.loses_events:
+        return ReadoutFit(None, None, "the events that are lost leave open when the others have happened")
+    rest = 0.0 if refractory.us is None else refractory.us.value
+    return fit_readout([each for each in seen.passed_in_time if not hot[each.pixel]], rest)
 
 
 def _background(quiet: Quiet, there: Mask) -> tuple[Estimate | None, Estimate | None, Mask]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gerd.recording.recording import Recording
+from gerd.screen.edges import Passed, passed_pixels
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,6 +28,7 @@ LATE = 1  # steps after a change, in which its events may still come
 AT_ONCE = 2**24  # pixels of pictures that are looked at together
 LEAST_STEPS = 100  # of a part
 LEAST_CHANGE = 1e-4  # of brightness
+ENOUGH = 3000  # pixels whose brightness is known at all times
 WIDELY = 0.6  # of the greatest level: by such a passage every pixel has to fire
 # Where an integrator can be: between its thresholds, at 0 or above, at 0 or below; or within 0.9 of the thresholds.
 ANY, ABOVE, BELOW, UNIFORM = 0, 1, -1, 2
@@ -66,6 +68,7 @@ class Seen:
     passed: int  # how often anything passed a pixel from one quiet time to the next
     intervals_us: Integers  # in exact timing, from each event of an edge to the next of its pixel
     interval_pixel: Integers  # of which pixel each is
+    passed_in_time: list[Passed]  # in exact timing, pixels whose brightness is known at all times; none if recorded
 
 
 def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_background: float, recorded: bool) -> Seen:
@@ -75,6 +78,7 @@ def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_backgr
     """
     rows: list[tuple[NDArray[Any], ...]] = []
     intervals = [np.zeros((2, 0), np.int64)]
+    in_time: list[Passed] = []
     on, off, rose, fired = (np.zeros(pixels, np.int64) for _ in range(4))
     seconds = np.zeros(pixels)
     chains, passed, step_s, looked_s = 0, 0, 0.0, 0.0
@@ -94,9 +98,12 @@ def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_backgr
             chains += int(table[0].max(initial=0)) + 1
             if part.exact:
                 intervals.append(_intervals(part, looked.quiet))
+                if not recorded and len(in_time) < ENOUGH:
+                    in_time += passed_pixels(part, looked.quiet, light_of_background)
     joined = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
     quiet = Quiet(on, off, seconds, looked_s, step_s)
-    return Seen(Passages(*joined), quiet, rose, fired, passed, *np.concatenate(intervals, axis=1))
+    intervals_us, interval_pixel = np.concatenate(intervals, axis=1)
+    return Seen(Passages(*joined), quiet, rose, fired, passed, intervals_us, interval_pixel, in_time)
 
 
 def _intervals(part: Recording, quiet: NDArray[np.bool_]) -> Integers:

@@ -121,6 +121,7 @@ def test_a_camera_in_step_timing_is_given_back(tmp_path: Path) -> None:
     assert found.hot.value == 0
     assert found.hot_rate_hz is None
     assert found.refractory.us is None
+    assert found.readout is None
 
 
 def test_late_events_are_no_noise_and_dead_pixels_no_silence(tmp_path: Path) -> None:
@@ -146,12 +147,74 @@ def test_a_response_to_the_logarithm_is_taken_into_account(tmp_path: Path) -> No
     assert fit.spread.value < 0.01
 
 
+QUIET: dict[str, Any] = {"timing": "exact", "integrator": {"threshold": {"on": 0.15, "off": 0.2}}}
+NOISY: dict[str, Any] = {
+    "timing": "exact",
+    "integrator": {"threshold": {"on": 0.15, "off": 0.2, "spread": 0.02}},
+    "noise": {"background": {"on": 0.0008, "off": 0.0004}},
+}
+
+
+@pytest.mark.parametrize(
+    ("camera", "latency", "jitter"),
+    [(QUIET, 300, 40), (NOISY, 300, 40), (NOISY, 600, 120)],
+    ids=["alike", "noisy", "far"],
+)
+def test_latency_and_jitter_are_given_back(
+    camera: dict[str, Any], latency: float, jitter: float, tmp_path: Path
+) -> None:
+    """Jitter of 120 µs is as much as the time between events of an edge, which change places then."""
+    found = fitted({**camera, "readout": {"latency_us": latency, "jitter_us": jitter}}, tmp_path, 3)
+    assert found.readout is not None
+    late, scattered = found.readout.latency_us, found.readout.jitter_us
+    assert late is not None
+    assert scattered is not None
+    assert late.value == pytest.approx(latency, rel=0.1)
+    assert scattered.value == pytest.approx(jitter, rel=0.2)
+    for estimate in (late, scattered):
+        assert estimate.low < estimate.value < estimate.high < 1.25 * estimate.value
+    readout = pasted(found.yaml).readout
+    assert readout.latency_us == pytest.approx(late.value, rel=1e-3)
+    assert readout.jitter_us == pytest.approx(scattered.value, rel=1e-3)
+
+
+@pytest.mark.parametrize("camera", [QUIET, NOISY], ids=["alike", "noisy"])
+def test_events_that_are_not_late_have_no_readout(camera: dict[str, Any], tmp_path: Path) -> None:
+    found = fitted(camera, tmp_path, 3)
+    assert found.readout is not None
+    for estimate in (found.readout.latency_us, found.readout.jitter_us):
+        assert estimate is not None
+        assert estimate.low == 0 <= estimate.value < estimate.high < 2
+    assert "# readout: none is seen; latency_us at most 0." in found.yaml
+    assert pasted(found.yaml).readout == Config.model_fields["readout"].get_default(call_default_factory=True)
+
+
+def test_jitter_without_a_latency_makes_events_late_only(tmp_path: Path) -> None:
+    """None comes before it happens: half of them are not late at all."""
+    found = fitted({**NOISY, "readout": {"jitter_us": 60}}, tmp_path, 3)
+    assert found.readout is not None
+    late, scattered = found.readout.latency_us, found.readout.jitter_us
+    assert late is not None
+    assert scattered is not None
+    assert late.low <= 0 <= late.value < 12
+    assert scattered.value == pytest.approx(60, rel=0.2)
+
+
+def test_a_latency_of_many_steps_is_said_to_be_one(tmp_path: Path) -> None:
+    found = fitted({**QUIET, "readout": {"latency_us": 2500}}, tmp_path, 2)
+    assert "  latency_us: 2500  # " in found.yaml
+    assert "  jitter_us: 0  # " in found.yaml
+    assert "# readout: events come so many steps late that thresholds and noise above may be wrong" in found.yaml
+    assert pasted(found.yaml).readout.latency_us == 2500
+
+
 def test_events_that_a_refractory_time_loses_are_noticed(tmp_path: Path) -> None:
     lossy = {**CAMERA["integrator"], "threshold": 0.07, "refractory": "drop"}
     found = fitted({"timing": "exact", "integrator": lossy}, tmp_path, 4)
     assert found.refractory.us is not None
     assert found.refractory.us.value == pytest.approx(120, rel=0.1)
     assert found.refractory.loses_events
+    assert "# readout: the events that are lost leave open when the others have happened" in found.yaml
     assert "refractory: drop  # events are lost in it, so that the thresholds below are too high" in found.yaml
 
 
@@ -162,11 +225,29 @@ def test_what_cannot_be_fitted_is_said(tmp_path: Path) -> None:
     assert nothing.background_on is not None
     assert "# integrator: too few pixels were passed by edges" in nothing.yaml
     pasted(nothing.yaml)
+    dark = fitted({"timing": "exact", "actors": [], "noise": {"background": 0.01}}, tmp_path / "dark", 1)
+    assert "# readout: too few pixels became brighter and darker by edges slower than they are" in dark.yaml
     gerd.generate({**SCENE, "integrator": {"reset": "zero"}}, tmp_path / "zero", 1, workers=1)
     with pytest.raises(gerd.GerdError, match=r"integrator\.reset is 'zero'; allowed: subtract, or timing exact"):
         gerd.fit(tmp_path / "zero")
     with pytest.raises(gerd.GerdError, match="count 0: allowed: a whole number, 1 or more"):
         gerd.fit(tmp_path / "zero", count=0)
+
+
+def test_of_a_registered_recording_no_readout_is_known(tmp_path: Path) -> None:
+    """The same dataset, said to be a camera's that has the pixels of the screen."""
+    gerd.generate({**SCENE, **QUIET, "readout": {"latency_us": 300}}, tmp_path / "data", 1, workers=1)
+    manifest = json.loads((tmp_path / "data" / "manifest.json").read_bytes())
+    (tmp_path / "data" / "manifest.json").write_text(json.dumps({**manifest, "recorded": True}))
+    same = {"view": {"parameters": [1.0, 0, 0, 0, 1, 0, 0, 0, 0]}, "zoom": 1, "corner": [0, 0], "camera": [40, 40]}
+    same |= {"screen": [40, 40], "levels": [64, 192], "gamma": 2.2}
+    (tmp_path / "data" / "registration.json").write_text(json.dumps(same))
+    found = gerd.fit(tmp_path / "data")
+    assert (
+        "# readout: latency is a part of the clock's offset, and jitter not told from the time a screen" in found.yaml
+    )
+    assert "\nreadout:" not in found.yaml
+    pasted(found.yaml)
 
 
 def test_a_damaged_registration_is_named(tmp_path: Path) -> None:

@@ -377,6 +377,7 @@ def test_the_thresholds_of_another_programs_pixels_are_given_back(noise: float, 
     assert found.thresholds.on.value == pytest.approx(THRESHOLD, rel=0.05)
     assert found.thresholds.off.value == pytest.approx(THRESHOLD, rel=0.05)
     assert 0.8 * SPREAD < found.thresholds.spread.value < 2.5 * SPREAD
+    assert "# readout: latency is a part of the clock's offset" in found.yaml
 
 
 @pytest.mark.long
