@@ -24,7 +24,22 @@ from gerd.calls import explained
 from gerd.errors import GerdError, check_whole
 from gerd.measures.matching import matched
 from gerd.measures.stream_numbers import (
+    BACKGROUND,
+    BUS,
+    CLOCK,
+    JITTER,
+    LEAK,
+    MEDIAN,
+    NOISE_OFF,
+    NOISE_ON,
     NUMBERS,
+    OF_MEDIAN,
+    ON_BEYOND_OFF,
+    REFRACTORY,
+    SHORTEST,
+    THRESHOLDS,
+    TOGETHER,
+    UNEVEN,
     UNSPECIFIC,
     Number,
     dead_pixels,
@@ -120,9 +135,21 @@ class EventComparison:
 
     @property
     def effects(self) -> list[str]:
-        """What the differences suggest, the most certain first; last what every effect changes."""
-        specific = sorted(self.differing, key=lambda each: each.name in UNSPECIFIC)
-        return list(dict.fromkeys(each.effect for each in specific))
+        """What the differences suggest: first what explains others, and of the rest the most certain first."""
+        differing = {each.name: each for each in self.differing}
+        named = _named(differing)
+        specific = REFRACTORY in named.values() or JITTER in named.values() or named.get(NOISE_ON.name) == LEAK
+        together = differing.get(TOGETHER.name)
+        sampled = together is not None and abs(together.a - together.b) > 0.5
+
+        def rank(effect: str) -> int:
+            if effect == BUS or (effect == CLOCK and sampled):
+                return 0  # everything may come from it
+            if effect in (THRESHOLDS, CLOCK) and specific:
+                return 2
+            return 3 if effect in UNSPECIFIC else 1
+
+        return list(dict.fromkeys(sorted(named.values(), key=rank)))
 
     def __str__(self) -> str:
         """A table, and sentences below it."""
@@ -169,6 +196,32 @@ class EventComparison:
             untold = " (some have too few values to tell)" if any(each.p is None for each in self.differences) else ""
             said = f"Nothing is told apart{untold}; that something is would happen {chance}."
         return " ".join([said, *([str(self.matches)] if self.matches else []), scatter])
+
+
+def _named(differing: dict[str, Difference]) -> dict[str, str]:
+    """Of each number that differs what that suggests, the most certain first: of some it depends on others.
+
+    A refractory time takes the short intervals away and leaves the others, a threshold stretches all of them, and
+    jitter spreads them both ways, also within a pixel's passage. A leak adds ON noise; OFF noise does not rise with it.
+    """
+    named = {name: each.effect for name, each in differing.items()}
+    rises = {name: each.b > each.a for name, each in differing.items()}
+    if ON_BEYOND_OFF.name in named:
+        if NOISE_ON.name in named and rises.get(NOISE_OFF.name) != rises[NOISE_ON.name]:
+            named |= dict.fromkeys({NOISE_ON.name, NOISE_OFF.name} & set(named), LEAK)
+        elif NOISE_ON.name not in named and NOISE_OFF.name in named:
+            named[ON_BEYOND_OFF.name] = BACKGROUND
+    if SHORTEST.name in named:
+        longer = rises[SHORTEST.name]
+        same_way = {name for name, rise in rises.items() if rise == longer}
+        if {OF_MEDIAN.name, MEDIAN.name} <= same_way:
+            timing = REFRACTORY
+        elif rises.get(UNEVEN.name) == (not longer) and MEDIAN.name not in same_way:
+            timing = JITTER
+        else:
+            return named
+        named |= dict.fromkeys({SHORTEST.name, OF_MEDIAN.name, UNEVEN.name} & set(named), timing)
+    return named
 
 
 @explained

@@ -19,6 +19,7 @@ Whole = NDArray[np.int64]
 
 HOT_FACTOR, HOT_LEAST = 5, 10  # a hot pixel has more than so many times the events of its neighbours, and so many more
 DEAD_LEAST = 5  # events that the median neighbour of a dead pixel has at least
+LEAST_INTERVALS = 20  # of which something is said
 SECOND = 1_000_000
 SPAN = 2**40  # microseconds between the times of one pixel and the next, where all are put into one order
 
@@ -131,6 +132,10 @@ def _noise(part: Part, on: bool) -> float:
     return float((part.alone & (part.on == on)).sum() / quiet) if quiet > 0 else np.nan
 
 
+def _on_beyond_off(part: Part) -> float:
+    return _noise(part, True) - _noise(part, False)
+
+
 def _busy(part: Part) -> int:
     """The microseconds of all pixels in which an event of an edge is near."""
     pixel, time, _ = _edge(part)
@@ -159,11 +164,15 @@ def _on_share(part: Part) -> float:
 
 def _per_passage(part: Part) -> float:
     """How many events of one polarity a pixel has in a row, with no pause between them."""
+    _, follows = _passages(part)
+    return (len(follows) + 1) / (1 + int((~follows).sum())) if len(follows) else np.nan
+
+
+def _passages(part: Part) -> tuple[Whole, NDArray[np.bool_]]:
+    """Between events of edges in the order of (pixel, time): microseconds, and whether both are of one passage."""
     pixel, time, on = _edge(part)
-    if not len(pixel):
-        return np.nan
-    begins = (np.diff(pixel) != 0) | (on[1:] != on[:-1]) | (np.diff(time) > part.near_us)
-    return len(pixel) / (1 + int(begins.sum()))
+    intervals = np.diff(time)
+    return intervals, (np.diff(pixel) == 0) & (on[1:] == on[:-1]) & (intervals <= part.near_us)
 
 
 def _intervals(part: Part) -> Whole:
@@ -174,12 +183,40 @@ def _intervals(part: Part) -> Whole:
 
 def _shortest(part: Part) -> float:
     intervals = _intervals(part)
-    return float(np.quantile(intervals, 0.01)) if len(intervals) >= 20 else np.nan
+    return float(np.quantile(intervals, 0.01)) if len(intervals) >= LEAST_INTERVALS else np.nan
 
 
 def _median_interval(part: Part) -> float:
     intervals = _intervals(part)
     return float(np.median(intervals)) if len(intervals) else np.nan
+
+
+def _shortest_of_median(part: Part) -> float:
+    """The shortest intervals of passages as a share of the median, which no threshold changes; mean of ON and OFF."""
+    intervals, follows = _passages(part)
+    on = _edge(part)[2][1:]
+    groups = [intervals[follows & (on == polarity)] for polarity in (True, False)]
+    if min(map(len, groups)) < LEAST_INTERVALS:
+        return np.nan
+    return float(np.mean([np.quantile(each, 0.01) / max(np.median(each), 1) for each in groups]))
+
+
+def _uneven(part: Part) -> float:
+    """By which share of their mean the next two intervals of a passage differ, beyond rounding; median."""
+    intervals, follows = _passages(part)
+    both = follows[1:] & follows[:-1]
+    one, other = intervals[:-1][both], intervals[1:][both]
+    if len(one) < LEAST_INTERVALS:
+        return np.nan
+    apart = np.maximum(np.abs(one - other) - 2, 0)  # each of the three times is rounded
+    return float(np.median(2 * apart / np.maximum(one + other, 1)))
+
+
+def _shortest_pause(part: Part) -> float:
+    """Between any two events of the frame, where there are so many that some would fall on one time by chance."""
+    if len(part.time) ** 2 < 4 * part.duration_us:  # two pairs, if all were spread evenly
+        return np.nan
+    return float(np.diff(np.sort(part.time)).min())
 
 
 def _together(part: Part) -> float:
@@ -191,15 +228,37 @@ def _together(part: Part) -> float:
     return float(counts[counts > 1].sum() / len(time))
 
 
-THRESHOLDS = "thresholds, of ON, of OFF or both, or the contrast"
+THRESHOLDS = "thresholds, of ON, of OFF or both, or from pixel to pixel, or the contrast"
+BACKGROUND = "background noise"
+LEAK = "a leak, or background noise of ON alone"
+BUS = "a readout bus that sends one event after the other"
+CLOCK = "the clock: readout, or pictures that were sampled"
+REFRACTORY = "a refractory time"
+JITTER = "jitter"
+SPEED = "speed, or thresholds"
+
+NOISE_ON = Number("noise, ON", "per pixel and s", BACKGROUND, lambda part: _noise(part, True), of_scene=False)
+NOISE_OFF = Number("noise, OFF", "per pixel and s", BACKGROUND, lambda part: _noise(part, False), of_scene=False)
+ON_BEYOND_OFF = Number("noise, ON beyond OFF", "per pixel and s", LEAK, _on_beyond_off, of_scene=False)
+TOGETHER = Number("events at one time", "share", CLOCK, _together)
+SHORTEST = Number("shortest intervals", "µs, 1 %", THRESHOLDS, _shortest)
+OF_MEDIAN = Number("shortest of a passage", "of the median", THRESHOLDS, _shortest_of_median)
+UNEVEN = Number("unevenness of a passage", "of an interval", THRESHOLDS, _uneven)
+MEDIAN = Number("median interval", "µs", SPEED, _median_interval)
+RATE = Number("rate", "per pixel and s", "what is seen, and how fast it moves", _rate)
+PAUSE = Number("shortest pause of the frame", "µs", BUS, _shortest_pause)
 NUMBERS = (
-    Number("noise, ON", "per pixel and s", "background noise", lambda part: _noise(part, True), of_scene=False),
-    Number("noise, OFF", "per pixel and s", "background noise", lambda part: _noise(part, False), of_scene=False),
+    NOISE_ON,
+    NOISE_OFF,
+    ON_BEYOND_OFF,
     Number("ON events of edges", "share", THRESHOLDS, _on_share),
     Number("events of an edge's passage", "per pixel", THRESHOLDS, _per_passage),
-    Number("events at one time", "share", "the clock: readout, or pictures that were sampled", _together),
-    Number("shortest intervals", "µs, 1 %", "a refractory time, or jitter", _shortest),
-    Number("median interval", "µs", "speed, or thresholds", _median_interval),
-    Number("rate", "per pixel and s", "what is seen, and how fast it moves", _rate),
+    TOGETHER,
+    PAUSE,
+    SHORTEST,
+    OF_MEDIAN,
+    UNEVEN,
+    MEDIAN,
+    RATE,
 )
-UNSPECIFIC = ("median interval", "rate")  # what nearly every effect changes
+UNSPECIFIC = (MEDIAN.effect, RATE.effect)  # of what nearly every effect changes

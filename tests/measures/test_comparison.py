@@ -13,7 +13,20 @@ from typer.testing import CliRunner
 import gerd
 from gerd.cli.app import app
 from gerd.measures.comparison import LEVEL, EventComparison, compare
-from gerd.measures.stream_numbers import NUMBERS, THRESHOLDS, dead_pixels, hot_pixels, parts_of, pixel_counts
+from gerd.measures.stream_numbers import (
+    BACKGROUND,
+    BUS,
+    CLOCK,
+    JITTER,
+    LEAK,
+    NUMBERS,
+    REFRACTORY,
+    THRESHOLDS,
+    dead_pixels,
+    hot_pixels,
+    parts_of,
+    pixel_counts,
+)
 from gerd.recording.events import EVENT_DTYPE
 
 SCENE: dict[str, Any] = {
@@ -69,6 +82,28 @@ def test_numbers_of_events_that_can_be_counted_by_hand() -> None:
     quiet = 63 * 0.017 - busy / 1000
     assert found["noise, ON"] == pytest.approx(1 / quiet)
     assert found["noise, OFF"] == pytest.approx(2 / quiet)
+    assert found["noise, ON beyond OFF"] == pytest.approx(-1 / quiet)
+    for name in ("shortest of a passage", "unevenness of a passage", "shortest pause of the frame"):
+        assert math.isnan(found[name])  # of a few events
+
+
+def test_intervals_of_passages_that_can_be_counted_by_hand() -> None:
+    """Intervals of 300 and 100 µs in turn, of 600 and 200 with OFF: the shortest are a third of the median one."""
+    steps = np.resize([300, 100], 41)
+    times = np.concatenate([[0], steps.cumsum()])
+    rows = [(4, 3, int(time), 1) for time in times] + [(4, 3, int(20_000 + 2 * time), 0) for time in times]
+    found = numbers(made(rows, duration=40_000))
+    assert found["shortest of a passage"] == pytest.approx(1 / 3)
+    assert found["unevenness of a passage"] == pytest.approx(np.mean([2 * 198 / 400, 2 * 398 / 800]))
+    assert found["events of an edge's passage"] == 42
+    even = numbers(made([(4, 3, 301 * k + k % 2, 1) for k in range(42)]))  # rounded to whole microseconds
+    assert even["unevenness of a passage"] == 0
+
+
+def test_a_pause_of_the_frame_is_looked_at_where_chance_leaves_none() -> None:
+    rows = [(k % 9, k % 7, 9 * k, k % 2) for k in range(100)]
+    assert numbers(made(rows, duration=1000))["shortest pause of the frame"] == 9
+    assert math.isnan(numbers(made(rows, duration=9000))["shortest pause of the frame"])
 
 
 def test_events_at_opposite_sides_of_the_frame_are_not_neighbours() -> None:
@@ -95,7 +130,7 @@ def test_a_set_and_itself_are_the_same() -> None:
     some = recordings(0)
     result = compare(some, some, same_scenes=True)
     assert result.same
-    assert all(each.errors_apart == 0 for each in result.differences)
+    assert all(each.errors_apart == 0 for each in result.differences if each.p is not None)
     assert result.differing == []
     assert result.matches is not None
     assert (result.matches.of_a, result.matches.of_b, result.matches.lag_us) == (1.0, 1.0, 0.0)
@@ -148,42 +183,77 @@ def test_two_recordings_of_one_scene_are_compared_pair_by_pair() -> None:
     assert compare(whole, gerd.Events.from_array(whole.events, width=64, height=64), same_scenes=True).same
 
 
-@pytest.mark.parametrize(
-    ("changes", "effect"),
-    [
-        ({"noise__background": 0.001}, "background noise"),
-        ({"noise__hot": {"share": 0.01}}, "hot pixels"),
-        ({"noise__dead": 0.02}, "dead pixels"),
-        ({"integrator__threshold": 0.6}, THRESHOLDS),
-        ({"timing": "exact"}, "the clock: readout, or pictures that were sampled"),
+SLOW: dict[str, Any] = {  # a pixel fires four times in a row, at several speeds of the edges
+    "timing": "exact",
+    "integrator__threshold": 0.2,
+    "actors": [
+        {
+            "shape": "triangle",
+            "scale": {"start": 16, "acceleration": 0},
+            "translation": {"velocity": [0.15, 0.05]},
+            "rotation": {"velocity": 1.0},
+        }
     ],
-    ids=lambda value: str(value)[:30],
-)
-def test_the_effect_that_was_changed_is_named_first(changes: dict[str, Any], effect: str) -> None:
-    result = compare(recordings(0), recordings(100, **changes))
+}
+FEW = 10
+CHANGES: list[tuple[dict[str, Any], str]] = [
+    ({"integrator__threshold": 0.4}, THRESHOLDS),
+    ({"integrator__threshold": {"on": 0.2, "off": 0.3}}, THRESHOLDS),
+    ({"integrator__threshold": {"on": 0.2, "off": 0.2, "spread": 0.05}}, THRESHOLDS),
+    ({"noise__background": 0.001}, BACKGROUND),
+    ({"noise__hot": {"share": 0.01}}, "hot pixels"),
+    ({"noise__dead": 0.02}, "dead pixels"),
+    ({"integrator__refractory_us": 3000}, REFRACTORY),
+    ({"integrator__refractory_us": 3000, "integrator__refractory": "drop"}, REFRACTORY),
+    ({"readout": {"events_per_ms": 20}}, BUS),
+    ({"readout": {"jitter_us": 200}}, JITTER),
+    ({"integrator__leak_hz": 10}, LEAK),
+    ({"timing": "step"}, CLOCK),
+]
+
+
+@pytest.fixture(scope="module")
+def unchanged() -> list[gerd.Recording]:
+    return recordings(0, FEW, **SLOW)
+
+
+@pytest.mark.parametrize(("changes", "effect"), CHANGES, ids=str)
+def test_the_effect_that_was_changed_is_named_first(
+    unchanged: list[gerd.Recording], changes: dict[str, Any], effect: str
+) -> None:
+    changed = recordings(100, FEW, **(SLOW | changes))
+    result = compare(unchanged, changed)
     assert result.effects[0] == effect, str(result)
     assert f"It suggests {effect}" in result.verdict
-    assert compare(recordings(100, **changes), recordings(0)).effects[0] == effect
+    assert compare(changed, unchanged).effects[0] == effect
+
+
+def test_halves_of_one_config_suggest_nothing(unchanged: list[gerd.Recording]) -> None:
+    assert compare(unchanged, recordings(FEW, FEW, **SLOW)).effects == []
 
 
 @pytest.mark.parametrize(
     ("changes", "effect"),
     [
-        ({"integrator__refractory_us": 2000}, True),
-        ({"readout": {"jitter_us": 200}}, True),
-        ({"readout": {"latency_us": 200}}, False),
+        ({"integrator__refractory_us": 3000}, REFRACTORY),
+        ({"integrator__threshold": 0.3}, THRESHOLDS),
     ],
     ids=str,
 )
-def test_refractory_times_and_jitter_show_in_the_shortest_intervals(changes: dict[str, Any], effect: bool) -> None:
-    """A latency that is the same for all events shows only in events of the same scenes."""
-    exact = {"timing": "exact", "integrator__threshold": 0.2}
-    one, other = recordings(0, 10, **exact), recordings(100, 10, **exact, **changes)
-    assert compare(one, other).effects[:1] == ["a refractory time, or jitter"][:effect]
-    if not effect:
-        matches = compare(recordings(100, 10, **exact), other, same_scenes=True).matches
-        assert matches is not None
-        assert matches.lag_us == 200
+def test_effects_are_named_where_all_edges_are_equally_fast(changes: dict[str, Any], effect: str) -> None:
+    """Then every interval is a multiple of few lengths, with a refractory time and without one."""
+    actors = copy.deepcopy(SCENE["actors"])
+    actors[0]["translation"]["velocity"] = [0.12, 0.07]
+    square = {"timing": "exact", "integrator__threshold": 0.2, "actors": actors}
+    assert compare(recordings(0, **square), recordings(100, **(square | changes))).effects[0] == effect
+
+
+def test_a_latency_of_all_events_shows_only_in_the_same_scenes(unchanged: list[gerd.Recording]) -> None:
+    late = recordings(0, FEW, **SLOW, readout={"latency_us": 200})
+    assert compare(unchanged, late).effects == []
+    matches = compare(unchanged, late, same_scenes=True).matches
+    assert matches is not None
+    assert matches.lag_us == 200
 
 
 def test_thresholds_of_on_and_off_are_told_apart_by_their_share() -> None:
