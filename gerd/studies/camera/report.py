@@ -29,7 +29,9 @@ MARKS: dict[Verdict, str] = {"broken": " ✗", "kept": "", "undecided": " ?", "t
 
 def opening(results: Results) -> list[str]:
     """Three sentences: what breaks what, what the ideal camera does, and what happens to a network."""
-    broken = [f"{element.name}: {_named(by_verdict(results, element, 'broken'))}" for element in ELEMENTS]
+    first, *others = (f"by {_named(by_verdict(results, element, 'broken'))}" for element in ELEMENTS)
+    broken = [f"is broken {first}", *others]
+    said = "; ".join(f"{element.name} {by}" for element, by in zip(ELEMENTS, broken, strict=True))
     ideal = max(cell.number.value for cell in cells(results)[IDEAL] if cell.element.on_grid)
     effect, speed, grown = worst(results)
     network = (
@@ -39,7 +41,7 @@ def opening(results: Results) -> list[str]:
     if at_chance(results.curve(NETWORK, SWEEPS[0])):
         network = "The network is at chance with the ideal camera: nothing follows about what effects do to it."
     return [
-        f"What breaks which symmetry of the events: {'; '.join(broken)}.",
+        f"{drawing.capitalised(said)}.",
         f"Of the ideal camera's events, {ideal:.2%} at most have no counterpart where the transformation takes pixels "
         "to pixels.",
         network,
@@ -47,7 +49,7 @@ def opening(results: Results) -> list[str]:
 
 
 def _named(effects: list[str]) -> str:
-    return ", ".join(effects) or "nothing"
+    return " and ".join(filter(None, [", ".join(effects[:-1]), *effects[-1:]])) or "nothing"
 
 
 def conclusions(results: Results) -> list[str]:
@@ -151,6 +153,8 @@ def _network_line(results: Results, effect: str) -> list[str]:
 
 def _figure(results: Results, table: dict[str, list[Cell]], out: Path) -> str:
     """On the left shares and distances, as darker cells, on the right the network's errors, effect by effect."""
+    from matplotlib.ticker import LogLocator
+
     figure = drawing.new_figure(8.5, 0.32 * len(EFFECTS) + 1.6)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     most = {True: 1.0, False: 0.5}  # what is darkest: of shares, and of pixels
@@ -167,7 +171,10 @@ def _figure(results: Results, table: dict[str, list[Cell]], out: Path) -> str:
     for speed, marker in zip(SPEEDS, ("v", "o", "^"), strict=True):
         medians = [np.median(results.curve(NETWORK, sweep).errors[SPEEDS.index(speed)]) for sweep in SWEEPS]
         right.plot(medians, range(len(SWEEPS)), marker, markersize=4, label=f"s = {speed:g}")
-    right.set_xlim(left=0)
+    right.set_xscale("log")
+    right.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    right.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    right.xaxis.set_minor_formatter("")
     right.set_xlabel("median error of the network, px", fontsize=7)
     right.legend(fontsize=6, frameon=False)
     return drawing.save(figure, out, "camera")
