@@ -629,6 +629,7 @@ def test_nothing_sticks_out_on_a_small_screen(window: Callable[..., Window], add
         page = shown.page
         for size in (SIZE, {"width": 1024, "height": 600}):
             page.set_viewport_size(size)
+            shown.settle()  # curves come and go with the next frame
             wide, high = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
             assert (wide, high) == (size["width"], size["height"])
             charts = ("#timeline", "#curves") if size == SIZE else ("#timeline",)  # lower ones have no room for curves
