@@ -50,11 +50,11 @@ def recipe(
 ) -> None:
     """Write a dataset's recipe: a small file from which gerd make makes the same dataset anywhere, and compares it."""
     from gerd.cli.words import in_bytes
-    from gerd.storage.recipe import read_recipe, write_recipe
+    from gerd.storage.recipe import write_recipe
 
-    write_recipe(dataset, out)
+    written = write_recipe(dataset, out)
     size = in_bytes(out.stat().st_size)
-    say(f"wrote {out}: {size} for {counted(read_recipe(out).manifest.recordings, 'recording')}")
+    say(f"wrote {out}: {size} for {counted(written.manifest.recordings, 'recording')}")
 
 
 def make(

@@ -75,8 +75,8 @@ class _Texts:
         return data
 
 
-def write_recipe(dataset: str | Path, file: str | Path) -> None:
-    """Write the recipe of a complete dataset."""
+def write_recipe(dataset: str | Path, file: str | Path) -> Recipe:
+    """Write the recipe of a complete dataset, and read it again."""
     data = Recordings(dataset)
     check_complete(data)
     if data.recorded:
@@ -86,7 +86,7 @@ def write_recipe(dataset: str | Path, file: str | Path) -> None:
     except UnicodeDecodeError:
         raise StorageError(f"{dataset}: is damaged: its files are no text; gerd verify says what is wrong") from None
     write_whole(Path(file), json_bytes({"format": FORMAT, "files": texts}))
-    read_recipe(file)  # an error if a file of the dataset was changed
+    return read_recipe(file)  # an error if a file of the dataset was changed
 
 
 def read_recipe(file: str | Path) -> Recipe:

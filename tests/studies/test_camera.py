@@ -69,17 +69,19 @@ def test_a_symmetry_is_broken_only_where_that_is_sure() -> None:
 def test_the_opening_names_what_is_broken_and_what_hurts_most() -> None:
     broken = {"dead pixels": of_events("dead pixels", [0.004] * COUNT, [0.0] * COUNT)}
     given = results(broken, {"hot pixels": 4.0})
-    what, ideal, network = opening(given)
+    table = findings.cells(given)
+    what, ideal, network = opening(given, table)
     assert what.startswith("Translation by (5, 3) px is broken by dead pixels; rotation by 90° by dead pixels;")
     assert what.endswith(f"{ELEMENTS[-1].name} by nothing.")
     assert "0.00%" in ideal
     assert "grows most with hot pixels" in network
     assert "by 3.00 (3.00 to 3.00) px" in network
-    assert all("broken with dead pixels; kept with " in line for line in conclusions(given)[:3])
+    assert all("broken with dead pixels; kept with " in line for line in conclusions(table)[:3])
 
 
 def test_nothing_follows_from_a_network_at_chance() -> None:
-    assert "at chance with the ideal camera" in opening(results({}, dict.fromkeys(NAMES, 20.0)))[2]
+    given = results({}, dict.fromkeys(NAMES, 20.0))
+    assert "at chance with the ideal camera" in opening(given, findings.cells(given))[2]
 
 
 def test_the_report_has_every_effect_and_every_transformation(tmp_path: Path) -> None:

@@ -52,11 +52,11 @@ def _mean(values: Array) -> Estimate:
     return estimate(lambda rows: values[rows].mean(axis=-1), len(values))
 
 
-def by_verdict(results: Results, element: Element, verdict: Verdict) -> list[str]:
+def by_verdict(table: dict[str, list[Cell]], element: Element, verdict: Verdict) -> list[str]:
     """The effects that have a verdict under a transformation, the ideal camera left out."""
     return [
         name
-        for name, row in cells(results).items()
+        for name, row in table.items()
         for cell in row
         if name != IDEAL and cell.element == element and cell.verdict == verdict
     ]

@@ -27,12 +27,12 @@ from gerd.studies.lab.results import Results
 MARKS: dict[Verdict, str] = {"broken": " ✗", "kept": "", "undecided": " ?", "too few": " –"}
 
 
-def opening(results: Results) -> list[str]:
+def opening(results: Results, table: dict[str, list[Cell]]) -> list[str]:
     """Three sentences: what breaks what, what the ideal camera does, and what happens to a network."""
-    first, *others = (f"by {_named(by_verdict(results, element, 'broken'))}" for element in ELEMENTS)
+    first, *others = (f"by {_named(by_verdict(table, element, 'broken'))}" for element in ELEMENTS)
     broken = [f"is broken {first}", *others]
     said = "; ".join(f"{element.name} {by}" for element, by in zip(ELEMENTS, broken, strict=True))
-    ideal = max(cell.number.value for cell in cells(results)[IDEAL] if cell.element.on_grid)
+    ideal = max(cell.number.value for cell in table[IDEAL] if cell.element.on_grid)
     effect, speed, grown = worst(results)
     network = (
         f"The error of a network that was trained with the ideal camera grows most with {effect}, at time scale "
@@ -52,10 +52,10 @@ def _named(effects: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(effects[:-1]), *effects[-1:]])) or "nothing"
 
 
-def conclusions(results: Results) -> list[str]:
+def conclusions(table: dict[str, list[Cell]]) -> list[str]:
     lines = []
     for element in ELEMENTS:
-        found = {verdict: by_verdict(results, element, verdict) for verdict in MARKS}
+        found = {verdict: by_verdict(table, element, verdict) for verdict in MARKS}
         said = "; ".join(f"{verdict} with {', '.join(effects)}" for verdict, effects in found.items() if effects)
         lines.append(f"{drawing.capitalised(element.name)}: {said}.")
     return lines
@@ -108,10 +108,10 @@ def report(results: Results, out: Path) -> str:
         results,
         TITLE,
         setting,
-        conclusions(results),
+        conclusions(table),
         *parts,
         full=SIZES["full"],
-        opening=opening(results),
+        opening=opening(results, table),
         figure=_figure(results, table, out),
     )
 
