@@ -137,11 +137,8 @@ class Events:
     @property
     def coordinates(self) -> NDArray[np.int64]:
         """(events, 4): step, y, x, p."""
-        return self._coordinates(np.dtype(np.int64))
-
-    def _coordinates(self, kind: np.dtype[Any]) -> NDArray[Any]:
         keys: NDArray[Any] = self.keys.astype(np.int32 if self.codec.fit_int32(self.steps) else np.int64, copy=False)
-        result = np.empty((len(self), 4), kind)
+        result = np.empty((len(self), 4), np.int64)
         for i, part in enumerate(self.codec.decoded(keys)):
             result[:, i] = part
         return result
@@ -246,14 +243,13 @@ class Events:
 
     @cached_property
     def digest(self) -> str:
-        """sha256 over the events as rows of four little-endian int32 (step, y, x, p).
+        """sha256 over width, height, step_us and ticks per step, and then the key of each event: little-endian int64.
 
-        In exact timing over rows of four little-endian int64 (t, y, x, p), with t in microseconds since the first step.
+        The four numbers are what turns a key back into time, place and polarity. Times count from the first step here.
         """
-        rows = self._coordinates(np.dtype("<i8" if self.exact else "<i4"))
-        if self.exact:
-            rows[:, 0] = self.codec.times(self.keys, self.step_us)
-        return hashlib.sha256(rows.data).hexdigest()
+        result = hashlib.sha256(np.array([self.width, self.height, self.step_us, self.codec.ticks], "<i8").data)
+        result.update(np.ascontiguousarray(self.keys, "<i8").data)
+        return result.hexdigest()
 
 
 def check_events(what: str, events: Structured, width: int, height: int, began: int) -> None:

@@ -60,7 +60,7 @@ def test_every_config_has_golden_digests() -> None:
 
 @pytest.mark.parametrize("name", GOLDEN_DIGESTS)
 def test_golden_digests(name: str) -> None:
-    """The digests in golden.json were made once, on a CPU and on a GPU; a change of any bit shows here."""
+    """Those in golden.json are of events that were made once, on a CPU and on a GPU; a change of any bit shows here."""
     if not name.endswith("exact"):  # on a CPU, the definition takes half a minute for some of them
         assert golden_recording(name, "torch").digest == GOLDEN_DIGESTS[name]["cpu"]
     assert golden_recording(name, "cpu").digest == GOLDEN_DIGESTS[name]["cpu"]

@@ -98,9 +98,9 @@ WANDERING: dict[str, Any] = {
     ],
 }
 BITS = {  # sha256 of the events of index 2, as they were when all ends of steps were listed at once
-    0.01: "25ddc01e0da464bd01d56f2e76616eff8b98f781b6c1fdb225648c7378065982",
-    0.3: "746afaa9a72dff6628e9d596b04dd89b26261de806af87452a727849d9fc4e9c",
-    7.0: "75e291864632a7834c87b239c05895d92bac8528ce11dd24f6d99f46136f1f29",
+    0.01: "4860d07d83e0d8475364668dc00e117fde83ba9f6006dbeda51bfbfe38adcc1e",
+    0.3: "47d62d172f95a65617dbc1ee729e0a2b9c8039254f2d16fe3652acbbc61e9a8c",
+    7.0: "8a8abb3b7b8bd13d4a3e8cd4c5e72eb9104f4c1ff97567cb79f815422cc61522",
 }
 
 

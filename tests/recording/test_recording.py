@@ -53,9 +53,24 @@ def test_all_forms_hold_the_same_events(busy: Recording) -> None:
 
 
 def test_the_digest_by_hand(busy: Recording) -> None:
-    packed = b"".join(struct.pack("<4i", *row) for row in sorted(busy.coordinates.tolist()))
+    rows = [(t // 250, y, x, p) for x, y, t, p in busy.events.tolist()]
+    packed = struct.pack("<4q", 19, 13, 250, 1)  # width, height, step_us, ticks per step
+    packed += b"".join(struct.pack("<q", ((t * 13 + y) * 19 + x) * 2 + p) for t, y, x, p in sorted(rows))
     assert busy.digest == hashlib.sha256(packed).hexdigest()
-    assert simulated().digest == hashlib.sha256(b"").hexdigest()
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+def test_events_have_the_digest_of_what_they_are_and_not_of_how_they_are_held(timing: str) -> None:
+    made = simulated(actor(velocity=[0.9, 0.2]), **BUSY, timing=timing)
+    spread = np.repeat(made.keys, 2)[::2]  # not in one piece
+    assert not spread.flags.contiguous
+    for keys in (spread, made.keys.astype(np.int32), made.keys.astype(">i8")):
+        assert dataclasses.replace(made, keys=keys).digest == made.digest
+    longer = dataclasses.replace(made, steps=99, title="other", source=1 - made.source)
+    assert longer.digest == made.digest  # the same events, in more steps
+    others = [{"width": 20}, {"height": 14}, {"step_us": 125}, {"exact": not made.exact}, {"keys": made.keys + 2}]
+    changed = {dataclasses.replace(made, **other).digest for other in [*others, {"keys": made.keys[1:]}]}
+    assert len(changed - {made.digest}) == 6
 
 
 @pytest.mark.parametrize("part", [(0, 12), (3, 7), (5, None), (-4, None), (2, -2), (8, 100), (7, 3), (20, 30)])
