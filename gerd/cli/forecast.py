@@ -185,7 +185,7 @@ def reachable(scenes: Scenes) -> float:
 
 def _moments(scenes: Scenes, steps: int) -> tuple[Array, float]:
     """Times in steps, evenly over the first steps, and how far each is from the one before that it is compared with."""
-    length = min(float(_intervals(scenes, steps)), reachable(scenes))
+    length = min(float(_with_events(scenes, steps)), reachable(scenes))
     number = max(1, min(MOMENTS, ceil(length)))
     times = (np.arange(number) + 0.5) / number * length
     if scenes.exact or length < 1:
@@ -193,9 +193,9 @@ def _moments(scenes: Scenes, steps: int) -> tuple[Array, float]:
     return np.ceil(times) - 1, 1.0  # the last step before these is -1, of the warm-up
 
 
-def _intervals(scenes: Scenes, steps: int) -> int:
-    """How many intervals between steps have their events recorded; in exact timing, step 0 has none."""
-    return steps - 1 if scenes.exact else steps
+def _with_events(scenes: Scenes, steps: int) -> int:
+    """How many of the first steps have events."""
+    return steps - scenes.first_step
 
 
 @np.errstate(over="ignore", invalid="ignore", under="ignore")
@@ -208,7 +208,7 @@ def _signal(scenes: Scenes, steps: int) -> Array:
     """
     result = np.zeros(len(scenes))
     times, before = _moments(scenes, steps)
-    if not _intervals(scenes, steps) or not scenes.present.any():
+    if not _with_events(scenes, steps) or not scenes.present.any():
         return result
     both = np.stack([times - before, times], axis=1).ravel()
     T = scenes.trajectory.unwrapped().T(both)
@@ -223,7 +223,7 @@ def _signal(scenes: Scenes, steps: int) -> Array:
                 result[rows] += swept.mean(axis=1) * passages[rows, actor]
     if not scenes.exact:
         result = np.minimum(result, scenes.width * scenes.height)
-    return result * _intervals(scenes, steps)
+    return result * _with_events(scenes, steps)
 
 
 def _swept(scenes: Scenes, outline: Outline, T: Array, before: float, wraps: bool) -> Array:
@@ -302,7 +302,7 @@ def _background(scenes: Scenes, steps: int) -> float:
     hot = pixel.hot_share * pixel.hot_rate_hz * scenes.step_us * 1e-6
     leak = pixel.leak_hz * scenes.step_us * 1e-6
     per_step = pixel.background + pixel.background_on + pixel.background_off + hot + leak
-    return per_step * scenes.width * scenes.height * _intervals(scenes, steps)
+    return per_step * scenes.width * scenes.height * _with_events(scenes, steps)
 
 
 def _cost(scenes: Scenes, steps: int, signal: Array) -> tuple[float, float]:
@@ -337,7 +337,7 @@ def _slots(shapes: tuple[Outline, ...]) -> int:
 def _affordable(scenes: Scenes, seconds: float, signal: Array) -> int:
     """How many steps of every recording can be simulated in so many seconds, and in the memory of a check."""
     steps, most = scenes.steps, scenes.steps
-    least = 2 if scenes.exact and steps > 1 else 1  # step 0 has no events in exact timing
+    least = min(scenes.first_step + 1, steps)  # with fewer there are no events
     while most >= least:
         needed, memory = _cost(scenes, most, signal if most == steps else _signal(scenes, most))
         excess = max(needed * len(scenes) / seconds, memory / BYTES, memory * len(scenes) / (4 * BYTES))

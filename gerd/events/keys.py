@@ -58,6 +58,10 @@ class Keys:
         """The time of each event in microseconds; step 0 of the keys is step `first` of the recording."""
         return self.elapsed(keys, step_us) + first * step_us + (1 - self.ticks) * (step_us // self.ticks)
 
+    def since_first(self, keys: Integers) -> Integers:
+        """How many ticks after step 0 of the keys each event happens; before it, in exact timing, less than 0."""
+        return keys // (2 * self.height * self.width) - (self.ticks - 1)
+
     def elapsed(self, keys: Integers, step_us: int) -> Integers:
         """The whole microseconds between the beginning of step 0 of the keys and each event.
 

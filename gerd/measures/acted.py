@@ -36,13 +36,11 @@ def act_on_events(g: Transformation, events: Events) -> Acted:
         what = ", ".join(name for name, _ in g.amounts)
         raise GerdError(f"{g}: changes the camera ({what}), which nothing can do to events that are there")
     codec = events.codec
-    step, y, x, p = codec.decoded(events.keys)
+    _, y, x, p = codec.decoded(events.keys)
     ticks = codec.ticks
-    # Since step 0 of these events, be they a window or not: in microseconds, or in steps if they have no other time.
-    time = codec.times(events.keys, events.step_us) if events.exact else step
-    unit = events.step_us if events.exact else 1
+    time = codec.since_first(events.keys)  # be they a window or not
     moved = np.ceil(time / g.time_scale - CLOSE).astype(np.int64)
-    across, down, between = _places(g, events, x, y, moved / unit)
+    across, down, between = _places(g, events, x, y, moved / ticks)
     tick = moved + (ticks - 1)
     kept = (tick >= 0) & (tick < events.steps * ticks)
     kept &= (across >= 0) & (across < events.width) & (down >= 0) & (down < events.height)

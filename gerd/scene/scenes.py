@@ -81,6 +81,11 @@ class Scenes:
         """How many different times a step's events can have."""
         return self.step_us if self.exact else 1
 
+    @property
+    def first_step(self) -> int:
+        """The first step that has events: in exact timing those of step i lie between the steps i - 1 and i."""
+        return 1 if self.exact else 0
+
     def camera(self, row: int) -> int:
         """The number of the camera that a recording is taken with."""
         return int(self.indices[row]) if self.pixel.camera is None else self.pixel.camera

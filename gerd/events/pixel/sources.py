@@ -40,7 +40,7 @@ def hot(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     comes (word 1) · step_us >> 32 microseconds after the first of the step, and step 0 has none.
     """
     pixels = odd_pixels(scenes.camera(row), HOT, scenes.pixel.hot_share, scenes.width * scenes.height)
-    noisy = _with_noise(scenes, steps)
+    noisy = _with_events(scenes, steps)
     at_once = max(1, WORDS_AT_ONCE // max(1, len(pixels)))
     keys = [np.empty(0, np.int64)]
     for begin in range(0, len(noisy), at_once):
@@ -62,7 +62,7 @@ def background(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     keys = [np.empty(0, np.int64)]
     index, area = scenes.indices[row], scenes.width * scenes.height
     for p, probability in enumerate((scenes.pixel.background_off, scenes.pixel.background_on)):
-        for step in _with_noise(scenes, steps) if probability > 0 else ():
+        for step in _with_events(scenes, steps) if probability > 0 else ():
             pixel = scattered(scenes.seed, index, step, philox.OF_POLARITY[p], probability, area)
             tick = np.full(len(pixel), step)
             if scenes.exact:
@@ -72,9 +72,9 @@ def background(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     return np.sort(np.concatenate(keys))
 
 
-def _with_noise(scenes: Scenes, steps: range) -> range:
-    """Those of some steps that have events of sources: in exact timing, step 0 has none."""
-    return range(max(steps.start, 1), steps.stop) if scenes.exact else steps
+def _with_events(scenes: Scenes, steps: range) -> range:
+    """Those of some steps that can have events."""
+    return range(max(steps.start, scenes.first_step), steps.stop)
 
 
 def scattered(seed: int, index: int, step: int, purpose: int, probability: float, pixels: int) -> NDArray[np.int64]:
@@ -110,10 +110,9 @@ def recorded(scenes: Scenes, row: int, steps: range) -> NDArray[np.int64]:
     noise = events_of(scenes.pixel.recorded)
     share = philox.unit(*philox.words(scenes.seed, 0, 0, scenes.indices[row], philox.RECORDED)[:2])
     start = int(share * noise.length_us)
-    later = 1 if scenes.exact else 0
-    first, stop = (max(0, step - later) * scenes.step_us for step in (steps.start, steps.stop))
+    first, stop = (max(0, step - scenes.first_step) * scenes.step_us for step in (steps.start, steps.stop))
     us, y, x, p = noise.between(start + first, start + stop, scenes.height, scenes.width)
-    tick = us - start + scenes.step_us if scenes.exact else (us - start) // scenes.step_us
+    tick = (us - start) // (scenes.step_us // scenes.ticks) + scenes.first_step * scenes.ticks
     return np.unique(Keys.of(scenes).encoded(tick, y, x, p))
 
 
