@@ -9,11 +9,13 @@ is read once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MOST_WORK = 10_000_000
 TOO_MUCH = (
@@ -27,7 +29,7 @@ class _Reading:
     """How far one reading has got."""
 
     left: int
-    made: dict[Any, Any] = field(default_factory=dict)
+    made: dict[Hashable, Any] = field(default_factory=dict)  # of each key what was made, or the ValueError
 
 
 _READING: ContextVar[_Reading | None] = ContextVar("reading", default=None)
@@ -56,7 +58,7 @@ def spend(work: int) -> None:
     current.left -= work
 
 
-def once(key: Any, make: Callable[[], Any]) -> Any:
+def once(key: Hashable, make: Callable[[], T]) -> T:
     """What `make` gives, which may be a ValueError; made once in a reading for each key."""
     current = _READING.get()
     made = {} if current is None else current.made
@@ -67,7 +69,7 @@ def once(key: Any, make: Callable[[], Any]) -> Any:
     return made[key]
 
 
-def _tried(make: Callable[[], Any]) -> Any:
+def _tried(make: Callable[[], T]) -> T | ValueError:
     try:
         return make()
     except ValueError as error:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import (
@@ -26,6 +26,7 @@ from pydantic_core import InitErrorDetails
 
 from gerd.bounds import BRIGHTEST, DIMMEST
 from gerd.config.base import Model, invalid, problem, refuse
+from gerd.config.document import PlainData
 from gerd.config.values import (
     Acceleration,
     Factor,
@@ -151,7 +152,7 @@ def _range(limits: tuple[float | None, float | None]) -> tuple[float, float]:
 
 
 def start_outside(
-    start: Any, ranges: Sequence[tuple[float, float]], where: str, path: tuple[str | int, ...]
+    start: object, ranges: Sequence[tuple[float, float]], where: str, path: tuple[str | int, ...]
 ) -> list[InitErrorDetails]:
     """What to say of a start that can lie outside the range of an axis; nothing if it cannot."""
     for axis, (low, high) in enumerate(ranges):
@@ -194,7 +195,7 @@ class Polygon(Model):
     name: Name | None = None
 
 
-def _rings(value: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
+def _rings(value: object) -> tuple[tuple[tuple[float, float], ...], ...]:
     """One ring or several, as tuples; every problem named by its vertex."""
     allowed = "allowed: [[x, y], …] with three vertices or more, or several such rings"
     if not isinstance(value, list | tuple) or not value or not all(isinstance(part, list | tuple) for part in value):
@@ -245,17 +246,17 @@ class Text(Model):
     name: Name | None = None
 
 
-KINDS: dict[str, type[Model]] = {"polygon": Polygon, "svg": Svg, "mask": Mask, "text": Text}
+KINDS: dict[str, type[Polygon | Svg | Mask | Text]] = {"polygon": Polygon, "svg": Svg, "mask": Mask, "text": Text}
 
 
-def _single_shape(value: Any, info: ValidationInfo) -> Any:
+def _single_shape(value: PlainData, info: ValidationInfo) -> object:
     """Outlines from files, paths and glyphs become polygons, so that a resolved config needs no file or font."""
     if isinstance(value, Polygon) or (isinstance(value, str) and value in shapes.BUILT_IN):
         return value
     kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
     if len(kinds) != 1:
         raise invalid(_allowed(value), value=value)
-    shape: Any = KINDS[kinds[0]].model_validate(value)
+    shape = KINDS[kinds[0]].model_validate(value)
     name: str | None = None
     try:
         match shape:
@@ -291,7 +292,7 @@ def _polygon_of_path(path: str) -> Polygon:
     return _polygon(shapes.rings_of_svg(path))
 
 
-def _allowed(value: Any) -> str:
+def _allowed(value: object) -> str:
     """What to say of something that is no shape."""
     names = ", ".join(shapes.BUILT_IN)
     words = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
@@ -318,7 +319,7 @@ def is_svg_file(svg: str) -> bool:
     return svg[-4:].lower() == ".svg"
 
 
-def says_what_it_is(value: Any) -> bool:
+def says_what_it_is(value: object) -> bool:
     """Whether a shape in plain data needs no file, and is best kept as it is written: a text, a path, a choice."""
     if not isinstance(value, dict):
         return False
@@ -338,7 +339,7 @@ class ShapeChoice(Model):
 
     @field_validator("choice")
     @classmethod
-    def _few_vertices(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _few_vertices(cls, value: tuple[object, ...]) -> tuple[object, ...]:
         vertices = sum(len(ring) for shape in value if isinstance(shape, Polygon) for ring in shape.polygon)
         if vertices > shapes.MOST_VERTICES:
             message = f"have {vertices} vertices together; at most {shapes.MOST_VERTICES} are allowed"
@@ -346,7 +347,7 @@ class ShapeChoice(Model):
         return value
 
 
-def _shape(value: Any, info: ValidationInfo) -> Any:
+def _shape(value: object, info: ValidationInfo) -> object:
     if isinstance(value, ShapeChoice):
         return value
     if isinstance(value, dict) and "choice" in value:

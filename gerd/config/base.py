@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from gerd.config.document import Location
+from gerd.config.document import Location, PlainData
 from gerd.errors import MOST_WORDS, GerdError, did_you_mean, shorten
 
 _WORDING = {  # our words for pydantic's kinds of errors
@@ -27,7 +27,7 @@ _WORDING = {  # our words for pydantic's kinds of errors
 }
 
 
-def invalid(message: str, *path: str | int, value: Any = None) -> ValidationError:
+def invalid(message: str, *path: str | int, value: object = None) -> ValidationError:
     """An error with one problem, at `path` below the model or field that raises it."""
     return all_invalid([problem(message, path, value)])
 
@@ -43,7 +43,7 @@ def refuse(problems: list[InitErrorDetails]) -> None:
         raise all_invalid(problems)
 
 
-def problem(message: str, path: Location, value: Any, kind: str = "problem", **context: Any) -> InitErrorDetails:
+def problem(message: str, path: Location, value: object, kind: str = "problem", **context: object) -> InitErrorDetails:
     """What is wrong at `path`, as pydantic holds it."""
     error = PydanticCustomError(kind, "{message}", {**context, "message": message})
     return InitErrorDetails(type=error, loc=path, input=value)
@@ -79,7 +79,7 @@ class Model(BaseModel):
     part: ClassVar[str] = ""  # of a config: what messages call it; no fields are looked for in one without such a name
     example: ClassVar[str] = ""  # for whoever writes something else than a mapping
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in type(self).model_fields:
             path = "" if self.part == "the config itself" else "path.to."
             new = f"**{{'{path}{name}': {shorten(value)}}}" if path else f"{name}={shorten(value)}"
@@ -88,7 +88,7 @@ class Model(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _known_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _known_keys(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(data, cls):
             return handler(data)
         fields = ", ".join(cls.model_fields)
@@ -126,11 +126,13 @@ def at(node: Any, path: str) -> Any:
     return node
 
 
-def replaced(node: Any, path: str, value: Any, not_to_be: tuple[str, ...] = (), above: str = "") -> Any:
+def replaced(
+    node: object, path: str, value: object, not_to_be: tuple[str, ...] = (), above: str = ""
+) -> dict[str, object] | list[object]:
     """A model as data with `value` at `path`; everything beside the path is kept as it is. It lies at `above`."""
     if isinstance(node, Model):
         node = {name: getattr(node, name) for name in type(node).model_fields}
-    children: dict[str, Any] = {}
+    children: dict[str, object] = {}
     if isinstance(node, Mapping):
         children = {str(key): child for key, child in node.items() if key not in not_to_be}
     elif isinstance(node, tuple | list):
@@ -143,10 +145,10 @@ def replaced(node: Any, path: str, value: Any, not_to_be: tuple[str, ...] = (), 
     changed = replaced(children[key], rest, value, above=here) if dot else value
     if isinstance(node, Mapping):
         return {**node, key: changed}
-    return [*node[: int(key)], changed, *node[int(key) + 1 :]]
+    return [changed if name == key else child for name, child in children.items()]
 
 
-def checked_with(node: Any, path: str, not_to_be: tuple[str, ...] = ()) -> int:
+def checked_with(node: object, path: str, not_to_be: tuple[str, ...] = ()) -> int:
     """How many values are checked again when the one at `path` is replaced: those beside it that are no models."""
     total = 0
     for word in path.split("."):
@@ -161,14 +163,14 @@ def checked_with(node: Any, path: str, not_to_be: tuple[str, ...] = ()) -> int:
     return total
 
 
-def size_of(value: Any) -> int:
+def size_of(value: object) -> int:
     """How many values plain data has; a model in it counts as one, because it is not checked again."""
     if isinstance(value, Mapping):
         return 1 + sum(map(size_of, value.values()))
     return 1 + sum(map(size_of, value)) if isinstance(value, list | tuple) else 1
 
 
-def plain(value: Any, exclude_defaults: bool = False) -> Any:
+def plain(value: object, exclude_defaults: bool = False) -> PlainData:
     """A value in which there may be models as plain data, with or without the fields that are at their defaults."""
     if isinstance(value, tuple | list):
         return [plain(part, exclude_defaults) for part in value]

@@ -8,15 +8,17 @@ stands in docs/cameras.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Literal, Union
 
 from pydantic import Field, Tag
+from pydantic.config import JsonDict
 
 from gerd.config.base import Model, invalid, tag
+from gerd.config.document import PlainData
 from gerd.config.values import forms
 from gerd.errors import did_you_mean
 
-Fields = Mapping[str, Any]
+Fields = Mapping[str, PlainData]
 
 STEP_US = 1000  # of a config that does not say how long a step is
 SHOT_NOISE_HZ = 5.0  # events of a pixel per second, of both polarities together
@@ -126,7 +128,7 @@ def _step_us(data: Fields) -> float:
     return step_us if isinstance(step_us, int | float) and 0 < step_us <= 1e5 else STEP_US
 
 
-def _merged(written: Any, filled: Any) -> Any:
+def _merged(written: PlainData, filled: PlainData) -> PlainData:
     """What is written, and where nothing is written what is filled in."""
     if written is None:
         return filled
@@ -137,7 +139,7 @@ def _merged(written: Any, filled: Any) -> Any:
     return {**filled, **{key: _merged(value, filled.get(key)) for key, value in written.items()}}
 
 
-def refuse_name(path: str, value: Any) -> None:
+def refuse_name(path: str, value: object) -> None:
     """An error for a named camera as the value of a path: it stands for many fields, of which others may be set."""
     if path == "camera.like" or (path == "camera" and (not isinstance(value, Mapping) or "like" in value)):
         message = (
@@ -147,7 +149,7 @@ def refuse_name(path: str, value: Any) -> None:
         raise invalid(message, *path.split("."), value=value)
 
 
-def or_its_name(schema: dict[str, Any]) -> None:
+def or_its_name(schema: JsonDict) -> None:
     """In the schema of a config a camera may be its name alone."""
     whole = {"$ref": schema.pop("$ref")}
     schema["anyOf"] = [{"type": "string", "enum": list(NAMED)}, whole]

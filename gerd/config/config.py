@@ -21,7 +21,7 @@ from gerd.config.actor import Actor, start_outside
 from gerd.config.base import Model, all_invalid, invalid, problem, problems_of, refuse, replaced
 from gerd.config.camera import Camera, or_its_name, refuse_name, with_named_camera
 from gerd.config.digest import digest_of_config
-from gerd.config.document import UNNAMED, Document, dotted, dump_yaml
+from gerd.config.document import UNNAMED, Document, PlainData, dotted, dump_yaml
 from gerd.config.functions import functions_named, sample
 from gerd.config.members import checked_sweep
 from gerd.config.problems import explain
@@ -85,7 +85,7 @@ class Config(Model):
         Field(max_length=MOST_ACTORS, description="from the farthest to the nearest"),
         BeforeValidator(lambda value: _few(value)),
     ]
-    sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
+    sweep: dict[str, Annotated[tuple[PlainData, ...], Field(min_length=1)]] = Field(
         {}, description="path of a field: list of its values; several paths make a grid"
     )
     functions: dict[FunctionName, FunctionValues] = Field(
@@ -94,7 +94,7 @@ class Config(Model):
 
     _origin: Origin = PrivateAttr(default_factory=Origin)
 
-    def __init__(self, *unnamed: Any, **fields: Any):
+    def __init__(self, *unnamed: object, **fields: object):
         if unnamed:
             how = "allowed: fields by name, as in Config(actors=[…]); a file: gerd.load, text or a dict: gerd.parse"
             raise ConfigError([Problem("Config", how, value=shorten(unnamed[0]))])
@@ -107,7 +107,7 @@ class Config(Model):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # `of` need not go through it
 
     @classmethod
-    def of(cls, data: Any, origin: Origin) -> Config:
+    def of(cls, data: object, origin: Origin) -> Config:
         """The config that plain data describes; pydantic's ValidationError if it is wrong."""
         with reading():
             return cls.model_validate(data, context={"origin": origin})
@@ -179,7 +179,7 @@ class Config(Model):
 
     def with_functions(self, values: Mapping[str, FunctionValues], actors: tuple[Actor, ...] | None = None) -> Config:
         """This config with other values of its functions, and with actors that differ in their functions only."""
-        changed: dict[str, Any] = {"functions": dict(values)}
+        changed: dict[str, object] = {"functions": dict(values)}
         if actors is not None:
             changed["actors"] = actors
         result = super().model_copy(update=changed)
@@ -189,7 +189,7 @@ class Config(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _camera_named(cls, data: Any) -> Any:
+    def _camera_named(cls, data: object) -> object:
         return with_named_camera(data) if isinstance(data, Mapping) else data
 
     @model_validator(mode="after")
@@ -294,16 +294,16 @@ class Config(Model):
         object.__setattr__(self, "sweep", sweep)  # frozen for everybody else
         return self
 
-    def with_values(self, values: Mapping[str, Any]) -> Config:
+    def with_values(self, values: Mapping[str, object]) -> Config:
         """A member of the family: the fields at the given paths replaced, and no sweep of its own; checked anew."""
-        data: Any = {**self._fields, "sweep": {}}
+        data: object = {**self._fields, "sweep": {}}
         for path, value in values.items():
             refuse_name(path, value)
             data = replaced(data, path, value, NOT_SET)
         labels = {**self._origin.labels, **values}
         return Config.of(data, replace(self._origin, text=None, family=self.family, labels=labels, path=None))
 
-    def replace(self, **values: Any) -> Config:
+    def replace(self, **values: object) -> Config:
         """This config with other values, by the paths of their fields; the sweep stays, and a member stays one.
 
         `config.replace(steps=3, **{"noise.background": 0.01, "sweep.time_scale": [1, 2]})`
@@ -322,12 +322,12 @@ class Config(Model):
         except ValidationError as error:
             raise explain(error, Document(None, "replace")) from None
 
-    def member(self, which: int | Mapping[str, Any]) -> Config:
+    def member(self, which: int | Mapping[str, object]) -> Config:
         """The config of one member of the sweep: its number, or swept values that only it has."""
         return member(self, member_number(self, which))
 
     @property
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in Config.model_fields}
 
     @property
@@ -348,7 +348,7 @@ class Config(Model):
         """
         if not isinstance(self.time_scale, TimeScale):
             return self
-        data: Any = {**self._fields, "sweep": {}, "time_scale": self.rate}
+        data: dict[str, object] = {**self._fields, "sweep": {}, "time_scale": self.rate}
         origin = replace(self._origin, text=None, family=self.family)
         if self.time_scale.keep == "steps":
             return Config.of(data, origin)
@@ -368,12 +368,12 @@ class Config(Model):
         fields = {**self._fields, "sweep": tuple(self.sweep), "functions": tuple(self.functions)}
         return hash(tuple(fields.values()))
 
-    def error(self, path: str, message: str, value: Any) -> ConfigError:
+    def error(self, path: str, message: str, value: object) -> ConfigError:
         """What is wrong with the field at `path`, found only after the config was checked."""
         place = tuple(int(part) if part.isdecimal() else part for part in path.split("."))
         return ConfigError([self._origin.document.problem(place, message, shorten(value))])
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
+    def model_copy(self, *, update: Mapping[str, object] | None = None, deep: bool = False) -> Config:
         result = super().model_copy(update=update, deep=deep)
         if update:  # what was worked out or written before no longer holds
             for name in WORKED_OUT:
@@ -386,7 +386,7 @@ class Config(Model):
         """The YAML the config was read from, with overrides as comments; or one that gives the same config."""
         return self.resolved_yaml() if self._origin.text is None else self._origin.text
 
-    def resolved(self) -> dict[str, Any]:
+    def resolved(self) -> dict[str, PlainData]:
         """All fields with their values as plain data that needs no other file: masks, paths and glyphs as polygons.
 
         Python functions are named, and `functions` has their values, unless the user does not let them run. Only a
@@ -410,7 +410,7 @@ class Config(Model):
     def _short_yaml(self) -> str:
         return dump_yaml((self._origin.path or self).sampled_whole.not_at_defaults())
 
-    def not_at_defaults(self) -> dict[str, Any]:
+    def not_at_defaults(self) -> dict[str, PlainData]:
         """The fields that differ from their defaults, at every depth, as plain data that gives the same config."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
@@ -432,7 +432,7 @@ class Config(Model):
         return digest_of_config(self)
 
 
-def _few(actors: Any) -> Any:
+def _few(actors: object) -> object:
     """Refuse too many actors before each of them is looked at."""
     if isinstance(actors, list | tuple) and len(actors) > MOST_ACTORS:
         raise invalid(f"allowed: at most {MOST_ACTORS} items, not {len(actors)}", value=actors)

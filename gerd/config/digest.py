@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from gerd.config.actor import says_what_it_is
 from gerd.config.base import at, plain
+from gerd.config.document import PlainData
 from gerd.config.members import with_whole_numbers
 from gerd.config.values import TimeScale
 
@@ -36,14 +37,14 @@ def digest_of_config(config: Config) -> str:
     return digest_of(fields)
 
 
-def _swept_value(config: Config, path: str, value: Any) -> Any:
+def _swept_value(config: Config, path: str, value: PlainData) -> PlainData:
     """A swept value without what is at its default."""
     if not isinstance(value, dict | list | tuple) or says_what_it_is(value):
         return value
     return with_whole_numbers(plain(at(config.with_values({path: value}), path), exclude_defaults=True))
 
 
-def digest_of(fields: Mapping[str, Any]) -> str:
+def digest_of(fields: Mapping[str, PlainData]) -> str:
     """sha256 over the fields of a config that are not at their defaults.
 
     The names of polygons do not count, nor do those of functions whose values are known: these stand in their place. A
@@ -57,14 +58,14 @@ def digest_of(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(ordered, sort_keys=True).encode()).hexdigest()
 
 
-def _swept(path: str, options: Any, values: Mapping[str, Any]) -> list[Any]:
+def _swept(path: str, options: Sequence[PlainData], values: Mapping[str, PlainData]) -> list[PlainData]:
     """The values of a swept path, which may be names of functions themselves."""
     if path.endswith(".function"):
         return [values.get(name, name) for name in options]
     return [_without_names(option, values) for option in options]
 
 
-def _without_names(data: Any, values: Mapping[str, Any]) -> Any:
+def _without_names(data: PlainData, values: Mapping[str, PlainData]) -> PlainData:
     """Plain data whose polygons have no names, and whose functions have values in the place of theirs."""
     if isinstance(data, dict):
         if "polygon" in data:

@@ -27,6 +27,7 @@ _TOO_LONG = f"is too long; at most {LONGEST_TEXT} bytes are allowed"
 _TOO_DEEP = f"is nested too deeply; at most {DEEPEST} levels are allowed"
 
 Location = tuple[str | int, ...]
+PlainData = Any  # what YAML and JSON hold, not yet checked: dict, list, str, int, float, bool or None
 UNNAMED = "config"  # the source of a config that comes from no file
 
 
@@ -34,7 +35,7 @@ UNNAMED = "config"  # the source of a config that comes from no file
 class Document:
     """Plain data (dict, list, str, int, float, bool, None) and where each part of it was written."""
 
-    data: Any
+    data: PlainData
     source: str = UNNAMED
     lines: dict[Location, int] = field(default_factory=dict)
     overrides: dict[tuple[str, ...], str] = field(default_factory=dict)  # path → the command-line option that set it
@@ -173,7 +174,7 @@ def parse_yaml(text: str, source: str = UNNAMED) -> Document:
     raise ConfigError([Problem(source, f"is not YAML: {message}", line)])
 
 
-def dump_yaml(data: Any) -> str:
+def dump_yaml(data: PlainData) -> str:
     """Plain data as YAML text that `parse_yaml` turns into the same data."""
     return yaml.dump(data, Dumper=_CoreDumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
 
@@ -190,7 +191,7 @@ class _Builder:
     def fail(self, node: yaml.Node, path: Location, message: str) -> ConfigError:
         return ConfigError([Problem(self.source, message, line=node.start_mark.line + 1, path=dotted(path))])
 
-    def build(self, node: yaml.Node, path: Location, ancestors: tuple[int, ...]) -> Any:
+    def build(self, node: yaml.Node, path: Location, ancestors: tuple[int, ...]) -> PlainData:
         if id(node) in ancestors:
             raise self.fail(node, path, "contains itself (a cyclic alias)")
         self.repeated += id(node) in self.seen
@@ -214,8 +215,8 @@ class _Builder:
         tag = node.tag.replace(_TAG, "!!")
         return self.fail(node, path, f"has the tag {tag}; only plain YAML values are allowed")
 
-    def mapping(self, node: yaml.MappingNode, path: Location, inside: tuple[int, ...]) -> dict[str, Any]:
-        result: dict[str, Any] = {}
+    def mapping(self, node: yaml.MappingNode, path: Location, inside: tuple[int, ...]) -> dict[str, PlainData]:
+        result: dict[str, PlainData] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self.fail(key_node, path, "has a list or a mapping as a key; only words are allowed")
@@ -228,7 +229,7 @@ class _Builder:
             self.lines[(*path, key)] = key_node.start_mark.line + 1
         return result
 
-    def scalar(self, node: yaml.ScalarNode, kind: str, path: Location) -> Any:
+    def scalar(self, node: yaml.ScalarNode, kind: str, path: Location) -> str | int | float | bool | None:
         value = node.value
         if kind == "str":
             return value

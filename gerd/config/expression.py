@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,9 @@ HIGHEST_POWER = 16
 DEEPEST = 250  # operations inside each other
 LARGEST_LITERAL = 1e300  # of a number that is written
 
-FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {  # name: (number of arguments, function)
+Numbers = NDArray[np.float64] | np.float64  # of each time, or of all
+
+FUNCTIONS: dict[str, tuple[int, Callable[..., Numbers]]] = {  # name: (number of arguments, function)
     "sin": (1, lambda x: exactmath.sincos(x)[0]),
     "cos": (1, lambda x: exactmath.sincos(x)[1]),
     "exp": (1, exactmath.exp),
@@ -40,7 +41,7 @@ ALLOWED = (
     f"allowed: numbers, t, {', '.join(NAMES)}, + - * / %, ** with a whole number up to {HIGHEST_POWER}, "
     f"and {', '.join(FUNCTIONS)}"
 )
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+_BINARY: dict[type, Callable[[Numbers, Numbers], Numbers]] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
     ast.Mult: np.multiply,
@@ -74,7 +75,7 @@ def _parsed(text: str) -> ast.AST:
         raise ValueError(f"is not an expression; {ALLOWED}") from None
 
 
-def _walk(node: ast.AST, t: NDArray[np.float64], depth: int = 0) -> Any:
+def _walk(node: ast.AST, t: NDArray[np.float64], depth: int = 0) -> Numbers:
     if depth > DEEPEST:
         raise ValueError(f"is nested too deeply; at most {DEEPEST} levels are allowed")
     depth += 1

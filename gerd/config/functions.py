@@ -17,16 +17,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
 from gerd.config.actor import TRANSFORMATIONS, Actor
+from gerd.config.document import PlainData
 from gerd.config.samples import MOST_HELD, MOST_LOOKED_AT, Fingerprint, FunctionValues, Sampled
 from gerd.config.trust import trusted_function
-from gerd.config.values import LARGEST_NUMBER, Function
+from gerd.config.values import LARGEST_NUMBER, Function, UserFunction
 from gerd.errors import GerdError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def to_store(config: Config) -> Config:
     return result if run else result.trusted(None)
 
 
-def differences_of_functions(there: Any, here: Any) -> Iterator[str]:
+def differences_of_functions(there: PlainData, here: PlainData) -> Iterator[str]:
     """What sets the `functions` of two resolved configs apart at the times that both have; plain data, even wrong."""
     there, here = (data if isinstance(data, dict) else {} for data in (there, here))
     for name in [name for name in there if name in here]:
@@ -101,8 +102,9 @@ def differences_of_functions(there: Any, here: Any) -> Iterator[str]:
             yield f"the function {name} has changed, by the sha256 of its values"
 
 
-def _in_words(value: Any) -> str:
-    return f"{value:g}" if np.ndim(value) == 0 else "({:g}, {:g})".format(*value)
+def _in_words(value: ArrayLike) -> str:
+    numbers = [f"{number:g}" for number in np.atleast_1d(value)]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
 
 def _check_importable(use: _Use) -> None:
@@ -254,7 +256,7 @@ def _uses_in(config: Config) -> list[_Use]:
     return result
 
 
-def _mentions_function(value: Any) -> bool:
+def _mentions_function(value: object) -> bool:
     """Whether plain data has a function somewhere."""
     if isinstance(value, dict):
         return "function" in value or any(map(_mentions_function, value.values()))
@@ -291,7 +293,7 @@ def own_times(config: Config) -> range:
     return range(first, stop)
 
 
-def _callable(config: Config, use: _Use) -> Callable[[float], Any]:
+def _callable(config: Config, use: _Use) -> UserFunction:
     """The function itself, if the user lets it run; an error if it gives other values than the config has."""
     known = _written(config, use.function)
     function = trusted_function(config, use.function, use.path, _why_run(known))
@@ -317,12 +319,12 @@ def _still_gives(config: Config, use: _Use, known: FunctionValues) -> bool:
     return np.array_equal(np.concatenate(list(pieces)), known.numbers)
 
 
-def _in_pieces(config: Config, use: _Use, function: Callable[[float], Any], times: range) -> Iterator[Array]:
+def _in_pieces(config: Config, use: _Use, function: UserFunction, times: range) -> Iterator[Array]:
     for begin in range(0, len(times), PIECE):
         yield _evaluated(config, use, function, np.array(times[begin : begin + PIECE], np.float64))
 
 
-def _evaluated(config: Config, use: _Use, function: Callable[[float], Any], t: Array) -> Array:
+def _evaluated(config: Config, use: _Use, function: UserFunction, t: Array) -> Array:
     """(times,) or (times, 2): what a function gives at times `t`."""
     try:
         values = [function(time) for time in t.tolist()]
@@ -335,7 +337,7 @@ def _evaluated(config: Config, use: _Use, function: Callable[[float], Any], t: A
     return usable(config, numbers, t, use.path, use.function.function)
 
 
-def usable(config: Config, numbers: Array, t: Array, path: str, value: Any) -> Array:
+def usable(config: Config, numbers: Array, t: Array, path: str, value: object) -> Array:
     """Accelerations (times,) or pairs (times, 2) at times `t`, if they are numbers that a path can be made of."""
     bad = ~(np.abs(numbers) <= LARGEST_NUMBER)
     if bad.any():
@@ -361,7 +363,7 @@ def _sha256(pieces: Iterator[Array]) -> str:
 def _changed_actors(config: Config, change: Callable[[Function], Function]) -> tuple[Actor, ...]:
     """The actors with other functions in the place of theirs."""
 
-    def changed(value: Any) -> Any:
+    def changed(value: object) -> object:
         if isinstance(value, tuple):
             return tuple(map(changed, value))
         return change(value) if isinstance(value, Function) else value

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,7 +17,7 @@ from gerd.config.overrides import overridden
 from gerd.config.problems import explain
 from gerd.errors import ConfigError, Problem, shorten
 
-AnyConfig = Config | str | os.PathLike[str] | Mapping[str, Any]  # what is taken where a config is meant
+AnyConfig = Config | str | os.PathLike[str] | Mapping[str, object]  # what is taken where a config is meant
 
 
 def as_config(source: AnyConfig, *, scene: bool = True) -> Config:
@@ -60,7 +59,7 @@ def load(
 
 @explained
 def parse(
-    text: str | Mapping[str, Any],
+    text: str | Mapping[str, object],
     *,
     source: str = UNNAMED,
     directory: str | Path = ".",

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails
 
 from gerd.config.actor import says_what_it_is
 from gerd.config.base import at, checked_with, invalid, plain, problem, problems_of, refuse, replaced, size_of
-from gerd.config.document import dotted
+from gerd.config.document import PlainData, dotted
 from gerd.config.values import TimeScale
 from gerd.errors import counted, shorten
 from gerd.reading import spend
@@ -28,12 +28,12 @@ MEMBER_WORK = 300  # of a config that is checked once more, in units of `spend`
 VALUE_WORK = 2  # of each value in it that is checked again
 
 
-def checked_sweep(config: Config, members: int) -> dict[str, tuple[Any, ...]]:
+def checked_sweep(config: Config, members: int) -> dict[str, tuple[PlainData, ...]]:
     """The sweep of a config of so many members, in plain data: a mask as a polygon, 2 for 2.0."""
     _pay_for(config, members)
     problems: list[InitErrorDetails] = []
-    sweep: dict[str, tuple[Any, ...]] = {}
-    held: dict[str, list[Any]] = {}  # the same values as the fields hold them, which need not be checked again
+    sweep: dict[str, tuple[PlainData, ...]] = {}
+    held: dict[str, list[object]] = {}  # the same values as the fields hold them, which need not be checked again
     for path, values in config.sweep.items():
         try:
             replaced(config, path, None, NOT_SWEPT)
@@ -68,7 +68,9 @@ def _pay_for(config: Config, members: int) -> None:
         raise invalid(f"makes {counted(members, 'member')}, which {error}", "sweep", value=swept) from None
 
 
-def _checked(config: Config, path: str, number: int, value: Any, problems: list[InitErrorDetails]) -> tuple[Any, Any]:
+def _checked(
+    config: Config, path: str, number: int, value: PlainData, problems: list[InitErrorDetails]
+) -> tuple[PlainData, object]:
     """A swept value in plain data and as its field holds it; adds what is wrong to `problems`."""
     place = ("sweep", path, number)
     words = path.split(".")
@@ -91,7 +93,7 @@ def _checked(config: Config, path: str, number: int, value: Any, problems: list[
     return (value if says_what_it_is(value) else with_whole_numbers(plain(held))), held
 
 
-def _equal(path: str, values: tuple[Any, ...]) -> list[InitErrorDetails]:
+def _equal(path: str, values: tuple[PlainData, ...]) -> list[InitErrorDetails]:
     """What to say of the first value that stands twice: its recordings would be the same, under two names."""
     places: dict[str, int] = {}
     for number, value in enumerate(values):
@@ -103,7 +105,7 @@ def _equal(path: str, values: tuple[Any, ...]) -> list[InitErrorDetails]:
 
 
 def _unsound_member(
-    config: Config, sweep: dict[str, tuple[Any, ...]], held: dict[str, list[Any]]
+    config: Config, sweep: dict[str, tuple[PlainData, ...]], held: dict[str, list[object]]
 ) -> list[InitErrorDetails]:
     for row in itertools.product(*(range(len(values)) for values in sweep.values())):
         try:
@@ -117,7 +119,7 @@ def _unsound_member(
     return []
 
 
-def with_whole_numbers(value: Any) -> Any:
+def with_whole_numbers(value: PlainData) -> PlainData:
     """Plain data with 2 for 2.0, as people write it."""
     if isinstance(value, dict):
         return {key: with_whole_numbers(part) for key, part in value.items()}
@@ -126,7 +128,7 @@ def with_whole_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _holds_function(value: Any) -> bool:
+def _holds_function(value: object) -> bool:
     if isinstance(value, dict):
         value = tuple(value.values())
     return any(map(_holds_function, value)) if isinstance(value, list | tuple) else callable(value)

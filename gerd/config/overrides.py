@@ -11,13 +11,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import yaml
 
 from gerd.config.actor import TRANSFORMATIONS
 from gerd.config.camera import spelled_out
-from gerd.config.document import DEEPEST, Document, dump_yaml, parse_yaml
+from gerd.config.document import DEEPEST, Document, PlainData, dump_yaml, parse_yaml
 from gerd.errors import ConfigError, Problem, shorten
 
 
@@ -41,7 +40,7 @@ def overridden(document: Document, override: str) -> Document:
     return replace(document, data=data, overrides={**document.overrides, tuple(parts): source})
 
 
-def _at_rest(data: Any, parts: list[str]) -> bool:
+def _at_rest(data: PlainData, parts: list[str]) -> bool:
     """Whether the text has the actor but not the transformation of a path actors.N.transformation.…"""
     actors = data.get("actors") if isinstance(data, dict) else None
     if not isinstance(actors, list) or not parts[1].isdecimal() or int(parts[1]) >= len(actors):
@@ -50,7 +49,7 @@ def _at_rest(data: Any, parts: list[str]) -> bool:
     return isinstance(actor, dict) and actor.get(parts[2]) is None
 
 
-def _set(node: Any, parts: list[str], value: Any, source: str, path: str) -> Any:
+def _set(node: PlainData, parts: list[str], value: PlainData, source: str, path: str) -> PlainData:
     if not parts:
         return value
     key = parts[0]
@@ -75,7 +74,7 @@ def edited(text: str, overrides: Sequence[str], source: str = "config") -> str:
     return text
 
 
-def with_actor(text: str, actor: dict[str, Any], source: str = "config") -> str:
+def with_actor(text: str, actor: dict[str, PlainData], source: str = "config") -> str:
     """`text` with one actor more, the nearest."""
     data, actors, node = _actors(text, source)
     wanted = {**data, "actors": [*actors, actor]}
@@ -97,7 +96,7 @@ def without_actor(text: str, number: int, source: str = "config") -> str:
     return text if wanted["sweep"] == data["sweep"] else _in_place(text, ("sweep",), wanted) or dump_yaml(wanted)
 
 
-def _actors(text: str, source: str) -> tuple[dict[str, Any], list[Any], yaml.SequenceNode | None]:
+def _actors(text: str, source: str) -> tuple[dict[str, PlainData], list[PlainData], yaml.SequenceNode | None]:
     """What a text says, its actors, and where they are written."""
     data = parse_yaml(text, source).data
     actors = (data.get("actors") or []) if isinstance(data, dict) else None
@@ -107,7 +106,7 @@ def _actors(text: str, source: str) -> tuple[dict[str, Any], list[Any], yaml.Seq
     return data, actors, node if isinstance(node, yaml.SequenceNode) else None
 
 
-def _renumbered(sweep: dict[str, Any], gone: int) -> dict[str, Any]:
+def _renumbered(sweep: dict[str, PlainData], gone: int) -> dict[str, PlainData]:
     """A sweep of actors from which one was taken away."""
     result = {}
     for path, values in sweep.items():
@@ -121,7 +120,7 @@ def _renumbered(sweep: dict[str, Any], gone: int) -> dict[str, Any]:
     return result
 
 
-def _if_it_gives(text: str | None, wanted: Any) -> str | None:
+def _if_it_gives(text: str | None, wanted: PlainData) -> str | None:
     """An edited text, if it has the data that it should have."""
     try:
         return text if text is not None and parse_yaml(text).data == wanted else None
@@ -129,7 +128,7 @@ def _if_it_gives(text: str | None, wanted: Any) -> str | None:
         return None
 
 
-def _in_place(text: str, path: tuple[str, ...], wanted: Any) -> str | None:
+def _in_place(text: str, path: tuple[str, ...], wanted: PlainData) -> str | None:
     """`text` changed at `path` so that it gives the data `wanted`; None if that does not work."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     depth = 0
@@ -153,7 +152,7 @@ def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
     return None
 
 
-def _at(data: Any, path: tuple[str, ...]) -> Any:
+def _at(data: PlainData, path: tuple[str, ...]) -> PlainData:
     for key in path:
         data = data[int(key) if isinstance(data, list) else key]
     return data
@@ -181,7 +180,7 @@ def _with_entry(text: str, node: yaml.MappingNode, key: str, value: str) -> str:
     return f"{text[:line_end]}\n{' ' * node.start_mark.column}{entry}{text[line_end:]}"
 
 
-def _with_item(text: str, node: yaml.SequenceNode, item: dict[str, Any]) -> str:
+def _with_item(text: str, node: yaml.SequenceNode, item: dict[str, PlainData]) -> str:
     """`text` with one more item at the end of a list that is not empty."""
     end = _end(node.value[-1])
     if node.flow_style:
@@ -216,7 +215,7 @@ def _end(node: yaml.Node) -> int:
     return int(node.end_mark.index)
 
 
-def _flow(value: Any) -> str:
+def _flow(value: PlainData) -> str:
     """Plain data as YAML on one line, as people write it."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_flow(key)}: {_flow(part)}" for key, part in value.items()) + "}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import ValidationError
 
 from gerd.config.base import plain, problems_of
-from gerd.config.document import Document, Location
+from gerd.config.document import Document, Location, PlainData
 from gerd.errors import ConfigError, Problem, did_you_mean, shorten
 
 MOST_PROBLEMS = 50  # that are listed
@@ -28,7 +27,7 @@ def explain(error: ValidationError, document: Document) -> ConfigError:
     return ConfigError(problems)
 
 
-def _problem(document: Document, path: Location, kind: str, message: str, checked: Any) -> Problem:
+def _problem(document: Document, path: Location, kind: str, message: str, checked: object) -> Problem:
     if kind == "missing" and isinstance(path[-1], int):
         path = path[:-1]
         kind = ""
@@ -47,7 +46,7 @@ def _problem(document: Document, path: Location, kind: str, message: str, checke
 _NOTHING = object()
 
 
-def _written(data: Any, path: Location) -> Any:
+def _written(data: PlainData, path: Location) -> PlainData:
     """What the user has written at `path`; `_NOTHING` where that is nothing."""
     for part in path:
         if isinstance(data, list):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Literal, Union
 
 from pydantic import (
     BeforeValidator,
@@ -48,7 +48,7 @@ class ByPolarity(Model):
     off: float
 
     @model_serializer(mode="wrap")
-    def _with_on(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _with_on(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
         return {"on": self.on, **handler(self)}
 
 
@@ -126,7 +126,7 @@ class Integrator(Model):
         """The brightness of the background of which integrators see the logarithm, 0 where they see counts."""
         return self.response.log if isinstance(self.response, LogResponse) else 0.0
 
-    def too_dark(self, intensities: Sequence[Any]) -> list[InitErrorDetails]:
+    def too_dark(self, intensities: Sequence[object]) -> list[InitErrorDetails]:
         """What is wrong with those of the actors: brightness has no logarithm at 0 and below.
 
         A Gaussian intensity may be anything; it is refused where it is drawn.
@@ -243,7 +243,7 @@ class Recorded(Model):
     sha256: Annotated[str, Field(strict=True, pattern="^[0-9a-f]{64}$")]
 
 
-def _recorded(value: Any, info: ValidationInfo) -> Any:
+def _recorded(value: object, info: ValidationInfo) -> object:
     """The file that a config names, with the sha256 of what is in it now."""
     if not isinstance(value, str):
         return value
@@ -285,10 +285,10 @@ class Noise(Model):
         """Background noise of ON and OFF by themselves, 0 where one probability is that of both."""
         return self.background if isinstance(self.background, PerPolarity) else PerPolarity()
 
-    def times(self, factor: float) -> dict[str, Any]:
+    def times(self, factor: float) -> dict[str, object]:
         """Its fields, with noise per step that is so many times as likely."""
         if isinstance(self.background, PerPolarity):
-            background: Any = self.background.times(factor)
+            background: object = self.background.times(factor)
         else:
             background = self.background * factor
         return {**dict(self), "background": background, "shape": self.shape * factor}

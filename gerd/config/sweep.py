@@ -11,12 +11,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from gerd.config.base import plain
-from gerd.config.document import Document
+from gerd.config.document import Document, PlainData
 from gerd.config.problems import explain
 from gerd.errors import GerdError, did_you_mean, shorten
 
@@ -27,7 +27,7 @@ KEPT_MEMBERS = 1024  # whose configs are not checked again
 MOST_LISTED = 12  # values of a path in a message
 LONGEST_LABEL = 24  # characters of a swept value in a name
 
-Which = int | Mapping[str, Any]  # how a user names a member: its number, or swept values that only it has
+Which = int | Mapping[str, object]  # how a user names a member: its number, or swept values that only it has
 
 
 @lru_cache(maxsize=KEPT_MEMBERS)
@@ -54,9 +54,9 @@ def most_actors(family: Config) -> int:
     return len(family.cast)
 
 
-def labels(config: Config, number: int) -> dict[str, Any]:
+def labels(config: Config, number: int) -> dict[str, PlainData]:
     """The swept values of one member: path → value."""
-    result: dict[str, Any] = {}
+    result: dict[str, PlainData] = {}
     for path, values in reversed(config.sweep.items()):
         number, which = divmod(number, len(values))
         result[path] = values[which]
@@ -83,7 +83,7 @@ def member_number(family: Config, which: Which | None) -> int:
     return number
 
 
-def _number_of_value(family: Config, path: str, value: Any) -> int:
+def _number_of_value(family: Config, path: str, value: object) -> int:
     """Where a value stands in the list of those that `path` takes, from 0 on."""
     source = family.origin.document.source
     sweep = family.sweep
@@ -104,7 +104,7 @@ def _not_named(family: Config, paths: list[str]) -> GerdError:
     return GerdError(f"{family.origin.document.source}: is swept; say which member, as in config.member(0): {allowed}")
 
 
-def _listed(values: Sequence[Any]) -> str:
+def _listed(values: Sequence[object]) -> str:
     listed = ", ".join(map(shorten, values[:MOST_LISTED]))
     return listed if len(values) <= MOST_LISTED else f"{listed}, …"
 
@@ -127,11 +127,11 @@ def named(config: Config, index: int | str) -> str:
     return f"index {index}{member}{f' ({labelled})' if labelled else ''}"
 
 
-def in_words(labels: Mapping[str, Any], separator: str = ", ") -> str:
+def in_words(labels: Mapping[str, object], separator: str = ", ") -> str:
     return separator.join(f"{path}={shorten(value, LONGEST_LABEL)}" for path, value in labels.items())
 
 
-def config_of(config: Config, which: Which | None = None, values: Mapping[str, Any] | None = None) -> Config:
+def config_of(config: Config, which: Which | None = None, values: Mapping[str, object] | None = None) -> Config:
     """The config of one recording: that of a member, with the fields at the given paths replaced.
 
     Of a swept config every swept field has to be named, by the member or by `values`: the value that is written beside
@@ -146,7 +146,7 @@ def config_of(config: Config, which: Which | None = None, values: Mapping[str, A
     return with_values(config, {**labelled, **values}, "values")
 
 
-def with_values(config: Config, values: Mapping[str, Any], source: str = "sweep") -> Config:
+def with_values(config: Config, values: Mapping[str, object], source: str = "sweep") -> Config:
     """`config` with the fields at the given paths replaced, in steps and with no sweep of its own; checked anew."""
     if not values and not config.sweep:
         return config.in_steps
@@ -178,6 +178,6 @@ def relatives(family: Config) -> list[Config]:
     return _all_of(family, swept)
 
 
-def _all_of(family: Config, swept: Mapping[str, Sequence[Any]]) -> list[Config]:
+def _all_of(family: Config, swept: Mapping[str, Sequence[object]]) -> list[Config]:
     """The family's config with each choice of these swept values."""
     return [with_values(family, dict(zip(swept, row, strict=True))) for row in itertools.product(*swept.values())]

@@ -6,7 +6,7 @@ Lengths are in pixels, angles in degrees, velocities per step. What the entries 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Literal, Union
 
 from pydantic import AfterValidator, BeforeValidator, Field, Tag, ValidatorFunctionWrapHandler, field_validator
 
@@ -77,7 +77,7 @@ class Affine(Model):
 
     @field_validator("affine", mode="wrap")
     @classmethod
-    def _can_be_taken_back(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    def _can_be_taken_back(cls, value: object, handler: ValidatorFunctionWrapHandler) -> object:
         allowed = "allowed: [[a, b, x], [c, d, y]] with a·d - b·c other than 0"
         rows = value if isinstance(value, list | tuple) else ()
         if len(rows) != 2 or not all(isinstance(row, list | tuple) and len(row) == 3 for row in rows):

@@ -10,19 +10,20 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from gerd.config.values import Function
+from gerd.config.values import Function, UserFunction
 from gerd.errors import TrustError
 
 if TYPE_CHECKING:
     from gerd.config.config import Config
 
 
-def trusted_function(config: Config, value: Function, path: str, why: str = "") -> Callable[[float], Any]:
+def trusted_function(config: Config, value: Function, path: str, why: str = "") -> UserFunction:
     """The function itself, imported only if the user has said that the config may run code.
 
     why: how a refusal begins, where the config has values of the function and they are not enough.
@@ -34,7 +35,7 @@ def trusted_function(config: Config, value: Function, path: str, why: str = "") 
         raise TrustError(str(config.error(path, message, value.function)))
     module, _, name = value.function.partition(":")
     try:
-        function: Any = _module(module, config.origin.trust, dict(config.origin.code).get(module))
+        function: object = _module(module, config.origin.trust, dict(config.origin.code).get(module))
         for part in name.split("."):
             function = getattr(function, part)
     except Exception as error:  # whatever a user's module may raise
@@ -67,7 +68,7 @@ def _sha256(data: bytes) -> str:
 
 
 @cache
-def _module(name: str, folder: str, known: str | None) -> Any:
+def _module(name: str, folder: str, known: str | None) -> ModuleType:
     """A module by its name: the one in `folder` if there is one, whatever has been imported under that name before.
 
     known: the sha256 of its file when the config was read. Python's own cache is not asked: it takes a file that was
@@ -82,7 +83,8 @@ def _module(name: str, folder: str, known: str | None) -> Any:
         if _sha256(source) != known:
             raise ImportError(f"{file} has changed since the config was read; read the config again")
         unique = f"_trusted_{_sha256(f'{folder}:{known}'.encode())[:16]}_{name}"
-        spec: Any = importlib.util.spec_from_file_location(unique, file)
+        spec = importlib.util.spec_from_file_location(unique, file)
+        assert spec is not None
         module = sys.modules[unique] = importlib.util.module_from_spec(spec)
         exec(compile(source, file, "exec"), vars(module))
         return module

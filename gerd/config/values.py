@@ -91,7 +91,7 @@ WORDS = ("uniform", "centre", "usual", "stationary", "linear", "each")
 OTHER_SPELLINGS = {"center": "centre"}
 
 
-def our_spelling(value: Any) -> Any:
+def our_spelling(value: object) -> object:
     """A word as we write it."""
     return OTHER_SPELLINGS.get(value, value) if isinstance(value, str) else value
 
@@ -99,7 +99,7 @@ def our_spelling(value: Any) -> Any:
 POLARITIES = {"on", "off", "spread"}  # fields of a value that has a number for each polarity
 
 
-def _form(value: Any) -> str | None:
+def _form(value: object) -> str | None:
     """Which form a value is written in; the tag of the unions here and in `transform.py`."""
     if isinstance(value, bool) or value is None:
         return None
@@ -149,7 +149,7 @@ _ValuePair = Annotated[tuple[Value, Value], Tag(tag("pair"))]
 def within(low: float, high: float, what: str) -> AfterValidator:
     """Refuses a value that can be a number outside of [low, high], which is not `what`."""
 
-    def checked(value: Any) -> Any:
+    def checked(value: object) -> object:
         if (number := outside(value, low, high)) is not None:
             raise invalid(f"{number:g} is not {what}; allowed: from {low:g} to {high:g}", value=value)
         return value
@@ -186,7 +186,7 @@ class TimeScale(Model):
         return math.ceil(count / self.factor * (1 - 1e-12))
 
 
-def numbers(value: Any, axis: int = 0) -> tuple[float, ...]:
+def numbers(value: object, axis: int = 0) -> tuple[float, ...]:
     """The numbers that a value can take on one axis: the ends of a range, the mean of a Gaussian."""
     match value:
         case Uniform():
@@ -204,7 +204,7 @@ def numbers(value: Any, axis: int = 0) -> tuple[float, ...]:
     return ()
 
 
-def outside(value: Any, low: float, high: float, axis: int = 0) -> float | None:
+def outside(value: object, low: float, high: float, axis: int = 0) -> float | None:
     """The first number that a value can take on one axis and that is not in [low, high], if there is one."""
     return next((number for number in numbers(value, axis) if not low <= number <= high), None)
 
@@ -245,16 +245,19 @@ def _named(value: str) -> str:
 FunctionName = Annotated[str, Field(strict=True, description="module:name"), AfterValidator(_named)]
 
 
+UserFunction = Callable[[float], Any]  # what it gives is checked where it is called
+
+
 class Function(Model):
     """An acceleration as a Python function of t; named in text, it is imported only where the user trusts it."""
 
     function: FunctionName
-    _callable: Callable[[float], Any] | None = PrivateAttr(None)
+    _callable: UserFunction | None = PrivateAttr(None)
     _handed_over: int = PrivateAttr(0)  # when the callable was: the same one may give other values the next time
     _sampled: bool = PrivateAttr(False)  # whether `functions` of the config has the values of the callable
 
     @classmethod
-    def of(cls, function: Callable[[float], Any]) -> Function:
+    def of(cls, function: UserFunction) -> Function:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         module = getattr(function, "__module__", None) or type(function).__module__  # numpy 1's own have none
         result = cls(function=f"{module}:{name}")
@@ -266,7 +269,7 @@ class Function(Model):
 _TIMES = itertools.count(1)
 
 
-def _wrap_callable(value: Any) -> Any:
+def _wrap_callable(value: object) -> object:
     return Function.of(value) if callable(value) and not isinstance(value, BaseModel) else value
 
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -112,11 +111,11 @@ def _name(data: Recordings) -> str:
     return Path(str(data.path).rstrip("/")).name or "dataset"
 
 
-def described(data: Recordings, about: About) -> dict[str, Any]:
+def described(data: Recordings, about: About) -> dict[str, object]:
     """A dataset as Croissant describes it."""
     manifest = data.manifest
     files = {entry.file: entry.sha256 for entry in manifest.shards} | dict(manifest.files)
-    known: dict[str, Any] = {
+    known: dict[str, object] = {
         "@context": NAMES,
         "@type": "sc:Dataset",
         "conformsTo": [SPECIFICATION, SPECIFICATION_OF_RAI],
@@ -140,7 +139,7 @@ def described(data: Recordings, about: About) -> dict[str, Any]:
     return {word: value for word, value in known.items() if value not in ("", [])}
 
 
-def _file(data: Recordings, name: str, digest: str | None) -> dict[str, Any]:
+def _file(data: Recordings, name: str, digest: str | None) -> dict[str, object]:
     kinds = {".json": "application/json", ".yaml": "application/yaml"}
     file = data.place.open(name)
     return {
@@ -154,7 +153,7 @@ def _file(data: Recordings, name: str, digest: str | None) -> dict[str, Any]:
     }
 
 
-def _record_set() -> dict[str, Any]:
+def _record_set() -> dict[str, object]:
     """The recordings, each by the sha256 of its events: all that a program can read without GERD."""
     return {
         "@type": "cr:RecordSet",
@@ -227,7 +226,7 @@ def card_of(data: Recordings, about: About) -> str:
     """The card as Markdown."""
     manifest, config = data.manifest, data.config
     size = next((words for most, words in DECADES if len(data) < most), "n>1M")
-    header: dict[str, Any] = {"pretty_name": about.name, "size_categories": [size], "tags": list(KEYWORDS)}
+    header: dict[str, object] = {"pretty_name": about.name, "size_categories": [size], "tags": list(KEYWORDS)}
     if about.license:
         header["license"] = about.license.lower() if "://" not in about.license else "other"
     family = f" ({manifest.count} draws × {manifest.members} members)" if config.sweep else ""

@@ -14,10 +14,10 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from gerd.calls import explained
 from gerd.config.config import Config
+from gerd.config.document import PlainData
 from gerd.config.sweep import Which
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.exchange import parquet, truth_lines
@@ -81,7 +81,7 @@ def export_dataset(
 
 def _begin(
     data: Chosen, folder: Path, format: str, levels: tuple[int, int], causes: bool
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, object], dict[str, PlainData]]:
     """Begin or continue this export; what `export.json` says about it, and the digests that it had before."""
     wanted = {
         "config_digest": data.config.digest,
@@ -95,7 +95,7 @@ def _begin(
     names = Folder(folder).names()
     if names and INDEX not in names:
         raise StorageError(f"{folder}: holds files that are not an export; give an empty or a new folder")
-    stored: dict[str, Any] = {}
+    stored: dict[str, PlainData] = {}
     if (folder / SHARDS).is_symlink():
         raise StorageError(f"{folder / SHARDS}: is a symbolic link; allowed: a folder of the export itself")
     for name in (INDEX, NOTES):
@@ -117,11 +117,11 @@ def _begin(
     return about, known
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return shorten(value) if isinstance(value, list) else str(value)
 
 
-def _read_index(file: Path) -> dict[str, Any]:
+def _read_index(file: Path) -> dict[str, PlainData]:
     try:
         index = json.loads(read_plain(file).decode())
     except (ValueError, RecursionError) as error:
@@ -133,7 +133,7 @@ def _read_index(file: Path) -> dict[str, Any]:
 
 def _export_shards(
     data: Chosen, folder: Path, causes: bool, ledger: Ledger, progress: Callable[[int], None]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Write the shards that are not there already; what `export.json` says about each."""
     schema = parquet.schema_of(data.config, causes)
     files = []
@@ -151,7 +151,7 @@ def _export_shards(
 
 def _export(
     recording: Recording, folder: Path, name: str, format: str, levels: tuple[int, int], causes: bool, ledger: Ledger
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Write one recording, if it is not there already; what `export.json` says about it."""
     suffix = "" if format in VIDEOS else format_named(format).suffix
     main = folder / f"{name}{suffix}"

@@ -214,14 +214,14 @@ def _write_hdf5(path: Path, events: Rows, width: int, height: int) -> None:
     path.write_bytes(content.getbuffer())
 
 
-def _of_hdf5(kind: np.dtype[Any]) -> np.dtype[Any]:
+def _of_hdf5(kind: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """The type of a field in a file: flags as bytes, and numbers as they are, little-endian."""
     return np.dtype(np.uint8) if kind == np.bool_ else kind.newbyteorder("<")
 
 
 def _write_npz(path: Path, events: Rows, width: int, height: int) -> None:
     with open(path, "wb") as file:
-        fields: Any = {field: events[field] for field in events.dtype.names or ()}
+        fields: dict[str, Any] = {field: events[field] for field in events.dtype.names or ()}
         np.savez_compressed(file, **fields, width=np.int64(width), height=np.int64(height))
 
 

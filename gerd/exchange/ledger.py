@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from gerd.config.document import PlainData
 from gerd.errors import StorageError
 from gerd.files import open_regular, open_to_append, read_regular
 from gerd.storage.whole import remove
@@ -25,7 +26,7 @@ LARGEST_FILE = 2**30  # bytes; of ten million files
 class Ledger:
     """The finished files of the export in a folder; `known` are the digests of one that was complete."""
 
-    def __init__(self, folder: Path, known: dict[str, Any]):
+    def __init__(self, folder: Path, known: Mapping[str, PlainData]):
         self.digests: dict[str, str] = {}  # of files that are there, as this run has seen them
         self._folder, self._noted = folder, dict(known)
         for line in read_plain(folder / NOTES).splitlines():

@@ -21,7 +21,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -95,7 +94,7 @@ class Udp:
     """Packets to a host and a port; whether they arrive is not known."""
 
     socket: socket.socket
-    address: Any
+    address: tuple[str | int | bytes, ...]  # as the system writes it
     encode: Callable[[Structured], bytes]
     in_packet: int  # events
 

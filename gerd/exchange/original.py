@@ -18,7 +18,7 @@ import io
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class OriginalRecording(Events):
     positions: NDArray[np.float64]  # (steps, shapes, 2): x and y of each shape's centre, in pixels
     has_polarity: bool  # False: the file has one channel for both, and p is 1 everywhere
 
-    def _rest_of_window(self, steps: slice, events: slice) -> dict[str, Any]:  # noqa: ARG002
+    def _rest_of_window(self, steps: slice, events: slice) -> dict[str, NDArray[np.float64]]:  # noqa: ARG002
         return {"positions": self.positions[steps]}
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 from gerd.errors import GerdError
 
 
-def package(name: str) -> Any:
+def package(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError:

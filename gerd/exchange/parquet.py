@@ -25,6 +25,8 @@ from gerd.storage.whole import written_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Row = dict[str, Any]  # by column: a number, a text, a list or an array
+
 AT_ONCE = 2**20  # events and parameters in the rows that are written together
 LEVEL = 9  # of zstd; higher ones hardly gain anything
 IN_DICTIONARY = ("t", "x", "y", "p", "actor", "source", "fired_us")
@@ -56,7 +58,7 @@ def schema_of(config: Config, causes: bool = False) -> pa.Schema:
     return pa.schema(list(columns.items()), {"gerd": json.dumps(about)})
 
 
-def _type_of(values: list[Any]) -> pa.DataType:
+def _type_of(values: list[object]) -> pa.DataType:
     """The type of a column of swept values: text, for lines of JSON, if they are not of one kind."""
     import pyarrow as pa
 
@@ -94,7 +96,7 @@ def write_rows(
             file.write_table(_table(schema, rows))
 
 
-def _row(schema: pa.Schema, number: int, recording: Recording) -> dict[str, Any]:
+def _row(schema: pa.Schema, number: int, recording: Recording) -> Row:
     import pyarrow as pa
 
     labels = {SWEPT + path: value for path, value in recording.identity.labels.items()}
@@ -122,7 +124,7 @@ def _row(schema: pa.Schema, number: int, recording: Recording) -> dict[str, Any]
     }
 
 
-def _table(schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> pa.Table:
+def _table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
     import pyarrow as pa
 
     columns = []
@@ -133,7 +135,7 @@ def _table(schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _lists(arrays: Sequence[NDArray[Any]]) -> pa.ListArray:
+def _lists(arrays: Sequence[NDArray[np.generic]]) -> pa.ListArray:
     """Arrays with the same number of axes, each as a list of lists."""
     import pyarrow as pa
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ MEANING = {
 }
 
 
-def header(recording: Recording, **more: Any) -> str:
+def header(recording: Recording, **more: object) -> str:
     """The first line: what the recording is, and what the other lines mean."""
     identity = recording.identity
     about = {
@@ -74,7 +73,7 @@ def lines(recording: Recording, first_event: int = 0) -> Iterator[str]:
         yield json.dumps(about) + "\n"
 
 
-def _actor(recording: Recording, step: int, actor: int, box: list[float]) -> dict[str, Any]:
+def _actor(recording: Recording, step: int, actor: int, box: list[float]) -> dict[str, object]:
     rows = recording.truth[step, actor].tolist()
     value, velocity, acceleration = (dict(zip(PARAMETERS, row, strict=True)) for row in rows)
     matrices = {name: getattr(recording, name)[step, actor].tolist() for name in MATRICES}

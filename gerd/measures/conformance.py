@@ -33,7 +33,7 @@ from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
 
 Whole = NDArray[np.int64]
-Emulator = Callable[[NDArray[np.float32], Whole], NDArray[Any]]
+Emulator = Callable[[NDArray[np.float32], Whole], NDArray[np.void]]
 
 SECOND = 1_000_000  # microseconds: more pictures than that in a second have no times of their own
 MOST_BYTES = 2**34  # of pictures
@@ -230,15 +230,17 @@ def each_conformance(
     return (_measured(emulator, exact, rate, window_us) for rate in rates)
 
 
-def _rates(given: Any) -> list[float]:
+def _rates(given: object) -> list[float]:
     """The rates as numbers; an error if one of them is none."""
-    rates: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    rates = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    numbers = []
     for rate in rates:
         if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 < float(rate) <= SECOND:
             raise GerdError(f"frames_per_second {shorten(rate)}: allowed: more than 0, up to {SECOND}")
-    if not rates:
+        numbers.append(float(rate))
+    if not numbers:
         raise GerdError("frames_per_second: is empty; allowed: a number or several")
-    return [float(rate) for rate in rates]
+    return numbers
 
 
 def _check_quiet(config: Config) -> None:
@@ -303,7 +305,7 @@ def _measured(emulator: Emulator, exact: Recording, rate: float, window_us: int 
     )
 
 
-def _emulated(emulator: Emulator, exact: Recording, times: Whole, rate: float) -> NDArray[Any]:
+def _emulated(emulator: Emulator, exact: Recording, times: Whole, rate: float) -> NDArray[np.void]:
     """What the emulator makes of the pictures, checked."""
     pictures = derived.images_at(exact, times / exact.step_us)
     what = f"the emulator at {rate:g} pictures per second"
@@ -326,7 +328,7 @@ def _emulated(emulator: Emulator, exact: Recording, times: Whole, rate: float) -
     return events
 
 
-def _sites(events: NDArray[Any], width: int) -> Whole:
+def _sites(events: NDArray[np.void], width: int) -> Whole:
     """A number for each event's pixel and polarity."""
     x, y, p = (events[name].astype(np.int64) for name in "xyp")
     return (y * width + x) * 2 + p

@@ -25,7 +25,7 @@ def named_function(what: str, name: str, example: str) -> Callable[..., Any]:
     folder = Path(module).parent if module.endswith(".py") else Path()
     sys.path.insert(0, str(folder.absolute()))
     try:
-        found: Any = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+        found: object = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
         for part in function.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:  # whatever a user's module may raise
@@ -48,7 +48,9 @@ def _from_file(path: Path) -> ModuleType:
     """The module in a file. Its name begins with an underscore: a file may be called as a package that it imports."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    spec: Any = importlib.util.spec_from_file_location(f"_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # before it runs, as dataclasses and pickles expect
     spec.loader.exec_module(module)

@@ -29,7 +29,7 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -38,7 +38,7 @@ from gerd.config.actor import is_svg_file
 from gerd.config.base import replaced
 from gerd.config.camera import spelled_out
 from gerd.config.config import Config
-from gerd.config.document import parse_yaml, read_text
+from gerd.config.document import PlainData, parse_yaml, read_text
 from gerd.config.load import load, parse
 from gerd.config.overrides import edited, with_actor, without_actor
 from gerd.config.sweep import labels, member, member_count, named
@@ -46,7 +46,7 @@ from gerd.errors import ConfigError, GerdError, Problem
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.page.limits import LIMITS, Limits
 from gerd.page.pattern import pattern_of
-from gerd.page.table import table
+from gerd.page.table import Column, table
 from gerd.pictures import video
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, OFF, ON
 from gerd.pictures.figure import MOST_PANELS
@@ -54,6 +54,8 @@ from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate
 from gerd.storage.whole import write_whole
+
+T = TypeVar("T")
 
 MOST_OFFERED = 500  # members of a sweep that the page offers by name
 MOST_SAVED = MOST_PANELS  # recordings in a file that is saved from the page
@@ -65,10 +67,10 @@ NEW_ACTOR = {
     "scale": {"start": "uniform", "acceleration": 0},
 }
 
-Question = Mapping[str, Any]  # what the page asks, as it came out of JSON
+Question = Mapping[str, PlainData]  # what the page asks, as it came out of JSON
 
 
-def pack(recording: Events, limits: Limits = LIMITS, **more: Any) -> bytes:
+def pack(recording: Events, limits: Limits = LIMITS, **more: object) -> bytes:
     """A recording, or other events, as the bytes above; `more` is added to the head."""
     if len(recording) > limits.events:
         raise _too_large(f"{len(recording)} events", limits.events, "events")
@@ -100,7 +102,7 @@ def pack(recording: Events, limits: Limits = LIMITS, **more: Any) -> bytes:
 UNKNOWN = {"has_truth": False, "index": 0, "member": 0, "labels": {}, "intensities": [], "shapes": [], "actors": []}
 
 
-def _about(recording: Recording) -> dict[str, Any]:
+def _about(recording: Recording) -> dict[str, object]:
     """Which recording it is, and what its actors look like."""
     outlines = [outline and [ring.tolist() for ring in outline.rings] for outline in recording.shown.outlines()]
     actors = zip(outlines, recording.shown.wraps, strict=True)
@@ -126,7 +128,7 @@ class _Made:
     """A recording of a config that the page has sent."""
 
     text: str
-    written: Any  # the text's data
+    written: PlainData  # the text's data
     family: Config
     member: int
     recording: Recording
@@ -146,7 +148,7 @@ class Editor:
         load(file, overrides=overrides)  # so that an error names the option and not the edited text
         return cls(edited(read_text(file), overrides, str(file)), file, trust, limits)
 
-    def start(self) -> dict[str, Any]:
+    def start(self) -> dict[str, object]:
         schema = Config.model_json_schema()
         del schema["properties"]["functions"]  # nobody edits values by the thousand
         return {"kind": "config", "name": self.file.name, "text": self.text, "schema": schema, "colours": COLOURS}
@@ -195,7 +197,7 @@ class Editor:
         _check_size(chosen, self.limits)
         return _Made(text, written, family, number, simulate(chosen, index))
 
-    def _changed(self, text: str, overrides: list[Any], actors: Any) -> tuple[str, Any, Config]:
+    def _changed(self, text: str, overrides: Sequence[object], actors: object) -> tuple[str, PlainData, Config]:
         """The text with the changes in it, its data and its config; an error lists what is wrong with any of them."""
         problems: list[Problem] = []
         for override in overrides:
@@ -223,7 +225,7 @@ class Editor:
         """The functions and pictures that the file names."""
         return {(kind, name) for _, kind, name in _names(parse_yaml(self.text).data)}
 
-    def _check_names(self, data: Any) -> None:
+    def _check_names(self, data: object) -> None:
         """An error for a function that the file does not name, or a picture outside its folder: neither is opened."""
         folder = self.file.resolve().parent
         for path, kind, name in _names(data):
@@ -238,14 +240,14 @@ class Editor:
             raise ConfigError([Problem(self.file.name, message, path=path, value=repr(name))])
 
 
-def _field(question: Question, key: str, kind: type) -> Any:
+def _field(question: Question, key: str, kind: type[T]) -> T:
     value = question.get(key) if isinstance(question, Mapping) else None
     if type(value) is not kind:
         raise GerdError(f"the page has asked for {key} {value!r}; allowed: a value of the type {kind.__name__}")
     return value
 
 
-def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str, str]]:
+def _names(data: object, path: str = "", kind: str = "") -> Iterator[tuple[str, str, str]]:
     """Where plain data names functions and pictures, swept ones too: path, kind, name."""
     if isinstance(data, str) and (kind in ("function", "mask") or (kind == "svg" and is_svg_file(data))):
         yield path, kind, data
@@ -255,7 +257,7 @@ def _names(data: Any, path: str = "", kind: str = "") -> Iterator[tuple[str, str
         yield from _names(value, f"{path}.{i}", kind)
 
 
-def _runs_code(data: Any) -> bool:
+def _runs_code(data: Mapping[str, PlainData]) -> bool:
     """Whether a config in plain data names a function of which it does not have the values."""
     known = [name for name, values in (data.get("functions") or {}).items() if "values" in values]
     return any(kind == "function" and name not in known for _, kind, name in _names(data))
@@ -275,7 +277,7 @@ def _check_size(config: Config, limits: Limits) -> None:
         raise _too_large(size, limits.poses, "steps of motion")
 
 
-def _with_written(resolved: Any, written: Any) -> Any:
+def _with_written(resolved: PlainData, written: PlainData) -> PlainData:
     """A resolved config, with what the user has written where it is written: a glyph and not its polygon."""
     if isinstance(resolved, dict) and isinstance(written, dict) and set(written) <= set(resolved):
         return {key: _with_written(value, written.get(key, value)) for key, value in resolved.items()}
@@ -292,12 +294,12 @@ class Shelf:
     recordings: Sequence[Events]
     limits: Limits = LIMITS
 
-    def start(self) -> dict[str, Any]:
+    def start(self) -> dict[str, object]:
         about = {"kind": "recordings", "name": self.name, "most_offered": MOST_OFFERED, "colours": COLOURS}
         return {**about, "columns": self._table}
 
     @cached_property
-    def _table(self) -> list[dict[str, Any]]:
+    def _table(self) -> list[Column]:
         return table(self.recordings)
 
     def recording(self, question: Question) -> bytes:
@@ -344,8 +346,8 @@ def _gif(recordings: Sequence[Events], question: Question, limits: Limits) -> by
     return b"".join(video.gif(layout.size, layout.pictures(range(layout.steps)), max(1, _field(question, "fps", int))))
 
 
-def _several(question: Question) -> list[Any]:
-    asked: list[Any] = _field(question, "recordings", list)
+def _several(question: Question) -> list[Question]:
+    asked: list[Question] = _field(question, "recordings", list)
     if not 1 <= len(asked) <= MOST_SAVED:
         raise GerdError(f"the page has asked for {len(asked)} recordings; allowed: 1 to {MOST_SAVED}")
     return asked
@@ -370,7 +372,7 @@ def _page(name: str, recordings: Sequence[Events]) -> bytes:
     return _in_one_file(page_files(), saved).encode()
 
 
-def _in_one_file(page: Mapping[str, bytes], saved: Mapping[str, Any]) -> str:
+def _in_one_file(page: Mapping[str, bytes], saved: Mapping[str, object]) -> str:
     """The page with its style and scripts inside; a script is imported by name, from a map of data addresses."""
     scripts = {}
     for name, text in page.items():
@@ -387,5 +389,5 @@ def _in_one_file(page: Mapping[str, bytes], saved: Mapping[str, Any]) -> str:
     return html.replace('<script type="module" src="page/main.js"></script>', inside)
 
 
-def _json_in_html(data: Any) -> str:
+def _json_in_html(data: object) -> str:
     return json.dumps(data).replace("<", "\\u003c")

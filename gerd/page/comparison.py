@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from gerd.pictures import figure as stills
 from gerd.pictures.report import as_html
 from gerd.recording.events import Events
 from gerd.storage.whole import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLOURS = ("#0072b2", "#d55e00")
 TIMES = 60  # bins of the rate over time
@@ -60,7 +64,7 @@ def save_comparison(result: EventComparison, a: Sequence[Events], b: Sequence[Ev
     write_whole(path, page.encode())
 
 
-def _draw(figure: Any, result: EventComparison, sets: tuple[Sequence[Events], Sequence[Events]]) -> None:
+def _draw(figure: Figure, result: EventComparison, sets: tuple[Sequence[Events], Sequence[Events]]) -> None:
     parts = figure.subplot_mosaic([["apart", "rate", "pauses"], ["apart", "A", "B"]], width_ratios=[1.3, 1, 1])
     _draw_apart(parts["apart"], result)
     most = max(1.0, *(float(np.quantile(pixel_counts(each), 0.999)) for each in sets))
@@ -78,7 +82,7 @@ def _draw(figure: Any, result: EventComparison, sets: tuple[Sequence[Events], Se
     figure.legend(*parts["rate"].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
-def _draw_apart(axes: Any, result: EventComparison) -> None:
+def _draw_apart(axes: Axes, result: EventComparison) -> None:
     """How far apart the numbers are, in standard errors; those that differ are filled."""
     shown = [each for each in reversed(result.differences) if each.p is not None]
     differing = {each.name for each in result.differing}

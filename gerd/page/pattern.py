@@ -7,7 +7,7 @@ highest, or what is odd about the pixel.
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -20,7 +20,17 @@ IS_HOT, IS_DEAD = 254, 255
 MOST_PIXELS = 2**20  # of a camera whose pattern is shown
 
 
-def pattern_of(recording: Recording) -> dict[str, Any] | None:
+class Pattern(TypedDict):
+    """What differs between the pixels of a camera."""
+
+    number: int  # of the camera
+    thresholds: list[float] | None  # the lowest and the highest, as shares of a full pixel; None where all are alike
+    hot: int  # pixels
+    dead: int
+    pixels: str  # a byte for each, in base 64
+
+
+def pattern_of(recording: Recording) -> Pattern | None:
     """What differs between the pixels of a recording's camera; None where nothing does, or for too large a frame."""
     scene = recording.shown
     pixel, area = scene.pixel, scene.width * scene.height
@@ -42,6 +52,7 @@ def pattern_of(recording: Recording) -> dict[str, Any] | None:
     return {
         "number": scene.camera(0),
         "thresholds": [low / scene.full_count, high / scene.full_count] if high > low else None,
-        **{name: len(pixels) for name, pixels in odd.items()},
+        "hot": len(odd["hot"]),
+        "dead": len(odd["dead"]),
         "pixels": base64.b64encode(shown.tobytes()).decode(),
     }

@@ -8,7 +8,7 @@ and a page in one file (.html) by `answers.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,8 @@ from gerd.recording.simulate import simulate, simulate_family
 from gerd.storage.whole import written_whole
 
 VIDEOS, STILLS, PAGE = (".gif", ".mp4"), (".png", ".svg", ".pdf"), ".html"
-KINDS: dict[str, Callable[..., Any]] = {"video": video.write, **figure.KINDS}
-OF_FAMILIES: dict[str, Callable[..., Any]] = {"video": video.write, "sheet": figure.family, "cloud": figure.clouds}
+KINDS: dict[str, Callable[..., object]] = {"video": video.write, **figure.KINDS}
+OF_FAMILIES: dict[str, Callable[..., object]] = {"video": video.write, **figure.OF_FAMILIES}
 
 
 @explained
@@ -87,7 +87,8 @@ def render(
     import matplotlib
 
     with written_whole(path) as draft, matplotlib.rc_context(figure.STYLE):
-        figure.save((OF_FAMILIES if several else KINDS)[kind](drawn, **options), draft, path.suffix.lower()[1:])
+        draw = (figure.OF_FAMILIES if several else figure.KINDS)[kind]
+        figure.save(draw(drawn, **options), draft, path.suffix.lower()[1:])
 
 
 def family_of(config: Config, index: int) -> list[Recording]:
@@ -103,7 +104,7 @@ def check_members(count: int) -> None:
         raise GerdError(f"{count} members: one picture shows 1 to {most}; sweep fewer values, or show one")
 
 
-def check(path: Path, kind: str | None, options: dict[str, Any], *, family: bool = False) -> str:
+def check(path: Path, kind: str | None, options: Mapping[str, object], *, family: bool = False) -> str:
     """The kind of file that `render` would write; a clear error if it could not."""
     ending, kinds = path.suffix.lower(), OF_FAMILIES if family else KINDS
     if ending == PAGE:

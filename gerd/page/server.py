@@ -31,16 +31,21 @@ from pathlib import Path
 from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, Any
 
+from gerd.config.document import PlainData
 from gerd.errors import ConfigError, GerdError, Problem
 from gerd.page.answers import Editor, Shelf, page_files
 from gerd.page.worker import GoneError, Worker
 from gerd.storage.recordings import NOT_CHANGED, Recordings
 
 if TYPE_CHECKING:
+    from asyncio import BaseTransport
+    from types import FrameType
+
     import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from gerd.recording.events import Events
 
@@ -71,7 +76,7 @@ def serve(
     overrides: Sequence[str] = (),
     trust: bool = False,
     browser: bool = True,
-    say: Callable[[str], Any] = print,
+    say: Callable[[str], object] = print,
 ) -> None:
     """Show the config or dataset at `source`, or the `events` in it, at http://host:port/ until Ctrl-C.
 
@@ -138,7 +143,7 @@ def _server(worker: Worker, token: str, host: str) -> uvicorn.Server:
         And one whose other side has not taken all that was sent for long: what is not taken stays in memory.
         """
 
-        def connection_made(self, transport: Any) -> None:
+        def connection_made(self, transport: BaseTransport) -> None:
             super().connection_made(transport)
             self.last: Any = None
             self.waits: float | None = None  # since when something waits to be taken, as far as has been seen
@@ -166,7 +171,7 @@ def _server(worker: Worker, token: str, host: str) -> uvicorn.Server:
     class Server(uvicorn.Server):
         """Ctrl-C ends what is being made, so that no answer is waited for."""
 
-        def handle_exit(self, sig: int, frame: Any) -> None:
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             worker.close()
             super().handle_exit(sig, frame)
 
@@ -256,7 +261,7 @@ class _Routes:
             return _said(f"the question is nested too deeply; allowed: {DEEPEST} levels", 400)
         return await self._answered(request, request.url.path.removeprefix("/api/"), question)
 
-    async def _answered(self, request: Request, kind: str, question: Any = None) -> Response:
+    async def _answered(self, request: Request, kind: str, question: PlainData = None) -> Response:
         """What the worker says, if the one who asks stays for it."""
         from starlette.concurrency import run_in_threadpool
         from starlette.responses import JSONResponse, Response
@@ -278,7 +283,7 @@ class _Routes:
         return JSONResponse(result) if kind == "start" else Response(result, media_type="application/octet-stream")
 
 
-def _depth(data: Any) -> int:
+def _depth(data: PlainData) -> int:
     """How many lists and objects are inside each other, counted no farther than needed."""
     depth, level = 0, [data]
     while depth <= DEEPEST and (level := [part for part in level if isinstance(part, dict | list)]):
@@ -306,10 +311,10 @@ def _said(message: str, status: int) -> Response:
     return JSONResponse({"message": message}, status)
 
 
-def as_json(error: GerdError) -> dict[str, Any]:
+def as_json(error: GerdError) -> dict[str, object]:
     """An error as the page takes it: the fields at which something is wrong, or one message for all."""
 
-    def described(problem: Problem) -> dict[str, Any]:
+    def described(problem: Problem) -> dict[str, object]:
         got = "" if problem.value is None else f"got {problem.value}: "
         return {"path": problem.path, "line": problem.line, "message": got + problem.message}
 
@@ -320,13 +325,13 @@ def as_json(error: GerdError) -> dict[str, Any]:
 class _Gate:
     """Lets through what this server's own page asks, and adds the headers that keep other pages out."""
 
-    def __init__(self, app: Any, host: str):
+    def __init__(self, app: ASGIApp, host: str):
         self.app, self.host = app, host
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         from starlette.datastructures import Headers, MutableHeaders
 
-        async def send_with_headers(message: Any) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,10 @@ from gerd.storage.recordings import Recordings
 MOST_COLUMNS = 40
 MOST_ROWS = 100_000  # the first ones of a dataset that has more
 
+Column = TypedDict("Column", {"name": str, "swept": bool, "class": bool, "values": Sequence[object]})
 
-def table(recordings: Sequence[Events]) -> list[dict[str, Any]]:
+
+def table(recordings: Sequence[Events]) -> list[Column]:
     """By columns: index, swept values, classes, events, and what differs between the first steps."""
     if isinstance(recordings, Recordings):
         return _columns(list(itertools.islice(_rows_of_dataset(recordings), MOST_ROWS)))
@@ -39,7 +41,7 @@ class _Row:
     """What the table says of a recording; of one that cannot be read, only which it is."""
 
     index: int
-    labels: dict[str, Any]
+    labels: Mapping[str, object]
     events: int | None = None
     start: NDArray[np.float64] | None = None  # (actors, 3, 6): the ground truth of the first step
     shapes: Sequence[str | None] = ()  # the class of each actor
@@ -74,9 +76,9 @@ def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
                 yield _Row(index, labels(data.config, which), shapes=shapes(index, which))
 
 
-def _columns(rows: Sequence[_Row]) -> list[dict[str, Any]]:
+def _columns(rows: Sequence[_Row]) -> list[Column]:
     paths = dict.fromkeys(path for row in rows for path in row.labels)
-    result: dict[str, list[Any]] = {"index": [row.index for row in rows]}
+    result: dict[str, Sequence[object]] = {"index": [row.index for row in rows]}
     result |= {path: [row.labels.get(path) for row in rows] for path in paths}
     classes = _classes(rows)
     result |= classes

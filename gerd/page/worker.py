@@ -13,14 +13,17 @@ import errno
 import multiprocessing
 import time
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any
 
+from gerd.config.document import PlainData
 from gerd.errors import GerdError
 from gerd.page.answers import Editor, Shelf
 from gerd.storage.local import starting_workers
 from gerd.surroundings import ignore_settings
+
+Answer = dict[str, object] | bytes  # what there is to choose from, or a recording or a file
 
 LOOK = 0.05  # seconds between two looks at whether an answer is still wanted
 
@@ -59,7 +62,7 @@ class Worker:
         self._closed.set()
         self._process.kill()
 
-    def ask(self, kind: str, question: Any = None, gone: Event | None = None) -> Any:
+    def ask(self, kind: str, question: PlainData = None, gone: Event | None = None) -> Answer:
         """What `content` has to say: its `start`, or the `recording`, `gif` or `html` of a question, as bytes.
 
         GoneError once the event `gone` is set.
@@ -80,7 +83,7 @@ class Worker:
         if gone.is_set() or self._closed.is_set():
             raise GoneError
 
-    def _answer(self, kind: str, question: Any, gone: Event) -> Any:
+    def _answer(self, kind: str, question: PlainData, gone: Event) -> Answer:
         asked, begun = False, time.monotonic()
         try:
             while True:
@@ -106,7 +109,7 @@ class Worker:
         return answer
 
 
-def _serve(pipe: Any, content: Editor | Shelf, memory: int) -> None:
+def _serve(pipe: Connection, content: Editor | Shelf, memory: int) -> None:
     """In the process: answer until the page is gone."""
     ignore_settings()
     from gerd.config.config import Config
@@ -134,7 +137,7 @@ def _limit(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory, most))
 
 
-def _answered(content: Editor | Shelf, kind: str, question: Any) -> Any:
+def _answered(content: Editor | Shelf, kind: str, question: PlainData) -> Answer | GerdError:
     try:
         if kind == "start":
             return content.start()

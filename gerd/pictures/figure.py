@@ -7,10 +7,9 @@ SVG or PDF. Nothing here touches pyplot, so that no window opens and no figure o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gerd.config.sweep import in_words
 from gerd.errors import GerdError, check_whole
@@ -23,7 +22,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.gridspec import GridSpec
+
+    from gerd.pictures.plot import Panels
 
 WIDTH = 7.5  # inches of a figure
 MOST_PANELS = 100
@@ -32,7 +35,7 @@ AT_LEFT = 0.6  # inches, for heads and numbers at the left of panels
 MOST_ABREAST = 5  # members of which one step is shown, in one row
 MOST_ROWS = 8  # members of a family that have a row each
 ROW_HEAD, COLUMN_HEAD = 34, 16  # points between panels and the words at the left of a row, or above a column
-STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {  # the types of matplotlib list the keys, other ones in each version
     "axes.titlesize": 8,
     "figure.dpi": 100,
     "font.size": 8,
@@ -135,7 +138,7 @@ def _one_step_each(recordings: Sequence[Events], window: float, overlay: bool) -
     return figure
 
 
-def _name_panels(recordings: Sequence[Events], axes: NDArray[Any]) -> None:
+def _name_panels(recordings: Sequence[Events], axes: Panels) -> None:
     """What tells members apart: at rows and columns, if these are swept fields, else above each panel."""
     labels = [recording.identity.labels if isinstance(recording, Recording) else {} for recording in recordings]
     varied = [path for path in labels[0] if len({repr(each.get(path)) for each in labels}) > 1]
@@ -161,19 +164,35 @@ def _name_panels(recordings: Sequence[Events], axes: NDArray[Any]) -> None:
         _column_head(ax, in_words({path: labels[number][path] for path in columns}))
 
 
-def _row_head(ax: Any, text: str) -> None:
+def _row_head(ax: Axes, text: str) -> None:
     """Words at the left of a row of panels, outside their numbers."""
-    place = {"xy": (0, 0.5), "xycoords": "axes fraction", "xytext": (-ROW_HEAD, 0), "textcoords": "offset points"}
     ax.annotate(
-        plot.literal(text), **place, rotation=90, ha="right", va="center", multialignment="center", weight="bold"
+        plot.literal(text),
+        (0, 0.5),
+        (-ROW_HEAD, 0),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        rotation=90,
+        ha="right",
+        va="center",
+        multialignment="center",
+        weight="bold",
     )
 
 
-def _column_head(ax: Any, text: str) -> None:
+def _column_head(ax: Axes, text: str) -> None:
     """Words above a column of panels, and above the title of the first."""
     above = COLUMN_HEAD if ax.get_title() else COLUMN_HEAD / 3
-    place = {"xy": (0.5, 1), "xycoords": "axes fraction", "xytext": (0, above), "textcoords": "offset points"}
-    ax.annotate(plot.literal(text), **place, ha="center", va="bottom", weight="bold")
+    ax.annotate(
+        plot.literal(text),
+        (0.5, 1),
+        (0, above),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        weight="bold",
+    )
 
 
 def cloud(recording: Events) -> Figure:
@@ -252,7 +271,7 @@ def stages(recording: Events, *, count: int = 3, names: Iterable[str] = tuple(pl
     return figure
 
 
-def _bars(figure: Figure, grid: Any, axes: Any, names: list[str], handles: list[Artist]) -> None:
+def _bars(figure: Figure, grid: GridSpec, axes: Panels, names: list[str], handles: list[Artist]) -> None:
     """Under the columns of the stages, what their colours mean."""
     grey = [k for k, name in enumerate(names) if name in ("picture", "coverage", "seen")]
     signed = [k for k, name in enumerate(names) if name in ("difference", "integrator")]
@@ -270,6 +289,7 @@ def _bars(figure: Figure, grid: Any, axes: Any, names: list[str], handles: list[
 
 _DRAWN = (frame, sheet, cloud, rate, curves, parameters, stages)
 KINDS: dict[str, Callable[..., Figure]] = {draw.__name__: draw for draw in _DRAWN}
+OF_FAMILIES: dict[str, Callable[..., Figure]] = {"sheet": family, "cloud": clouds}
 
 
 def save(figure: Figure, path: Path, format: str) -> None:
@@ -278,7 +298,9 @@ def save(figure: Figure, path: Path, format: str) -> None:
     figure.savefig(path, format=format, metadata=dates[format])
 
 
-def _new(recordings: Sequence[Events], width: float, height: float, layout: Any = "constrained") -> Figure:
+def _new(
+    recordings: Sequence[Events], width: float, height: float, layout: Literal["constrained"] | None = "constrained"
+) -> Figure:
     """A figure with the name of what it shows above, which needs some height of its own."""
     from matplotlib.figure import Figure
 
@@ -315,7 +337,7 @@ def _part(recording: Events, span: range) -> Events:
     return recording.window(span.start, span.stop)
 
 
-def _draw_steps(recording: Events, spans: Sequence[range], axes: NDArray[Any], overlay: bool) -> None:
+def _draw_steps(recording: Events, spans: Sequence[range], axes: Panels, overlay: bool) -> None:
     """The events of some steps, an Axes each, with the ground truth of the last; those that are left over are blank."""
     for ax, span in zip(axes, spans, strict=False):
         plot.events(recording, span.start, ax, window=len(span), legend=False)
@@ -325,7 +347,7 @@ def _draw_steps(recording: Events, spans: Sequence[range], axes: NDArray[Any], o
         ax.set_axis_off()
 
 
-def _outer_labels(axes: NDArray[Any], *, rows_have_heads: bool = False) -> None:
+def _outer_labels(axes: Panels, *, rows_have_heads: bool = False) -> None:
     """Numbers and names only at the left and at the bottom of a grid of frames."""
     left, bottom = list(axes[:, 0]), list(axes[-1])
     for ax in axes.flat:

@@ -14,7 +14,7 @@ readers can tell apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,9 +35,14 @@ from gerd.scene.scenes import Scenes
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
     from matplotlib.image import AxesImage
+    from mpl_toolkits.mplot3d import Axes3D
 
     from gerd.events.definition.stages import Stages
+
+Panels = NDArray[Any]  # of Axes, which the types of numpy cannot say
 
 WIDE = 1.6  # width by height of a picture of several frames
 DETAIL = 480  # cells along the longer side of a drawn frame
@@ -92,18 +97,19 @@ def events(
 def family(
     members: AnyConfig | Sequence[Events],
     step: int | Sequence[int] = 0,
-    axes: Any = None,
+    axes: Panels | None = None,
     *,
     index: int = 0,
     legend: bool = True,
-) -> Any:
+) -> Panels:
     """The events of one step of each member of a sweep, side by side, an Axes each; returns the array of Axes.
 
     `members` are recordings, or the config (or its path) of which those of `index` are simulated. `step` is one for
     all or a list with one for each.
     """
-    recordings: Any = members
-    if isinstance(members, str) or not isinstance(members, Sequence):
+    if isinstance(members, Sequence) and not isinstance(members, str):
+        recordings: Sequence[Events] = members
+    else:
         recordings = simulate_family(members, index)
     steps = [step] * len(recordings) if isinstance(step, int) else list(step)
     if axes is None:
@@ -181,7 +187,7 @@ def brightness(recording: Events, step: int = 0, ax: Axes | None = None) -> Axes
     return ax
 
 
-def brightness_range(intensities: Any) -> tuple[float, float]:
+def brightness_range(intensities: Iterable[float]) -> tuple[float, float]:
     """Which brightness is drawn black and which white; the background has 0."""
     return float(min([0, *intensities])), float(max([1, *intensities]))
 
@@ -215,7 +221,9 @@ def paths(recording: Recording, start: int, stop: int) -> list[NDArray[np.float6
     return lines
 
 
-def cloud(recording: Events, ax: Any = None, *, zoom: float = 1.0, most: int = MOST_POINTS, legend: bool = True) -> Any:
+def cloud(
+    recording: Events, ax: Axes3D | None = None, *, zoom: float = 1.0, most: int = MOST_POINTS, legend: bool = True
+) -> Axes3D:
     """The events as points in (time, x, y), on an Axes with `projection="3d"`: y down, time from left to right.
 
     `zoom` is how much of the Axes the cloud fills. Of more events than `most` every n-th is drawn.
@@ -259,7 +267,7 @@ def rate(recording: Events, ax: Axes | None = None) -> Axes:
         ax.stairs(counts, edges, baseline=None, color="0.45", linestyle=":", label="of them background noise")
     ax.set(xlim=(edges[0], edges[-1]), ylim=(0, 1.08 * max(1.0, ax.dataLim.y1)))
     ax.set(xlabel=_steps_label(recording), ylabel="events per step")
-    _legend_above(ax)
+    _legend_above(ax, ax.get_legend_handles_labels()[0])
     _whole_numbers(ax.xaxis)
     return ax
 
@@ -287,11 +295,12 @@ def curve(recording: Events, name: str, ax: Axes | None = None, *, derivative: i
             continue
         if side and derivative == 0:  # what wraps around is not a line across the frame
             line = np.where(np.abs(np.diff(line, prepend=line[:1])) > side / 2, np.nan, line)
-        style: Any = {"color": ACTORS[actor % len(ACTORS)], "linestyle": ("-", "--", ":")[actor // len(ACTORS) % 3]}
+        colour = ACTORS[actor % len(ACTORS)]
+        dashes = ("-", "--", ":")[actor // len(ACTORS) % 3]
         steps = recording.first + np.arange(recording.steps)
         label = f"actor {actor}: {literal(shape)}"
         marker = "." if recording.steps == 1 else ""
-        ax.plot(steps, line, label=label, marker=marker, linewidth=1.2, **style)
+        ax.plot(steps, line, label=label, marker=marker, linewidth=1.2, color=colour, linestyle=dashes)
     values = values[:, recording.present]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
     if high - low < 1e-9 * max(1.0, abs(low)):  # a constant, but for rounding
@@ -343,15 +352,25 @@ def truth_handles() -> list[Artist]:
     """What a legend shows for an overlay."""
     from matplotlib.lines import Line2D
 
-    named: Any = (("outline", OUTLINE, "-"), ("centre's path", PATH, "-"), ("box", BOX, "--"))
-    return [Line2D([], [], color=shade(colour), linestyle=style, label=name) for name, colour, style in named]
+    return [
+        Line2D([], [], color=shade(OUTLINE), linestyle="-", label="outline"),
+        Line2D([], [], color=shade(PATH), linestyle="-", label="centre's path"),
+        Line2D([], [], color=shade(BOX), linestyle="--", label="box"),
+    ]
 
 
-def _legend_above(ax: Axes, handles: list[Artist] | None = None) -> None:
+def _legend_above(ax: Axes, handles: Sequence[Artist]) -> None:
     """A legend between the axes and their title, where it hides nothing."""
-    named: Any = {} if handles is None else {"handles": handles}
-    place: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.2, "frameon": False}
-    ax.legend(ncols=3, columnspacing=1.2, handletextpad=0.4, **named, **place)
+    ax.legend(
+        handles=handles,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        borderaxespad=0.2,
+        frameon=False,
+        ncols=3,
+        columnspacing=1.2,
+        handletextpad=0.4,
+    )
     ax.set_title(ax.get_title(), pad=LEGEND)
 
 
@@ -379,17 +398,27 @@ def _frame(recording: Events | Scenes, ax: Axes) -> Axes:
     return ax
 
 
-def _show(ax: Axes, cells: NDArray[Any], cell: float = 1.0, **style: Any) -> AxesImage:
+def _show(
+    ax: Axes,
+    cells: NDArray[np.generic],
+    cell: float = 1.0,
+    *,
+    cmap: str | Colormap | None = None,
+    vmin: float | None = None,
+    vmax: float | None = None,
+) -> AxesImage:
     """Draw an array with cells of this side in pixels, crisp."""
     extent = (0, cells.shape[1] * cell, cells.shape[0] * cell, 0)
-    return ax.imshow(cells, extent=extent, interpolation="nearest", aspect=ax.get_aspect(), **style)
+    return ax.imshow(
+        cells, extent=extent, interpolation="nearest", aspect=ax.get_aspect(), cmap=cmap, vmin=vmin, vmax=vmax
+    )
 
 
 def _steps_label(recording: Events) -> str:
     return f"step ({recording.step_us / 1000:g} ms each)"
 
 
-def _whole_numbers(axis: Any, most: int = 6) -> None:
+def _whole_numbers(axis: Axis, most: int = 6) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True, nbins=most, min_n_ticks=1, steps=[1, 2, 5, 10]))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from gerd.errors import GerdError, StorageError, shorten
 from gerd.files import read_regular
 from gerd.pictures.video import ffmpeg
+
+GreyPicture = NDArray[np.generic]  # (height, width), of whatever numbers a file has
 
 SECOND = 1_000_000
 KINDS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".npy")
@@ -34,7 +36,7 @@ class Seen:
     """Pictures with their times. They can be gone through once, (height, width) each."""
 
     times_us: NDArray[np.int64]
-    frames: Iterator[NDArray[Any]]
+    frames: Iterator[GreyPicture]
 
 
 def open_pictures(path: Path, fps: Fraction | None = None) -> Seen:
@@ -79,12 +81,12 @@ def _times_in(path: Path) -> NDArray[np.int64]:
     return np.array(result, np.int64)
 
 
-def _picture(path: Path) -> NDArray[Any]:
+def _picture(path: Path) -> GreyPicture:
     """A picture as it is stored, in grey."""
     data = _bytes(path)
     if path.suffix.lower() == ".npy":
         try:
-            array: NDArray[Any] = np.load(io.BytesIO(data), allow_pickle=False)
+            array: GreyPicture = np.load(io.BytesIO(data), allow_pickle=False)
         except (ValueError, EOFError, OSError) as error:
             raise StorageError(f"{path}: is no array: {str(error).splitlines()[0]}") from None
         return array

@@ -13,10 +13,9 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gerd.errors import GerdError, check_number, check_whole
 from gerd.pictures import plot
@@ -137,7 +136,7 @@ class Frame:
             pen.ellipse((x - 2, y - 2, x + 2, y + 2), AT_PATH)
         return np.asarray(drawn)
 
-    def _places(self, points: Any) -> list[tuple[int, int]]:
+    def _places(self, points: ArrayLike) -> list[tuple[int, int]]:
         """Screen pixels in which points in sensor pixels lie, but for those that are nowhere."""
         known = np.asarray(points)[np.isfinite(points).all(axis=-1)]
         screen = np.floor(known * self.zoom).clip(-LARGEST_SIDE, 2 * LARGEST_SIDE).astype(int)
@@ -252,7 +251,7 @@ def _words(text: str) -> Picture:
     return _grey(STRIP + (INK - STRIP) * np.asarray(drawn) / 255)
 
 
-def _grey(share: Any) -> Any:
+def _grey(share: ArrayLike) -> Picture:
     """Where the palette has the grey of this brightness, from 0 to 1."""
     return (FIRST_GREY + np.rint(np.clip(share, 0, 1) * GREYS)).astype(np.uint8)
 

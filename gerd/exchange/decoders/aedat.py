@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 from xml.etree import ElementTree
 
 import numpy as np
@@ -131,7 +131,7 @@ def _blocks(file: IO[bytes], header: _Header, damage: Damage) -> Iterator[Rows]:
 def _unpacked(data: bytes, compression: str | None) -> bytes:
     if compression is None:
         return data
-    arrow: Any = package("pyarrow")
+    arrow = package("pyarrow")
     result = bytearray()
     with arrow.CompressedInputStream(arrow.BufferReader(data), compression) as stream:
         while part := stream.read(PART):

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gerd.errors import StorageError
-from gerd.exchange.decoders.columns import by_name, check_columns, from_columns, whole
+from gerd.exchange.decoders.columns import Column, Columnar, by_name, check_columns, from_columns, whole
 from gerd.exchange.decoders.opened import ROW, ROWS_AT_ONCE, Damage, Opened, Rows, most_events, read_by_others
 
 SUFFIX = ".npy"  # of the names in a zip file
@@ -38,7 +37,7 @@ def open_file(file: IO[bytes], damage: Damage) -> Opened:
     return Opened("numpy", size, blocks_of(damage, columns))
 
 
-def _unzipped(file: IO[bytes], damage: Damage) -> dict[str, NDArray[Any]]:
+def _unzipped(file: IO[bytes], damage: Damage) -> dict[str, Column]:
     """The arrays of a zip file by their names, unless they are far larger than what a file of its size can hold."""
     most = most_events(os.fstat(file.fileno()).st_size) * ROW.itemsize
     result = {}
@@ -54,15 +53,15 @@ def _unzipped(file: IO[bytes], damage: Damage) -> dict[str, NDArray[Any]]:
     return result
 
 
-def _array(file: IO[bytes]) -> NDArray[Any]:
+def _array(file: IO[bytes]) -> Column:
     """The array that a file holds, and nothing else; a zip file compares its checksum when it is read to the end."""
-    array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    array: Column = np.lib.format.read_array(file, allow_pickle=False)
     if file.read(1):
         raise ValueError("something follows the array")
     return array
 
 
-def _columns(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]] | None:
+def _columns(arrays: Mapping[str, Column]) -> dict[str, Column] | None:
     if (named := by_name(arrays)) is not None:
         return {name: arrays[named[name]] for name in "txyp"}
     for array in arrays.values():
@@ -72,9 +71,8 @@ def _columns(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]] | No
     return None
 
 
-def blocks_of(damage: Damage, columns: Mapping[str, Any]) -> Iterator[Rows]:
+def blocks_of(damage: Damage, columns: Mapping[str, Columnar]) -> Iterator[Rows]:
     """The blocks of columns of equal length, which may be arrays or data sets that are read when they are sliced."""
     check_columns(damage, columns)
-    (count,) = columns["t"].shape
-    for begin in range(0, count, ROWS_AT_ONCE):
+    for begin in range(0, len(columns["t"]), ROWS_AT_ONCE):
         yield from_columns(damage, *(np.asarray(columns[name][begin : begin + ROWS_AT_ONCE]) for name in "txyp"))

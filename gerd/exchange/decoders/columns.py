@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,22 @@ from numpy.typing import NDArray
 from gerd.errors import StorageError
 from gerd.exchange.decoders.opened import Damage, Rows, rows_of
 
-Column = NDArray[Any]
+Column = NDArray[Any]  # of any numbers
+
+
+class Columnar(Protocol):
+    """A column in memory, or a data set of a file, which is read where it is sliced."""
+
+    @property
+    def shape(self) -> tuple[int, ...] | None: ...
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice, /) -> Column: ...
+
 
 NAMES = {  # of columns, in small letters
     **dict.fromkeys(("t", "ts", "time", "times", "timestamp", "timestamps"), "t"),
@@ -49,8 +64,8 @@ def from_columns(damage: Damage, t: Column, x: Column, y: Column, p: Column) -> 
     return rows_of(x[good], y[good], t[good], on)
 
 
-def check_columns(damage: Damage, columns: Mapping[str, Any]) -> None:
-    """An error unless these are columns of numbers, all of one length: anything that has a shape and a dtype."""
+def check_columns(damage: Damage, columns: Mapping[str, Columnar]) -> None:
+    """An error unless these are columns of numbers, all of one length."""
     shapes = {name: column.shape for name, column in columns.items()}
     if len(set(shapes.values())) > 1 or any(shape is None or len(shape) != 1 for shape in shapes.values()):
         raise StorageError(f"{damage.path}: its columns have the shapes {shapes}; allowed: one axis of equal length")
@@ -59,7 +74,7 @@ def check_columns(damage: Damage, columns: Mapping[str, Any]) -> None:
             raise StorageError(f"{damage.path}: its column {name} has the type {column.dtype}; allowed: real numbers")
 
 
-def whole(value: Any) -> int | None:
+def whole(value: object) -> int | None:
     """A whole number that a file has in any kind of scalar; None if it is something else."""
     array = np.asarray(value)
     return int(array.item()) if array.size == 1 and array.dtype.kind in "iu" else None

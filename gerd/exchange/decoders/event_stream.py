@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gerd.errors import StorageError
 from gerd.exchange.decoders.opened import Damage, Opened, Rows, rows_of
@@ -25,7 +25,7 @@ def open_file(damage: Damage) -> Opened:
     return Opened("es", (width, height), _blocks(stream, height, damage))
 
 
-def _blocks(stream: Any, height: int, damage: Damage) -> Iterator[Rows]:
+def _blocks(stream: Iterable[NDArray[np.void]], height: int, damage: Damage) -> Iterator[Rows]:
     try:
         for part in stream:
             yield rows_of(part["x"], height - 1 - part["y"].astype(np.int64), part["t"], part["on"])

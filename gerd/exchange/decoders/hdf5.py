@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import prod
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from gerd.exchange.decoders.opened import (
 )
 from gerd.exchange.packages import package
 
+if TYPE_CHECKING:
+    import h5py
+
 MAGIC = b"\x89HDF\r\n\x1a\n"
 MOST_OBJECTS = 1000  # groups and data sets among which events are looked for
 OFFSET = "t_offset"
@@ -32,20 +35,24 @@ OFFSET = "t_offset"
 
 def open_file(file: IO[bytes], damage: Damage) -> Opened:
     """An HDF5 file."""
-    h5py = package("h5py")
+    package("h5py")  # or an error that says what to install
+    import h5py
+
     with read_by_others(damage.path, "HDF5"):
         content = h5py.File(file, "r")
-        found = _found(h5py, content, damage)
+        found = _found(content, damage)
         if found is None:
             raise StorageError(f"{damage.path}: has no group with t, x, y and p, and no table with these fields")
-        return Opened("hdf5", _size(content, found), _blocks(h5py, content, found, damage))
+        return Opened("hdf5", _size(content, found), _blocks(content, found, damage))
 
 
-def _found(h5py: Any, content: Any, damage: Damage) -> Any:
+def _found(content: h5py.File, damage: Damage) -> h5py.Group | h5py.Dataset | None:
     """The group or table of events."""
+    import h5py
+
     seen = 0
 
-    def look(_: str, item: Any) -> Any:
+    def look(_: str, item: object) -> h5py.Group | h5py.Dataset | None:
         nonlocal seen
         seen += 1
         if seen > MOST_OBJECTS:
@@ -58,7 +65,7 @@ def _found(h5py: Any, content: Any, damage: Damage) -> Any:
     return content if by_name(content.keys()) is not None else content.visititems(look)
 
 
-def _size(content: Any, found: Any) -> tuple[int, int] | None:
+def _size(content: h5py.File, found: h5py.Group | h5py.Dataset) -> tuple[int, int] | None:
     for attributes in (found.attrs, content.attrs):
         width, height = whole(attributes.get("width")), whole(attributes.get("height"))
         if width is not None and height is not None:
@@ -69,22 +76,24 @@ def _size(content: Any, found: Any) -> tuple[int, int] | None:
     return None
 
 
-def _blocks(h5py: Any, content: Any, found: Any, damage: Damage) -> Iterator[Rows]:
+def _blocks(content: h5py.File, found: h5py.Group | h5py.Dataset, damage: Damage) -> Iterator[Rows]:
+    import h5py
+
     with read_by_others(damage.path, "HDF5"):
-        offset = _offset(h5py, content, damage)
+        offset = _offset(content, damage)
         if isinstance(found, h5py.Group):
             named = by_name(found.keys()) or {}
-            columns = {name: _data_set(h5py, found, named[name], damage) for name in "txyp"}
+            columns = {name: _data_set(found, named[name], damage) for name in "txyp"}
             blocks = blocks_of(damage, columns)
         else:
             named = by_name(found.dtype.names) or {}
-            blocks = _of_table(_data_set(h5py, found.parent, found.name, damage), named, damage)
+            blocks = _of_table(_data_set(found.parent, found.name, damage), named, damage)
         for block in blocks:
             block["t"] += offset
             yield block
 
 
-def _of_table(table: Any, named: Mapping[str, str], damage: Damage) -> Iterator[Rows]:
+def _of_table(table: h5py.Dataset, named: Mapping[str, str], damage: Damage) -> Iterator[Rows]:
     """The blocks of a data set each value of which is an event."""
     if len(table.shape or ()) != 1:
         raise StorageError(f"{damage.path}: its table of events has the shape {table.shape}; allowed: one axis")
@@ -95,19 +104,21 @@ def _of_table(table: Any, named: Mapping[str, str], damage: Damage) -> Iterator[
         yield from_columns(damage, *columns.values())
 
 
-def _offset(h5py: Any, content: Any, damage: Damage) -> int:
+def _offset(content: h5py.File, damage: Damage) -> int:
     """The time from which times count."""
     if OFFSET not in content:
         return 0
-    given = _data_set(h5py, content, OFFSET, damage)
+    given = _data_set(content, OFFSET, damage)
     offset = whole(given[()]) if given.shape in ((), (1,)) else None
     if offset is None or abs(offset) >= LAST:
         raise StorageError(f"{damage.path}: {OFFSET}: allowed: a whole number within ±{LAST}")
     return offset
 
 
-def _data_set(h5py: Any, group: Any, name: str, damage: Damage) -> Any:
+def _data_set(group: h5py.Group, name: str, damage: Damage) -> h5py.Dataset:
     """A data set of a group, whose values are in this file, and can be read in parts that fit into memory."""
+    import h5py
+
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise StorageError(f"{damage.path}: {name} is a link; allowed: a data set in the file itself")
     found = group[name]

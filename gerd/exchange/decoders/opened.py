@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +67,7 @@ def read_by_others(path: Path, kind: str) -> Iterator[None]:
         raise StorageError(f"{path}: cannot be read as {kind}: {lines[0][:LONGEST_REASON]}") from None
 
 
-def rows_of(x: Any, y: Any, t: Any, p: Any) -> Rows:
+def rows_of(x: NDArray[np.generic], y: NDArray[np.generic], t: NDArray[np.generic], p: NDArray[np.generic]) -> Rows:
     """A block from arrays of whole numbers."""
     result = np.empty(len(t), ROW)
     result["x"], result["y"], result["t"], result["p"] = x, y, t, p

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError, check_whole
 from gerd.exchange.decoders.arrays import blocks_of
+from gerd.exchange.decoders.columns import Column
 from gerd.exchange.decoders.opened import Damage, Opened, read_by_others
 from gerd.exchange.packages import package
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
 MAGIC = b"PAR1"
 COLUMNS = ("width", "height", "t", "x", "y", "p")
@@ -37,7 +41,7 @@ def open_file(file: IO[bytes], damage: Damage, row: int | None) -> Opened:
     return Opened("parquet", size, blocks_of(damage, columns))
 
 
-def _row(content: Any, row: int, damage: Damage) -> Any:
+def _row(content: ParquetFile, row: int, damage: Damage) -> pa.Table:
     """A row as a table, of which no more is read than its group of rows.
 
     How many values that has is not looked up: where this is damaged, pyarrow ends the whole process.
@@ -50,7 +54,7 @@ def _row(content: Any, row: int, damage: Damage) -> Any:
     raise StorageError(f"{damage.path}: its groups of rows have fewer rows than it says")
 
 
-def _list(value: Any, name: str, damage: Damage) -> NDArray[Any]:
+def _list(value: pa.ListScalar, name: str, damage: Damage) -> Column:
     """The numbers of a list."""
     if not hasattr(value, "values") or not value.is_valid:
         raise StorageError(f"{damage.path}: its column {name} has {value.type}, or nothing; allowed: lists of numbers")

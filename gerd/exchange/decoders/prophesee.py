@@ -21,7 +21,7 @@ from gerd.errors import StorageError
 from gerd.exchange.decoders.columns import side
 from gerd.exchange.decoders.opened import ROWS_AT_ONCE, Damage, Opened, Rows, rows_of
 
-Words = NDArray[Any]
+Words = NDArray[Any]  # of 16, 32 or 64 bits
 Whole = NDArray[np.int64]
 
 MAGIC = b"%"
@@ -91,7 +91,9 @@ def _size(header: dict[str, str]) -> tuple[int, int] | None:
     return None if width is None or height is None else (width, height)
 
 
-def _blocks(file: IO[bytes], kind: np.dtype[Any], damage: Damage, decode: Callable[[Words], Rows]) -> Iterator[Rows]:
+def _blocks(
+    file: IO[bytes], kind: np.dtype[np.generic], damage: Damage, decode: Callable[[Words], Rows]
+) -> Iterator[Rows]:
     while data := file.read(ROWS_AT_ONCE * kind.itemsize):
         rest = len(data) % kind.itemsize
         if rest:
