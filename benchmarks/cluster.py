@@ -31,7 +31,7 @@ from gerd.storage import ray_workers as engine
 from gerd.storage.generate import generate
 from gerd.storage.manifest import SHARD_SIZE, new_manifest
 from gerd.storage.places import Folder
-from gerd.storage.work import Job, make_shard
+from gerd.storage.work import Job, made_shard
 
 
 def case(width: int, height: int, steps: int, shapes: tuple[str, ...]) -> Config:
@@ -70,7 +70,12 @@ def one_worker(config: Config, folder: Path, limit: float, device: str) -> dict[
     """A core or a GPU that makes shard after shard."""
     job = Job(config, Folder(folder), new_manifest(config, 10**9), device)
     clock = time.process_time if device == "cpu" else time.perf_counter
-    taken = seconds_each(lambda number: make_shard(job, number % 8, lambda made: None), limit, clock)
+
+    def work(number: int) -> None:
+        entry, data = made_shard(job, number % 8, lambda made: None)
+        job.place.write(entry.file, data)
+
+    taken = seconds_each(work, limit, clock)
     size = (folder / "shard-000000.safetensors").stat().st_size
     return {"recordings_per_s": SHARD_SIZE / taken, "bytes": size / SHARD_SIZE}
 

@@ -5,8 +5,7 @@
 The bare kernel is what makes the events, without ground truth, digests and files, in a process for each core.
 `gerd.generate` runs as it does by default. Its processes take a while to start, which counts the less the more they
 make: the steady rate is that of the recordings beyond the first quarter, from two runs. All take turns, and of each the
-best round counts. On a machine that others use, too, compare the processor time: processes get a share of it each, and
-`gerd.generate` has one more of them.
+best round counts. On a machine that others use, too, compare the processor time.
 """
 
 from __future__ import annotations

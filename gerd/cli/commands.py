@@ -67,7 +67,7 @@ def generate(
     config: ConfigFile,
     out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
     count: Count = 100,
-    workers: Annotated[int | None, Option(min=1, help="Processes; default: one more than there are cores.")] = None,
+    workers: Annotated[int | None, Option(min=1, help="Processes; default: as many as there are cores.")] = None,
     device: Annotated[
         str | None,
         Option(help="cpu, cuda, cuda:1 …; default: cpu, or a cluster's GPUs.", autocompletion=one_of(*DEVICES)),

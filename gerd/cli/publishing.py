@@ -60,7 +60,7 @@ def recipe(
 def make(
     file: Annotated[Path, Argument(metavar="RECIPE", help="What gerd recipe has written.")],
     out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
-    workers: Annotated[int | None, Option(min=1, help="Processes; default: one more than there are cores.")] = None,
+    workers: Annotated[int | None, Option(min=1, help="Processes; default: as many as there are cores.")] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 …; default: cpu.")] = None,
 ) -> None:
     """Make the dataset of a recipe, and compare every file and every recording; the same command continues it.

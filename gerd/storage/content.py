@@ -104,7 +104,7 @@ def _packed_events(recording: Recording, size: int) -> Iterator[tuple[slice, byt
     bounds = [0, *codec.bounds(keys, firsts[1:]).tolist(), len(keys)] if len(firsts) > 1 else [0, len(keys)]
     for first, (low, high) in zip(firsts, pairwise(bounds), strict=True):
         span = min(size, steps - first) * per_step
-        flags = recording.background[low:high]
+        flags = recording.source[low:high] != FROM_EDGE
         yield slice(low, high), *pack_events(keys[low:high], flags, first * per_step, span)
 
 

@@ -84,10 +84,9 @@ def generate(
 
     Continues what an interrupted call has left, and adds what is missing to a complete dataset of fewer recordings;
     refuses a place that holds something else. `engine` is who does the work: `local`, `workers` processes (None: one
-    more than there are cores, on a GPU one per core if its memory is enough), or `ray`, the cluster at `address`, on
-    its GPUs if it has any. `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines,
-    make one dataset, which is complete when the last of them has ended. `progress` is called with the number of
-    recordings just made.
+    per core, on a GPU if its memory is enough), or `ray`, the cluster at `address`, on its GPUs if it has any. `part`
+    (I, N) makes the I-th of N parts: N such calls, in any order and on any machines, make one dataset, which is
+    complete when the last of them has ended. `progress` is called with the number of recordings just made.
     """
     config = to_store(as_config(config))
     _check(config, count, workers, engine, address, part)
@@ -250,8 +249,8 @@ def _finish_here(job: Job, numbers: Sequence[int], workers: int | None, progress
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if str(job.place).startswith("memory:"):
         workers = 1
-    if workers is None:  # one of them waits for the disk
-        workers = cores + 1 if job.device == "cpu" else min(cores, workers_of_device(job.device))
+    if workers is None:
+        workers = cores if job.device == "cpu" else min(cores, workers_of_device(job.device))
     return finish_in_processes(job, numbers, min(workers, max(1, len(numbers))), progress)
 
 

@@ -25,19 +25,20 @@ from gerd.events.backends import needs_compiling, run
 from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.storage.manifest import Entry
-from gerd.storage.work import Job, Progress, finish_shard
+from gerd.storage.work import Job, Progress, finish_shards
 from gerd.surroundings import environment, ignore_settings, safe_path
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.sharedctypes import Synchronized
 
+LONGEST_SHARE = 8  # shards that a worker makes without saying so
+
 
 def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress: Progress) -> Iterator[Entry]:
     """Finish the shards `numbers`; with one worker, in this process."""
     if workers == 1:
-        for number in numbers:
-            yield finish_shard(job, number, progress)
+        yield from finish_shards(job, numbers, progress)
         return
     if job.device == "cpu" and needs_compiling(scenes := draw(plan_of(member(job.config, 0)), [0])):
         run(scenes)  # compiles once and not in each worker, and says so
@@ -50,13 +51,13 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
     seen = 0
     try:
         with starting_workers(), environment(OMP_NUM_THREADS=threads):
-            waiting: set[Future[Entry]] = {pool.submit(_finish, job, number) for number in numbers}
+            waiting: set[Future[list[Entry]]] = {pool.submit(_finish, job, some) for some in _shares(numbers, workers)}
         while waiting:
             done, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
             progress(counter.value - seen)
             seen = counter.value
             for finished in done:
-                yield finished.result()
+                yield from finished.result()
     except BrokenProcessPool:
         _kill(pool)
         raise GerdError(
@@ -70,6 +71,14 @@ def finish_in_processes(job: Job, numbers: Sequence[int], workers: int, progress
         pool.shutdown(wait=True, cancel_futures=True)
         hold.close()
         alive.close()
+
+
+def _shares(numbers: Sequence[int], workers: int) -> Iterator[Sequence[int]]:
+    """The shards that a worker makes at a time: ever fewer, so that at the end none waits long for another."""
+    while numbers:
+        size = min(LONGEST_SHARE, max(1, len(numbers) // (3 * workers)))
+        yield numbers[:size]
+        numbers = numbers[size:]
 
 
 def _kill(pool: ProcessPoolExecutor) -> None:
@@ -125,5 +134,5 @@ def _count(made: int) -> None:
         _counter.value += made
 
 
-def _finish(job: Job, number: int) -> Entry:
-    return finish_shard(job, number, _count)
+def _finish(job: Job, numbers: Sequence[int]) -> list[Entry]:
+    return list(finish_shards(job, numbers, _count))

@@ -27,7 +27,7 @@ from gerd.config.trust import import_from
 from gerd.errors import GerdError
 from gerd.storage.manifest import MANIFEST, Entry
 from gerd.storage.places import Folder
-from gerd.storage.work import Job, Progress, finish_shard
+from gerd.storage.work import Job, Progress, finish_shards
 from gerd.version import __version__
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _finish_range(pickled: bytes, trusted: str | None, numbers: list[int]) -> tu
         raise GerdError(f"{worker} has gerd {__version__}, and the command {version}; install one of them on both")
     if isinstance(job.place, Folder) and not Path(job.place.at(MANIFEST)).exists():
         raise GerdError(f"{worker} does not see {job.place.at(MANIFEST)}; all machines must share the folder")
-    entries = [finish_shard(job, number, lambda made: None) for number in numbers]
+    entries = list(finish_shards(job, numbers, lambda made: None))
     return time.perf_counter() - begun, entries
 
 

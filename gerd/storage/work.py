@@ -1,14 +1,16 @@
-"""One shard's work: keep the shard if it was finished before, make it if not.
+"""Finish shards: keep a shard if it was finished before, make it if not.
 
-A `Job` and the number of a shard go in, the shard's entry in the manifest comes out. The processes of one machine,
-the workers of a cluster and independent commands do this and nothing else, in any order and as often as they like:
-a shard has the same bytes whoever makes it, and it appears under its name only when it is whole.
+A `Job` and numbers of shards go in, the entries of the shards in the manifest come out, each when its shard is stored.
+The processes of one machine, the workers of a cluster and independent commands do this and nothing else, in any order
+and as often as they like: a shard has the same bytes whoever makes it, and it appears under its name only when it is
+whole. While one is written, the next is made.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from gerd.config.config import Config
@@ -43,9 +45,26 @@ class Job:
         return grown_name(number) if number == self.grown else shard_name(number)
 
 
-def finish_shard(job: Job, number: int, progress: Progress) -> Entry:
-    """The entry of a shard that is stored when this returns."""
-    return kept_shard(job, number, progress) or make_shard(job, number, progress)
+def finish_shards(job: Job, numbers: Iterable[int], progress: Progress) -> Iterator[Entry]:
+    """The entries of shards, in any order; the shard of an entry is stored. One is written beside the next one."""
+    writing: tuple[Entry, Future[None]] | None = None
+    with ThreadPoolExecutor(1) as disk:
+        for number in numbers:
+            if entry := kept_shard(job, number, progress):
+                yield entry
+                continue
+            entry, data = made_shard(job, number, progress)
+            if writing:
+                yield _stored(*writing)
+            writing = entry, disk.submit(job.place.write, entry.file, data)
+        if writing:
+            yield _stored(*writing)
+
+
+def _stored(entry: Entry, writing: Future[None]) -> Entry:
+    """The entry of a shard, as soon as it is written; the error if it cannot be."""
+    writing.result()
+    return entry
 
 
 def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
@@ -65,8 +84,8 @@ def kept_shard(job: Job, number: int, progress: Progress) -> Entry | None:
     return entry
 
 
-def make_shard(job: Job, number: int, progress: Progress) -> Entry:
-    """Simulate and write one shard."""
+def made_shard(job: Job, number: int, progress: Progress) -> tuple[Entry, bytes]:
+    """Simulate one shard: its entry, and the bytes of its file, which are still to be written."""
     if code_digest() != job.manifest.code_digest:
         raise StorageError(f"{job.place}: {other_code(job.manifest.code_digest)}")
     rows = job.manifest.rows(number)
@@ -83,12 +102,8 @@ def make_shard(job: Job, number: int, progress: Progress) -> Entry:
             progress(len(batch))
     recordings = [made[row] for row in rows]
     data = shard_bytes(recordings, [row % members for row in rows], code_digest())
-    job.place.write(job.file(number), data)
-    return Entry(
-        file=job.file(number),
-        sha256=hashlib.sha256(data).hexdigest(),
-        recordings=tuple(recording.digest for recording in recordings),
-    )
+    digests = tuple(recording.digest for recording in recordings)
+    return Entry(file=job.file(number), sha256=hashlib.sha256(data).hexdigest(), recordings=digests), data
 
 
 def _simulated(job: Job, config: Config, indices: Sequence[int]) -> list[Recording]:

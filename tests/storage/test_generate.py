@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,12 @@ from support.processes import DEADLINE
 
 import gerd
 from gerd.cli.describe import describe
+from gerd.errors import StorageError
 from gerd.storage import work
 from gerd.storage.local import finish_in_processes
-from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, grown_name, shard_name
+from gerd.storage.manifest import CONFIG, MANIFEST, RESOLVED, grown_name, new_manifest, shard_name
 from gerd.storage.places import Folder
-from gerd.storage.work import Job, make_shard
+from gerd.storage.work import Job, finish_shards
 
 
 def generate(folder: Path, text: str = SMALL, count: int = 130, **options: Any) -> gerd.Recordings:
@@ -62,9 +65,38 @@ def test_the_number_of_workers_does_not_show(tmp_path: Path) -> None:
 def test_batches_do_not_show(undisturbed: Path, tmp_path: Path) -> None:
     made: list[int] = []
     job = Job(gerd.parse(SMALL), Folder(tmp_path), gerd.Recordings(undisturbed).manifest, batch_pixels=7 * 12 * 9)
-    make_shard(job, 0, made.append)
+    list(finish_shards(job, [0], made.append))
     assert max(made) == 7
     assert (tmp_path / shard_name(0)).read_bytes() == (undisturbed / shard_name(0)).read_bytes()
+
+
+@dataclass(frozen=True)
+class Slow(Folder):
+    """A folder that waits with each file until recordings of the next one are made; the disk is full at the third."""
+
+    going_on: Semaphore = field(default_factory=lambda: Semaphore(0))
+    written: list[str] = field(default_factory=list)
+
+    def write(self, name: str, data: bytes) -> None:
+        assert self.going_on.acquire(timeout=DEADLINE)
+        if len(self.written) == 2:
+            raise StorageError("the disk is full")
+        self.written.append(name)
+        super().write(name, data)
+
+
+def test_a_shard_is_written_while_the_next_is_made_and_listed_when_it_is_there(tmp_path: Path) -> None:
+    config = gerd.parse(SMALL)
+    place = Slow(tmp_path)
+    job = Job(config, place, new_manifest(config, 300))
+    begun = iter([False, True, True, True, True])  # of the first, no file is waiting yet
+    made = finish_shards(job, range(5), lambda _: place.going_on.release() if next(begun) else None)
+    for number in (0, 1):
+        assert next(made).file == shard_name(number)
+        assert (tmp_path / shard_name(number)).exists()
+    with pytest.raises(StorageError, match="full"):
+        next(made)
+    assert place.written == [shard_name(0), shard_name(1)]
 
 
 def test_a_dataset_holds_what_simulate_gives(undisturbed: Path) -> None:
@@ -75,9 +107,7 @@ def test_a_dataset_holds_what_simulate_gives(undisturbed: Path) -> None:
         assert data[position].digest == gerd.simulate(config, position).digest
 
 
-def test_there_is_a_worker_for_each_core_and_one_more_or_one_for_each_shard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_there_is_a_worker_for_each_core_or_one_for_each_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def noted(job: Any, numbers: Any, workers: int, progress: Any) -> Any:
@@ -89,7 +119,7 @@ def test_there_is_a_worker_for_each_core_and_one_more_or_one_for_each_shard(
     monkeypatch.setattr("gerd.storage.generate.finish_in_processes", noted)
     for count in (1, 70, 260):
         generate(tmp_path / f"{count}", count=count, workers=None)
-    assert asked == [1, 2, 3]
+    assert asked == [1, 2, 2]
 
 
 def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
