@@ -1,4 +1,5 @@
 # The public names: each is imported from the module named here at its first use.
+from . import bench as bench
 from .config.config import Config as Config
 from .config.load import load as load
 from .config.load import parse as parse
