@@ -308,6 +308,6 @@ GIVEN = {
         "more than 1000 bytes",
         "20 seconds of work at most",
     ],
-    "docs/tutorial.md": ["# Ten minutes to a trained network", "four times the speed of the training"],
+    "docs/tutorial.md": ["# Ten minutes to a trained network", "four times the training speed"],
     "docs/view.md": ["up to 4 MiB"],
 }
