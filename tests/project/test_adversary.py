@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ PROGRAM = Path(__file__).parents[1] / "support" / "adversary.py"
 )
 def test_nothing_is_lost_and_nothing_crashes_hangs_or_is_wrong(inputs: int, interruptions: int, tmp_path: Path) -> None:
     command = [sys.executable, str(PROGRAM), "--inputs", str(inputs), "--interruptions", str(interruptions)]
+    command += ["--jobs", str(os.cpu_count() if inputs > 1000 else 1)]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     print(result.stdout)
     assert result.returncode == 0, result.stdout + result.stderr[-4000:]

@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import partial
 from multiprocessing import get_context
@@ -52,7 +52,8 @@ from support.forked import FAULTS, PATIENCE, Outcome, in_processes
 
 COUNT = 70  # × 2 recordings: three shards
 OF_ONE_MACHINE = 60  # inputs for each slow reader and each forged cache
-MOST_OF_ONE_MACHINE = 40  # of each, because a forged cache takes twenty seconds: kernels are compiled
+MOST_OF_ONE_MACHINE = 80  # of each, because a forged cache takes twenty seconds: kernels are compiled
+OF_ROUND = 2500  # inputs, after which there are counts
 CALLS = 24  # that bring files to the disk, while a dataset is made
 
 
@@ -320,8 +321,8 @@ def failing(how: str, at: int) -> Iterator[None]:
 Tables = dict[str, Counter]  # outcomes by what was tried
 
 
-def trial(number: int, interrupted: int, seed: int) -> Tables:
-    """All kinds of inputs, `number` in all, and interruptions."""
+def trial(inputs: int, interrupted: int, of_machine: int, seed: int) -> Tables:
+    """A round: all kinds of inputs, `inputs` in all, interruptions, and so many of each trick of the same machine."""
     torch.set_num_threads(1)
     shares = (
         ("damaged copies", try_damage, 0.43),
@@ -336,38 +337,56 @@ def trial(number: int, interrupted: int, seed: int) -> Tables:
         lab = Lab(Path(folder))
         tables = {"interruptions": interruptions(lab, interrupted, seed)}
         for name, attempt, share in shares:
-            tables[name] = in_processes(name, partial(attempt, lab), round(share * number), seed)
-        tables["requests"] = requests(Path(folder), number - sum(round(s * number) for *_, s in shares), seed)
-        tables["slow readers"] = slow_readers(Path(folder), min(number // OF_ONE_MACHINE, MOST_OF_ONE_MACHINE), seed)
-        tables["forged caches"] = forged_caches(Path(folder), min(number // OF_ONE_MACHINE, MOST_OF_ONE_MACHINE), seed)
+            tables[name] = in_processes(name, partial(attempt, lab), round(share * inputs), seed)
+        tables["requests"] = requests(Path(folder), inputs - sum(round(s * inputs) for *_, s in shares), seed)
+        tables["slow readers"] = slow_readers(Path(folder), of_machine, seed)
+        tables["forged caches"] = forged_caches(Path(folder), of_machine, seed)
     return tables
+
+
+def rounds(inputs: int, interrupted: int, seed: int) -> list[tuple[int, int, int, int]]:
+    """The arguments of `trial` in each round, which share the work evenly."""
+    number = max(1, -(-inputs // OF_ROUND))
+    totals = (inputs, interrupted, min(inputs // OF_ONE_MACHINE, MOST_OF_ONE_MACHINE))
+    shares = [[total * (i + 1) // number - total * i // number for i in range(number)] for total in totals]
+    return list(zip(*shares, range(seed, seed + number), strict=True))
+
+
+def in_words(tables: Tables) -> str:
+    return "\n".join(
+        f"{name}: {', '.join(f'{count} {outcome}' for outcome, count in sorted(outcomes.items()))}"
+        for name, outcomes in tables.items()
+    )
+
+
+def faults(tables: Tables) -> dict[Outcome, int]:
+    total = sum(tables.values(), Counter[Outcome]())
+    return {fault: total[fault] for fault in FAULTS if total[fault]}
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--inputs", type=int, default=100_000)
     options.add_argument("--interruptions", type=int, default=500)
-    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--seed", type=int, default=0, help="of the first round; the next has the next seed")
     options.add_argument(
-        "--jobs", type=int, default=1, help="processes that share the work, each with a seed of its own"
+        "--jobs", type=int, default=1, help="rounds at the same time; they do not show in the outcomes"
     )
     chosen = options.parse_args()
-    jobs = chosen.jobs
-    seeds = range(chosen.seed, chosen.seed + jobs)
-    parts = [[-(-number // jobs)] * jobs for number in (chosen.inputs, chosen.interruptions)]
-    if jobs == 1:
-        everyone = [trial(chosen.inputs, chosen.interruptions, chosen.seed)]
-    else:
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            everyone = list(pool.map(trial, *parts, seeds))
-    total: Counter[Outcome] = Counter()
-    for name in everyone[0]:
-        outcomes = sum((tables[name] for tables in everyone), Counter[Outcome]())
-        print(f"{name}: {', '.join(f'{count} {outcome}' for outcome, count in sorted(outcomes.items()))}")
-        total += outcomes
-    bad = {fault: total[fault] for fault in FAULTS if total[fault]}
-    print(f"faults: {bad or 'none'}")
-    sys.exit(1 if bad else 0)
+    work = rounds(chosen.inputs, chosen.interruptions, chosen.seed)
+    total: Tables = {}
+    with ProcessPoolExecutor(chosen.jobs, get_context("spawn")) as pool:
+        for done, future in enumerate(as_completed([pool.submit(trial, *of_round) for of_round in work]), 1):
+            for name, outcomes in future.result().items():
+                total[name] = total.get(name, Counter()) + outcomes
+            if done < len(work):
+                print(
+                    f"{done} of {len(work)} rounds\n{in_words(total)}\nfaults: {faults(total) or 'none'}\n",
+                    file=sys.stderr,
+                )
+    print(in_words(total))
+    print(f"faults: {faults(total) or 'none'}")
+    sys.exit(1 if faults(total) else 0)
 
 
 if __name__ == "__main__":
