@@ -19,21 +19,23 @@ ROUNDS = 300  # of the search for the best answer, at most
 CLOSE = 1e-4  # of the typical distance: where that search ends, and how near to a truth all are as near
 
 
-def best_answer(truth: Array) -> Array:
+def best_answer(truth: Array, weights: Array | None = None) -> Array:
     """The answer with the smallest mean distance from the truths of all recordings: of each step and actor by itself.
 
     truth: (recordings, …, 2), not a number where there is none; the answer has no recordings. It is the geometric
     median, found by Weiszfeld's iteration: means in which each truth weighs one over its distance.
+    weights: (recordings, …), by how much each distance counts; default: all the same.
     """
     known = np.isfinite(truth.sum(axis=-1))
     points = np.where(known[..., None], truth, 0.0)
-    best = _mean(points, known.astype(np.float64))
+    counts = known * (1.0 if weights is None else weights)
+    best = _mean(points, counts)
     typical = float(_distances(points, best).mean(where=known))
     if typical == 0.0:
         return best
     tiny = CLOSE * typical
     for _ in range(ROUNDS):
-        moved = _mean(points, known / np.maximum(_distances(points, best), tiny))
+        moved = _mean(points, counts / np.maximum(_distances(points, best), tiny))
         shift = float(_distances(moved, best).max())
         best = moved
         if shift <= tiny:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from gerd.calls import explained
 from gerd.errors import GerdError
 from gerd.measures.chance import surely_below
-from gerd.measures.statistics import LEAST, Summary, interval, medians, resampled, summary, wilson
+from gerd.measures.statistics import LEAST, Summary, interval, means, medians, resampled, summary, wilson
 
 Array = NDArray[np.float64]
 Number = tuple[float, tuple[float, float]]  # with its interval
@@ -31,9 +31,9 @@ Verdict = Literal["invariant", "not invariant", "undecided", "at chance", "too f
 class Invariance:
     """How little the error of a model depends on the amount of a transformation, as one number with its interval."""
 
-    ratio: float  # the largest median error over the smallest
+    ratio: float  # the largest median error over the smallest, or of means where the curve is of means
     interval: tuple[float, float]
-    best: float  # the amount with the smallest median, and that with the largest
+    best: float  # the amount with the smallest of them, and that with the largest
     worst: float
     amounts: tuple[float, float]  # the lowest and the highest that were tested
     count: int  # recordings for each amount
@@ -70,13 +70,14 @@ class Curve:
     errors: tuple[Array, ...]  # for each amount, that of each recording: (count,), or (trainings, count)
     trained: float | None = None  # the amount in the training data
     chance: tuple[Array, ...] = ()  # for each amount, the errors (count,) of the best answer that looks at nothing
+    middle: Literal["median", "mean"] = "median"  # what the curve is of: means where an error is 0 or 1
 
     @cached_property
     def summaries(self) -> list[Summary]:
         return [summary(each) for each in self.errors]
 
     def ratio(self) -> Number:
-        """The largest median over the smallest, and its interval: 1 if the error does not depend on the amount.
+        """The largest middle over the smallest, and its interval: 1 if the error does not depend on the amount.
 
         Neither it nor its interval is ever below 1; if the true error is the same everywhere, the interval is above 1.
         """
@@ -85,12 +86,12 @@ class Curve:
             some = np.maximum(middle, np.finfo(float).tiny)
             return some.max(axis=0) / some.min(axis=0)
 
-        return self._from_medians(spread)
+        return self._from_middles(spread)
 
     def invariance(self) -> Invariance:
         """The ratio, and where it comes from."""
         ratio, ends = self.ratio()
-        middle = [each.median for each in self.summaries]
+        middle = self.middles
         return Invariance(
             ratio,
             ends,
@@ -120,17 +121,28 @@ class Curve:
         if not centred.any():
             raise GerdError(f"amounts {self.amounts}: allowed for a slope: different distances from {neutral}")
         weights = centred / (centred**2).sum()
-        return self._from_medians(lambda middle: weights @ middle)
+        return self._from_middles(lambda middle: weights @ middle)
 
-    def _from_medians(self, number: Callable[[Array], Array]) -> Number:
-        """A number made of the medians (amounts, …) with its interval."""
-        return float(number(np.array([np.median(each) for each in self.errors]))), interval(number(self._resampled))
+    @property
+    def middles(self) -> tuple[float, ...]:
+        """The median, or the mean, of the errors at each amount."""
+        of = np.median if self.middle == "median" else np.mean
+        return tuple(float(of(each)) for each in self.errors)
+
+    def intervals(self) -> tuple[tuple[float, float], ...]:
+        """The interval of each of `middles`."""
+        return tuple(map(interval, self._resampled))
+
+    def _from_middles(self, number: Callable[[Array], Array]) -> Number:
+        """A number made of the middles (amounts, …) with its interval."""
+        return float(number(np.array(self.middles))), interval(number(self._resampled))
 
     @cached_property
     def _resampled(self) -> Array:
-        """(amounts, resamples): medians over resampled recordings, the same ones wherever there are as many of them."""
+        """(amounts, resamples): middles over resampled recordings, the same ones wherever there are as many of them."""
+        of = medians if self.middle == "median" else means
         tables = [np.atleast_2d(each) for each in self.errors]
-        return np.array([resampled(partial(medians, table), table.shape[1]) for table in tables])
+        return np.array([resampled(partial(of, table), table.shape[1]) for table in tables])
 
 
 @dataclass(frozen=True)

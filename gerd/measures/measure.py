@@ -52,6 +52,7 @@ from gerd.measures.errors import (
     recorded_curve,
     truth_error,
 )
+from gerd.measures.layers import Layer, layer
 from gerd.measures.lie import LieDerivative, lie_derivative
 from gerd.measures.pairs import WHICH, EventOptions, Stimuli, check_enough, joined, pairs
 from gerd.measures.statistics import Effect, Summary, bootstrap, effect_size, summary, wilcoxon
@@ -74,6 +75,7 @@ __all__ = [
     "EventComparison",
     "EventOptions",
     "Invariance",
+    "Layer",
     "LieDerivative",
     "Matches",
     "Measured",
@@ -100,6 +102,7 @@ __all__ = [
     "equivariance_error",
     "generalisation_curve",
     "invariance_error",
+    "layer",
     "lie_derivative",
     "recorded_curve",
     "summary",

@@ -77,6 +77,12 @@ def medians(table: Array, rows: NDArray[np.int64]) -> Array:
     return result
 
 
+def means(table: Array, rows: NDArray[np.int64]) -> Array:
+    """The mean of everything in (repeats, count), for each of some resamples: rows (resamples, count)."""
+    result: Array = table.mean(axis=0)[rows].mean(axis=-1)
+    return result
+
+
 def bootstrap(statistic: Callable[[NDArray[np.int64]], Array], count: int, seed: int = 0) -> tuple[float, float]:
     """The interval of a statistic of a sample: it takes rows (resamples, count) and gives a number for each."""
     return interval(resampled(statistic, count, seed))

@@ -36,9 +36,10 @@ from gerd.measures.statistics import LEAST, bootstrap, summary
 from gerd.plan.make import plan_of
 from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration, velocity
 from gerd.studies.lab import drawing
+from gerd.studies.lab.fitting import rounded
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, SweepResult
-from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, rounded, square, train
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, place_loss, recordings, square, train
 from gerd.studies.models import ScaleChannels
 
 TITLE = "Which transformations does a network respect?"
@@ -156,14 +157,14 @@ def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
         raise GerdError(f"--model {name!r}: {given}; allowed: a module or a function of frames")
     if isinstance(network, torch.nn.Module):
         if checkpoint is not None:
-            _load_weights(network, Path(checkpoint))
+            load_weights_into(network, Path(checkpoint))
         network.to(device).eval()
     elif checkpoint is not None:
         raise GerdError(f"--checkpoint {checkpoint}: {name} is not a torch module, and has no weights")
     return network
 
 
-def _load_weights(network: torch.nn.Module, file: Path) -> None:
+def load_weights_into(network: torch.nn.Module, file: Path) -> None:
     """A state dict, as it is or below one of the usual names; from PyTorch's format or safetensors."""
     try:
         if file.suffix == ".safetensors":

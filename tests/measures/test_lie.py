@@ -121,3 +121,43 @@ def test_mistakes(generator: Any, options: dict[str, float], message: str) -> No
     with pytest.raises(GerdError) as error:
         lie(twice, generator, count=2, **options)
     assert message in str(error.value)
+
+
+class Layered(torch.nn.Module):
+    """The place of the events, by way of a map of them; a part for what is wrong, which moves twice as far."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summed = torch.nn.Identity()
+        self.placed = torch.nn.Identity()
+        self.of_a_step = torch.nn.Identity()
+        self.unused = torch.nn.Identity()
+
+    def forward(self, frames: Tensor) -> Tensor:
+        seen = self.summed(frames.double().cumsum(1).sum(2).flatten(0, 1)).unflatten(0, frames.shape[:2])
+        places = self.placed(centroid(frames))
+        steps = [self.of_a_step(place) for place in places.unbind(1)]
+        return 2 * (torch.stack(steps, 1) - MIDDLE) + MIDDLE + 0 * seen.sum((-1, -2))[..., None]
+
+
+def test_a_layer_is_a_model_of_its_own() -> None:
+    network = Layered()
+    assert lie(network, "translation").absolute.value == pytest.approx(1, abs=0.05)
+    for name in ("placed", "of_a_step"):  # which is given (batch, steps, 2) at once, and (batch, 2) at each step
+        whole, part = lie(centroid, "translation"), lie(measure.layer(network, name), "translation")
+        assert part.absolute.value == pytest.approx(whole.absolute.value, rel=1e-12)
+    frames = torch.rand(2, 5, 2, 8, 8)
+    assert torch.equal(measure.layer(network, "summed")(frames), frames.double().cumsum(1).sum(2))
+    network.train()
+    lie(measure.layer(network, "placed"), "translation", count=2)
+    assert network.training
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("sumed", "did you mean summed?"), ("unused", "layer 'unused': is never called"), ("", "layer ''")],
+)
+def test_layers_that_are_none(name: str, message: str) -> None:
+    with pytest.raises(GerdError) as error:
+        lie(measure.layer(Layered(), name), "translation", count=2)
+    assert message in str(error.value)

@@ -413,6 +413,29 @@ def test_errors_of_nothing_are_flat() -> None:
     assert curve.ratio() == (1.0, (1.0, 1.0))
 
 
+def test_a_curve_of_means_is_of_means() -> None:
+    """Errors that are 0 or 1, of which the median says nothing; seeds of a pair count the same."""
+    draws = np.random.default_rng(3)
+    tables = [(draws.random((2, 200)) < share).astype(np.float64) for share in (0.1, 0.2, 0.4)]
+    curve = Curve((1.0, 2.0, 3.0), tuple(tables), 1.0, middle="mean")
+    shares = [table.mean() for table in tables]
+    assert curve.middles == pytest.approx(shares)
+    assert curve.invariance().ratio == pytest.approx(shares[2] / shares[0])
+    assert (curve.invariance().best, curve.invariance().worst) == (1.0, 3.0)
+    for share, table, (low, high) in zip(shares, tables, curve.intervals(), strict=True):
+        spread = table.mean(axis=0).std() / np.sqrt(200)
+        assert (low, high) == pytest.approx((share - 1.96 * spread, share + 1.96 * spread), abs=0.4 * spread)
+    assert Curve((1.0, 2.0), tuple(tables[:2])).middles == (0.0, 0.0)
+
+
+def test_the_best_answer_with_weights_is_that_of_as_many_copies() -> None:
+    truth = np.random.default_rng(1).normal(size=(9, 4, 2))
+    copies = np.repeat(truth, [1, 2, 3] * 3, axis=0)
+    weights = np.broadcast_to(np.array([1.0, 2.0, 3.0] * 3)[:, None], truth.shape[:2])
+    np.testing.assert_allclose(chance.best_answer(truth, weights), chance.best_answer(copies), atol=2e-3)
+    assert np.abs(chance.best_answer(truth) - chance.best_answer(copies)).max() > 0.02
+
+
 def test_the_best_answer_is_the_geometric_median() -> None:
     """Compared with a minimum found by SciPy; of a corner that most have, that corner; NaN is left out."""
     rng = np.random.default_rng(3)

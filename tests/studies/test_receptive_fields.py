@@ -16,10 +16,11 @@ from torch import Tensor
 
 from gerd.measures.statistics import summary
 from gerd.studies import receptive_fields
+from gerd.studies.lab.fitting import Deadline, OutOfTimeError
 from gerd.studies.lab.folder import read_results
 from gerd.studies.lab.results import Made, Results, Run, Settings, SweepResult
 from gerd.studies.lab.running import compute_study
-from gerd.studies.lab.training import Deadline, Order, OutOfTimeError
+from gerd.studies.lab.training import Order
 from gerd.studies.models import gaussian_derivatives
 from gerd.studies.receptive_fields import findings, neurons, neurons_cuda
 from gerd.studies.receptive_fields.learning import Material, errors, errors_of_a_guess, train
@@ -180,7 +181,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_best_weights(tmp_path: P
     order = Order(replace(SMOKE, epochs=3), say=lambda _: None)
     design = Design("LIF", "uniform", TINY)
     whole = Network(design, 1)
-    validated, _ = train(whole, material, order, 1, tmp_path / "whole.pt", "")
+    validated = train(whole, material, order, 1, tmp_path / "whole.pt", "").validation
     lines: list[str] = []
 
     def stop(line: str) -> None:
@@ -191,7 +192,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_best_weights(tmp_path: P
     for say in (stop, stop, lambda _: None):
         again = Network(design, 1)
         try:
-            found, _ = train(again, material, replace(order, say=say), 1, tmp_path / "again.pt", "")
+            found = train(again, material, replace(order, say=say), 1, tmp_path / "again.pt", "").validation
         except KeyboardInterrupt:
             continue
     assert len(lines) == 2
@@ -207,7 +208,7 @@ def test_the_weights_that_count_are_the_best_and_not_the_last(tmp_path: Path) ->
     material = Material(SPATIAL, SMOKE, 0, "cpu")
     order = Order(replace(SMOKE, epochs=6, rate=1.0), say=lambda _: None)
     model = network("ReLU-1")
-    validated, _ = train(model, material, order, 0, tmp_path / "a.pt", "")
+    validated = train(model, material, order, 0, tmp_path / "a.pt", "").validation
     assert min(validated) < validated[-1] - 0.1
     assert errors(model, material.validation).mean() == pytest.approx(min(validated), abs=1e-3)
 
@@ -218,7 +219,7 @@ def test_a_training_learns(tmp_path: Path) -> None:
     material = Material(TEMPORAL, size, 0, "cpu")
     material.validation = material.training
     order = Order(size, say=lambda _: None)
-    validated, _ = train(network("ReLU-1"), material, order, 0, tmp_path / "a.pt", "")
+    validated = train(network("ReLU-1"), material, order, 0, tmp_path / "a.pt", "").validation
     assert min(validated) < 0.9 * validated[0]
 
 

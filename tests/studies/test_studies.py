@@ -30,25 +30,11 @@ from gerd.studies import covariance, demonstration, noise, symmetry, timescale
 from gerd.studies.demonstration.trials import SCALES, STEPS
 from gerd.studies.lab import drawing
 from gerd.studies.lab.comparison import LARGE, Comparison, compared, each_seed, surely
+from gerd.studies.lab.fitting import Deadline, OutOfTimeError, Training, batches, load_weights
 from gerd.studies.lab.folder import StudyFolder, read_results, read_settings
 from gerd.studies.lab.results import Example, Made, Results, Run, Settings, SweepResult
 from gerd.studies.lab.running import STUDIES, about, compute_study, run_study
-from gerd.studies.lab.training import (
-    TINY,
-    Data,
-    Deadline,
-    Order,
-    OutOfTimeError,
-    Size,
-    Training,
-    abstaining_loss,
-    batches,
-    errors,
-    load_weights,
-    place_loss,
-    recordings,
-    train,
-)
+from gerd.studies.lab.training import TINY, Data, Order, Size, abstaining_loss, errors, place_loss, recordings, train
 from gerd.studies.models import TIME_BANK, Reading, ScaleChannels, TimeChannels
 from gerd.studies.timescale import findings, pictures, trials
 from gerd.version import __version__
@@ -620,7 +606,9 @@ def test_every_epoch_has_all_recordings_in_an_order_of_its_own() -> None:
     numbers = torch.arange(10)
     data = Data(numbers, numbers)
     orders = [
-        torch.cat([batch.frames for batch in batches(data, 4, torch.Generator().manual_seed(seed))])
+        torch.cat(
+            [batch.frames for batch in batches([data], 4, torch.Generator().manual_seed(seed), data.frames.device)]
+        )
         for seed in (0, 1, 100_003)
     ]
     assert all(torch.equal(order.sort().values, numbers) for order in orders)

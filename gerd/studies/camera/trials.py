@@ -18,9 +18,10 @@ from gerd.scene.transformation import Transformation
 from gerd.studies.camera.effects import EFFECTS, ELEMENTS, THRESHOLD, Effect, Element
 from gerd.studies.demonstration.trials import TRAINED
 from gerd.studies.lab.experiment import Experiment
+from gerd.studies.lab.fitting import rounded
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, Sweep, SweepResult
-from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, rounded
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size
 from gerd.studies.timescale import trials as timescale
 
 TITLE = "Which effect of a camera breaks which symmetry?"

@@ -15,19 +15,10 @@ from itertools import pairwise
 from gerd.config.config import Config
 from gerd.measures.errors import chance_error
 from gerd.measures.statistics import Summary
+from gerd.studies.lab.fitting import OutOfTimeError, load_weights, rounded
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Run, Sweep, SweepResult
-from gerd.studies.lab.training import (
-    Data,
-    Loss,
-    OutOfTimeError,
-    errors,
-    joined,
-    load_weights,
-    recordings,
-    rounded,
-    train,
-)
+from gerd.studies.lab.training import Data, Loss, errors, joined, recordings, train
 from gerd.studies.models import Channels
 
 

@@ -20,9 +20,10 @@ from typing import Any
 from gerd.errors import GerdError, check_whole, did_you_mean
 from gerd.events.backends import check_device
 from gerd.studies.lab.drawing import write_report
+from gerd.studies.lab.fitting import Deadline
 from gerd.studies.lab.folder import read_results
 from gerd.studies.lab.results import Results
-from gerd.studies.lab.training import Deadline, Order
+from gerd.studies.lab.training import Order
 
 STUDIES = ("demonstration", "timescale", "covariance", "noise", "symmetry", "camera", "receptive-fields")
 OPTIONS_OF = {"model": "symmetry", "checkpoint": "symmetry", "config": "symmetry", "set": "demonstration"}

@@ -1,45 +1,37 @@
-"""What the studies share: stimuli, data on the device, training that survives a kill, errors in pixels.
+"""What the studies share: stimuli, data on the device, losses, errors in pixels.
 
-A run is one network trained from one seed. Its state is written to a file after every epoch, and training goes on from
-there when it is started again, to the same weights as without the interruption (on a GPU up to the rounding of sums
-that are taken in any order). Nothing here needs more than PyTorch, so that a bare machine can do the computing.
+A run is one network trained from one seed. Nothing here needs more than PyTorch, so that a bare machine can do the
+computing.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 
 from gerd.config.config import Config
 from gerd.config.load import parse
-from gerd.errors import GerdError
 from gerd.events import backends
 from gerd.measures.chance import chance_of
 from gerd.plan.make import plan_of
 from gerd.scene.draw import draw
 from gerd.scene.transformation import Transformation
-from gerd.storage.whole import written_whole
+from gerd.studies.lab.fitting import Deadline, Recipe, Say, Training, fit
 from gerd.studies.models import Channels, Layers, TraceChannels
 
 NOTHING = Transformation("nothing", 0.0)
 SIMULATED_AT_ONCE = 125  # recordings
 TESTED_AT_ONCE = 7500  # heat maps
 INSTANTS = 40  # of a recording, at which a test looks
-CLIP = 1.0  # the largest norm of a gradient
-SEED_STRIDE = 100_003  # more than there are epochs: no two seeds draw the same in any of theirs
 BETA = 0.1  # of SmoothL1, in units of half the frame
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -89,29 +81,6 @@ class Data:
         return Data(self.frames[rows], self.places[rows])
 
 
-class OutOfTimeError(GerdError):
-    """The time that the user allowed is over; the same command goes on."""
-
-    exit_code = 75
-
-
-@dataclass(frozen=True)
-class Deadline:
-    """When to stop."""
-
-    end: float = float("inf")  # seconds of the monotonic clock
-
-    @classmethod
-    def after(cls, minutes: float | None) -> Deadline:
-        if minutes is not None and not 0 <= minutes < float("inf"):
-            raise GerdError(f"minutes {minutes:g}: allowed: a number, 0 or more")
-        return cls() if minutes is None else cls(time.monotonic() + 60 * minutes)
-
-    def check(self) -> None:
-        if time.monotonic() > self.end:
-            raise OutOfTimeError("the time is over; the same command continues where this one has stopped")
-
-
 @dataclass(frozen=True)
 class Order:
     """What a study was asked to do: where to compute, from which seed, until when, and whom to tell."""
@@ -119,7 +88,7 @@ class Order:
     size: Size
     device: str = "cpu"
     seed: int = 0
-    deadline: Deadline = Deadline()
+    deadline: Deadline = Deadline()  # noqa: RUF009
     say: Say = print
     command: str = ""  # that asks for the same
 
@@ -182,27 +151,6 @@ def _distance(places: Tensor, truth: Tensor, batch: Data) -> Tensor:
     return F.smooth_l1_loss(places / half, truth / half, beta=BETA)
 
 
-class State(TypedDict, total=False):
-    """What the file of a training holds."""
-
-    losses: list[float]  # one for each epoch that is finished
-    validation: list[float]
-    seconds: float
-    network: dict[str, Tensor]  # weights
-    best: dict[str, Tensor]  # those of the epoch with the smallest error in the validation
-    optimiser: dict[str, object]  # this and the next only while epochs are left
-    schedule: dict[str, object]
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a training was like, one number for each epoch."""
-
-    losses: tuple[float, ...]  # means over the recordings
-    validation: tuple[float, ...]  # mean errors in pixels after the epoch; empty without recordings for validation
-    seconds: float  # of all epochs together
-
-
 def train(
     network: Channels,
     data: Data,
@@ -213,126 +161,24 @@ def train(
     title: str,
     validation: Data | None = None,
 ) -> Training:
-    """Train `network` in place. `file` holds its state after each epoch, also when it is finished.
-
-    With recordings for validation, the network ends with the weights of the epoch whose mean error on them is the
-    smallest, and so does the file; without, with those of the last epoch.
-    """
+    """Train `network` in place, as `fit` says; with recordings for validation, their mean error in pixels chooses."""
     size = order.size
-    device = data.frames.device
-    begun = time.monotonic()
-    torch.backends.cudnn.benchmark = True  # the shapes stay the same: look for the fastest convolution once
-    network.to(device)
-    optimiser = torch.optim.AdamW(network.parameters(), lr=size.rate)
-    steps = max(2, -(-len(data) // size.batch) * size.epochs)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, size.rate, total_steps=steps)
-    state = _resumed(network, optimiser, schedule, file, device)
-    begun -= state["seconds"]
-    for epoch in range(len(state["losses"]), size.epochs):
-        order.deadline.check()
-        draws = torch.Generator().manual_seed(seed * SEED_STRIDE + epoch)
-        state["losses"].append(_epoch(network, data, loss, size, draws, optimiser, schedule))
-        if not np.isfinite(state["losses"][-1]):
-            raise GerdError(f"{title}: the loss is not a number after epoch {epoch + 1}; try another seed")
-        if validation is not None:
-            _validate(network, validation, size.first_step, state)
-        left = size.epochs - epoch - 1
-        if left:
-            state |= {"optimiser": optimiser.state_dict(), "schedule": schedule.state_dict()}
-        else:
-            _end(network, state)
-        state |= {"network": network.state_dict(), "seconds": time.monotonic() - begun}
-        with written_whole(file) as temporary:
-            torch.save(state, temporary)
-        order.say(f"{title}: epoch {epoch + 1}/{size.epochs}, {_progress(state, left)}")
-    losses = rounded(state["losses"], 6)
-    errors_in_px = rounded(state["validation"])
-    return Training(tuple(losses), tuple(errors_in_px), round(state["seconds"], 2))
-
-
-def _epoch(
-    network: Channels,
-    data: Data,
-    loss: Loss,
-    size: Size,
-    draws: torch.Generator,
-    optimiser: Optimizer,
-    schedule: LRScheduler,
-) -> float:
-    """One epoch of training; the mean loss."""
-    device = data.frames.device
-    total = torch.zeros((), device=device)
-    for batch in batches(data, size.batch, draws):
-        with _in_training_precision(device):
-            value = loss(network, batch, size.first_step, draws)
-        optimiser.zero_grad(set_to_none=True)
-        value.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
-        optimiser.step()
-        schedule.step()
-        total += value.detach() * len(batch)
-    return float(total) / len(data)
-
-
-def _validate(network: Channels, data: Data, first_step: int, state: State) -> None:
-    """Add the error of this epoch to the state, and the weights, if they are the best so far."""
-    with _in_training_precision(data.frames.device):
-        error = float(errors(network, data, first_step).fused.mean())
-    if error < min(state["validation"], default=float("inf")):
-        state["best"] = {name: value.clone() for name, value in network.state_dict().items()}
-    state["validation"].append(error)
-
-
-def _end(network: Channels, state: State) -> None:
-    """What a finished training leaves: the best weights, and nothing to go on with."""
-    if "best" in state:
-        network.load_state_dict(state.pop("best"))
-    state.pop("optimiser", None)
-    state.pop("schedule", None)
-
-
-def _progress(state: State, left: int) -> str:
-    """The last epoch in words."""
-    error = f", validation {state['validation'][-1]:.2f} px" if state["validation"] else ""
-    time_left = state["seconds"] / len(state["losses"]) * left
-    return f"loss {state['losses'][-1]:.4f}{error}, {time_left:.0f} s left"
-
-
-def _in_training_precision(device: torch.device) -> torch.autocast:
-    """On a GPU bfloat16, except where a network says otherwise."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
-
-
-def _resumed(network: Channels, optimiser: Optimizer, schedule: LRScheduler, file: Path, device: torch.device) -> State:
-    """What `file` has of the epochs so far; its state goes into the other arguments."""
-    if not file.exists():
-        return {"losses": [], "validation": [], "seconds": 0.0}
-    state = load_weights(network, file, device)
-    if "optimiser" in state:
-        optimiser.load_state_dict(state["optimiser"])
-        schedule.load_state_dict(state["schedule"])
-    return state
-
-
-def load_weights(network: Channels, file: Path, device: torch.device | str) -> State:
-    """Put the weights of a file that `train` has written into a network, on a device; all that the file has."""
-    try:
-        state: State = torch.load(file, map_location=device, weights_only=True)
-    except Exception as error:  # whatever PyTorch raises for a file that is not its own
-        raise GerdError(f"{file}: cannot be read; delete it to train anew: {str(error).splitlines()[0]}") from None
-    network.to(device).load_state_dict(state["network"])
-    return state
-
-
-def rounded(values: ArrayLike, digits: int = 4) -> Any:
-    """Numbers as they are written to a file: one number, or an array as lists, nested as deep as it has axes."""
-    return np.round(np.asarray(values, np.float64), digits).tolist()
-
-
-def batches(data: Data, size: int, draws: torch.Generator) -> Iterator[Data]:
-    order = torch.randperm(len(data), generator=draws)
-    for rows in order.to(data.frames.device).split(size):
-        yield data[rows]
+    error = None
+    if validation is not None:
+        error = lambda: float(errors(network, validation, size.first_step).fused.mean())  # noqa: E731
+    return fit(
+        network,
+        [data],
+        lambda batch, draws: loss(network, batch, size.first_step, draws),
+        Recipe(size.epochs, size.batch, size.rate),
+        device=data.frames.device,
+        seed=seed,
+        file=file,
+        title=title,
+        error=error,
+        deadline=order.deadline,
+        say=order.say,
+    )
 
 
 @dataclass(frozen=True)

@@ -49,46 +49,60 @@ class Design:
 
 
 class Network(nn.Module):
-    """A network of one design; `seed` decides its initial weights."""
+    """A network of one design; `seed` decides its initial weights. One that does not read has `maps` only."""
 
-    def __init__(self, design: Design, seed: int = 0):
+    def __init__(self, design: Design, seed: int = 0, reads: bool = True):
         super().__init__()
         self.design = design
         layers = design.layers
         draws = torch.Generator().manual_seed(seed)
-        widths = [layers.widths[0] * STACKED.get(design.kind, 1), *layers.widths[1:], layers.widths[-1]]
-        kernels = [*layers.kernels, READ_BY]
+        widths = [layers.widths[0] * STACKED.get(design.kind, 1), *layers.widths[1:]]
+        kernels = [*layers.kernels]
+        if reads:
+            widths, kernels = [*widths, layers.widths[-1]], [*kernels, READ_BY]
         self.weights = nn.ParameterList(
             nn.Parameter(initial(design.start, inputs, outputs, size, draws))
             for (inputs, outputs), size in zip(pairwise(widths), kernels, strict=True)
         )
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(width)) for width in widths[1:])
+        self.log_last: nn.Parameter | None = None
         if design.temporal:
             constants = time_constants(design.start, draws)
             self.log_constants = nn.Parameter(constants.log())
-            self.log_last = nn.Parameter(constants.min().log().reshape(1))  # of the last layer
+            if reads:
+                self.log_last = nn.Parameter(constants.min().log().reshape(1))  # of the last layer
 
     def learnt(self) -> tuple[float, ...]:
         """The channels' time constants in steps, and that of the last layer."""
-        return (*self.log_constants.exp().tolist(), self.log_last.exp().item()) if self.design.temporal else ()
+        if not self.design.temporal:
+            return ()
+        last = () if self.log_last is None else (self.log_last.exp().item(),)
+        return (*self.log_constants.exp().tolist(), *last)
 
     def forward(self, frames: Tensor, first_step: int = 0) -> Tensor:
         """Places from `first_step` on."""
         height, width = frames.shape[-2:]
-        x = self._features(frames)
-        x = x if self.design.temporal else x[:, :, first_step:]  # what came before is not seen again
-        for number in range(len(self.weights) - 1):
-            pool = self.design.layers.pools[number]
-            x = self._convolved(self._pooled(x, pool), number)
-            x = self._over_time(x)
+        x = self.maps(frames, first_step)
         with torch.autocast(x.device.type, enabled=False):  # the heat maps are exponentiated: in full precision
-            x = self._convolved(x.float().mean(1, keepdim=True), len(self.weights) - 1)
-            if self.design.temporal:
+            x = self._convolved(x, len(self.weights) - 1)
+            if self.log_last is not None:
                 x = voltages(x, leaks(self.log_last))
             logits = x[:, 0].movedim(-1, 2)
             heat = logits.flatten(-2).softmax(-1).unflatten(-1, logits.shape[-2:])
             places = place_of(heat, width, height)
             return places[:, first_step:] if self.design.temporal else places
+
+    def maps(self, frames: Tensor, first_step: int = 0) -> Tensor:
+        """(batch, 1, steps, rows, columns, features) of the last layer but one, the mean of the channels.
+
+        Those of a network without time begin with `first_step`; the others need all steps, and have them.
+        """
+        x = self._features(frames)
+        x = x if self.design.temporal else x[:, :, first_step:]  # what came before is not seen again
+        for number, pool in enumerate(self.design.layers.pools):
+            x = self._convolved(self._pooled(x, pool), number)
+            x = self._over_time(x)
+        return x.float().mean(1, keepdim=True)
 
     def _features(self, frames: Tensor) -> Tensor:
         """(batch, 1, steps, rows, columns, features); before the first frame there is nothing."""

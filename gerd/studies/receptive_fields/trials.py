@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from gerd.measures.statistics import summary
+from gerd.studies.lab.fitting import OutOfTimeError, rounded
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Results, Run, SweepResult
-from gerd.studies.lab.training import Order, OutOfTimeError, Size, rounded
+from gerd.studies.lab.training import Order, Size
 from gerd.studies.models import Layers
 from gerd.studies.receptive_fields.learning import Array, Material, errors, errors_of_a_guess, train
 from gerd.studies.receptive_fields.networks import KINDS, OCTAVES, SIGMAS, STARTS, Design, Kind, Network
@@ -133,10 +134,10 @@ class Trials:
     def _trained_and_tested(self, scaling: Scaling, design: Design, model: str, seed: int, run: str, title: str) -> Run:
         self.order.deadline.check()
         network, material = Network(design, seed), self.material(scaling)
-        validated, seconds = train(network, material, self.order, seed, self.folder.weights(run), title)
+        training = train(network, material, self.order, seed, self.folder.weights(run), title)
         measured = [errors(network, data) for data in material.tests]
         tests = (_result(scaling, measured),)
-        return Run(model, seed, tuple(validated), seconds, tests, learnt=rounded(network.learnt()))
+        return Run(model, seed, training.validation, training.seconds, tests, learnt=rounded(network.learnt()))
 
     def _guessed(self, scaling: Scaling) -> Run:
         measured = errors_of_a_guess(scaling, self.size, self.order.seed)

@@ -15,9 +15,10 @@ from gerd.config.sweep import with_values
 from gerd.scene.transformation import Transformation, time_scale
 from gerd.studies.demonstration.trials import SCALES, STEPS, TRAINED
 from gerd.studies.lab.experiment import Experiment, Network
+from gerd.studies.lab.fitting import rounded
 from gerd.studies.lab.folder import StudyFolder
 from gerd.studies.lab.results import Example, Results, Sweep
-from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss, rounded, square
+from gerd.studies.lab.training import FULL, SMALL, TINY, Order, Size, abstaining_loss, place_loss, square
 from gerd.studies.models import TIME_BANK, TIME_CONSTANTS, Channels, Layers, ScaleChannels, TimeChannels
 
 TITLE = "Is a network that was trained at one speed as good at others, from a quarter to four times it?"
