@@ -305,7 +305,7 @@ GIVEN = {
         "more than 64 MiB and 8 KiB for each shard",
         "on Linux 4 GiB of memory",
         "more than 128 GiB",
-        "more than 1000 bytes",
+        "at most 1000 bytes",
         "20 seconds of work at most",
     ],
     "docs/tutorial.md": ["# Ten minutes to a trained network", "four times the training speed"],
