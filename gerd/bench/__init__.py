@@ -3,9 +3,12 @@
 A benchmark is text and checksums: a frozen config for each task, a table of factors, and the sha256 of every split.
 """
 
+from gerd.bench.digests import digest as digest
+from gerd.bench.digests import expected_digest as expected_digest
 from gerd.bench.factor_table import Factor as Factor
 from gerd.bench.factor_table import factor as factor
 from gerd.bench.factor_table import factors as factors
+from gerd.bench.making import make as make
 from gerd.bench.split_table import Split as Split
 from gerd.bench.split_table import split as split
 from gerd.bench.split_table import splits as splits

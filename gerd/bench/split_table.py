@@ -70,6 +70,11 @@ def splits(task: str, quick: bool = False, regime: str = "one") -> tuple[Split, 
     return _splits(task, bool(quick), regime)
 
 
+def all_splits(task: str, quick: bool = False) -> tuple[Split, ...]:
+    """Those of all regimes, each once."""
+    return tuple({split.name: split for regime in REGIMES for split in splits(task, quick, regime)}.values())
+
+
 @explained
 def split(task: str, name: str, quick: bool = False) -> Split:
     """The split of this name."""
@@ -96,7 +101,7 @@ def stream(task: str, split: str | Split, batch_size: int, device: str = "cpu", 
 
 
 def _named(task: str, name: str, quick: bool) -> Split:
-    known = {each.name: each for regime in REGIMES for each in _splits(task, quick, regime)}
+    known = {each.name: each for each in all_splits(task, quick)}
     if name in known:
         return known[name]
     below = [other for other in known if other.startswith(f"{name}/")] if isinstance(name, str) else []
@@ -120,7 +125,7 @@ class _Making:
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """Counts and seeds."""
+        """Counts, seeds and cameras."""
         numbers: dict[str, Any] = read_frozen("splits.yaml")["quick" if self.quick else "full"]
         return numbers
 
@@ -152,8 +157,8 @@ class _Making:
         count: int | None = None,
         part: int = 0,
     ) -> Split:
-        seed = self.numbers["seeds"][kind]
-        config = self.task.config.replace(seed=seed + part, **{"camera.number": seed // 1000})
+        seed, camera = (self.numbers[what][kind] for what in ("seeds", "cameras"))
+        config = self.task.config.replace(seed=seed + part, **{"camera.number": camera})
         return Split(
             task=self.task.name,
             name=name,
