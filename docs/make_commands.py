@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from typer import Typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from gerd.cli.app import app
@@ -31,23 +32,32 @@ on one core of an AMD EPYC on 2026-11-17.
 
 def page() -> str:
     """The whole page."""
-    commands = [command.callback for command in app.registered_commands if command.callback]
-    return "\n".join([INTRODUCTION, *map(_section, commands)])
+    return "\n".join([INTRODUCTION, *(_section(name, command) for name, command in _commands(app))])
 
 
-def _section(command: Callable[..., Any]) -> str:
+def _commands(group: Typer, before: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
+    """All commands with their names, those of a group, such as `bench list`, after the others."""
+    for command in group.registered_commands:
+        if command.callback:
+            yield before + (command.name or command.callback.__name__), command.callback
+    for below in group.registered_groups:
+        if below.typer_instance:
+            yield from _commands(below.typer_instance, f"{before}{below.typer_instance.info.name} ")
+
+
+def _section(name: str, command: Callable[..., Any]) -> str:
     arguments, options = [], []
     hints = get_type_hints(command, include_extras=True)
-    for name, parameter in inspect.signature(command).parameters.items():
-        if get_origin(hints[name]) is not Annotated:
+    for parameter_name, parameter in inspect.signature(command).parameters.items():
+        if get_origin(hints[parameter_name]) is not Annotated:
             continue  # the context, which is not the user's
-        annotation, about = get_args(hints[name])[:2]
+        annotation, about = get_args(hints[parameter_name])[:2]
         if isinstance(about, ArgumentInfo):
-            arguments.append(_argument(name, parameter.default, about))
+            arguments.append(_argument(parameter_name, parameter.default, about))
         elif isinstance(about, OptionInfo):
-            options.append(_option(name, annotation, parameter.default, about))
-    usage = " ".join([command.__name__, *(word for word, _ in arguments), *(["[OPTIONS]"] if options else [])])
-    lines = [f"## `{command.__name__}`\n", f"{inspect.getdoc(command)}\n", f"```text\ngerd {usage}\n```\n"]
+            options.append(_option(parameter_name, annotation, parameter.default, about))
+    usage = " ".join([name, *(word for word, _ in arguments), *(["[OPTIONS]"] if options else [])])
+    lines = [f"## `{name}`\n", f"{inspect.getdoc(command)}\n", f"```text\ngerd {usage}\n```\n"]
     cells = [(f"`{word.strip('[]')}`", meaning, "") for word, meaning in arguments] + options
     rows = ["| " + " | ".join(cell.replace("|", BAR) for cell in row) + " |" for row in cells]
     if rows:

@@ -12,6 +12,7 @@ from gerd.calls import explained
 from gerd.errors import StorageError, shorten
 from gerd.storage.code import code_digest, other_code
 from gerd.storage.generate import generate
+from gerd.storage.recordings import Recordings
 
 QUICK = "quick"
 
@@ -64,13 +65,18 @@ def _check_place(folder: Path) -> None:
 
 def _made(folder: Path, split: Split, device: str, workers: int, progress: Progress) -> Path:
     path = folder / folder_of(split)
-    data = generate(split.config, path, split.count, device=device, workers=workers)
-    found, wanted = digest_of(data), expected_digest(split)
-    if found != wanted:
-        theirs = data.manifest.code_digest
-        how = "this gerd makes other data; a newer one may be right"
-        if theirs != code_digest():
-            how = f"it {other_code(theirs)}"
-        raise StorageError(f"{path}: is not {split.key} of version {VERSION}: {how} (digest {found}, not {wanted})")
+    generate(split.config, path, split.count, device=device, workers=workers)
+    check_dataset(path, split)
     progress(split.count)
     return path
+
+
+def check_dataset(path: Path, split: Split) -> None:
+    """An error unless the dataset at `path` has the digest of a split; all of it is read."""
+    data = Recordings(path)
+    found, wanted = digest_of(data), expected_digest(split)
+    if found == wanted:
+        return
+    theirs = data.manifest.code_digest
+    why = f"it {other_code(theirs)}" if theirs != code_digest() else "this version of gerd does not make its data"
+    raise StorageError(f"{path}: is not {split.key} of version {VERSION}: {why} (digest {found}, not {wanted})")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gerd.bench import task_table
 from gerd.bench.factor_table import Factor, factors
@@ -20,7 +20,9 @@ from gerd.bench.task_table import Task
 from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.errors import GerdError, did_you_mean, shorten
-from gerd.training.stream import Stream
+
+if TYPE_CHECKING:
+    from gerd.training.stream import Stream
 
 REGIMES = ("one", "inner")
 KINDS = ("train", "validate", "test")
@@ -88,6 +90,8 @@ def stream(task: str, split: str | Split, batch_size: int, device: str = "cpu", 
     It has `count / batch_size` of them: `stream.batch(k)`. What a loop over the stream gives after these is not of
     the split.
     """
+    from gerd.training.stream import Stream
+
     chosen = split if isinstance(split, Split) else _named(task, split, bool(quick))
     about = task_table.task(task)
     if chosen.task != about.name:

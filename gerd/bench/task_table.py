@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from gerd.bench.frozen import FOLDER
 from gerd.calls import explained
 from gerd.config.config import Config
 from gerd.config.load import parse
 from gerd.errors import GerdError, did_you_mean, shorten
-from gerd.training.labels import Label
+
+if TYPE_CHECKING:
+    from gerd.training.labels import Label
 
 FIRST_STEP = 16  # the first that counts: what came before has shown how the shape moves
 GLYPHS = 10

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from gerd.cli.benching import bench
 from gerd.cli.commands import (
     cache,
     check,
@@ -45,6 +46,7 @@ for command in (
 ):  # fmt: skip
     app.command()(command)
 app.command(add_help_option=False)(study)  # its help depends on the study
+app.add_typer(bench)
 
 
 def _print_version(wanted: bool) -> None:

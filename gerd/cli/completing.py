@@ -17,6 +17,8 @@ FORMATS = (
 )  # fmt: skip
 LIVE_FORMATS = ("csv", "binary", "aestream")
 STUDIES = ("demonstration", "timescale", "covariance", "noise", "symmetry", "camera", "receptive-fields")
+TASKS = ("locate", "transform", "classify", "flow", "noise")  # of GERD-Bench
+REGIMES = ("one", "inner")
 ENGINES = ("local", "ray")
 DEVICES = ("cpu", "cuda", "mps")
 
