@@ -115,7 +115,7 @@ def _array_argument(value: NDArray[Any]) -> Argument:
 
 
 def _tuple_argument(value: tuple[object, ...]) -> Argument:
-    kinds, slots, plain = zip(*map(argument, value), strict=True)
+    kinds, slots, plain = zip(*[part if type(part) is Argument else argument(part) for part in value], strict=True)
     return Argument(f"({' '.join(kinds)})", b"".join(slots), plain)
 
 
@@ -156,7 +156,7 @@ class Kernel:
         memory = ctypes.create_string_buffer(bytes(8 * (RESULTS + 1)) + slots)
         if status := entry(memory):
             raise RuntimeError(f"{self.function.__name__} ended with status {status}")
-        return struct.unpack_from(f"{memory.raw[0]}q", memory, 8)
+        return struct.unpack_from(f"{memory[0][0]}q", memory, 8)
 
     def is_kept(self) -> bool:
         """Whether there is a file of code for this processor, perhaps for other arguments; it was not looked at."""

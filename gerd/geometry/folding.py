@@ -45,16 +45,31 @@ def fold(xp: ModuleType, u: Values, low: Values, high: Values, wrap: NDArray[np.
     return xp.where((u >= low) & (u < high), u, inside)  # cells are rounded: what is inside stays as it is
 
 
-def flipped(u: Array, speed: Array, push: Array, low: Array, high: Array, wrap: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether the folded path runs against the free one, on the later side of an instant of reflection."""
-    inside = (u > low) & (u < high)
-    if inside.all():
-        return np.zeros(u.shape, np.bool_)
+def flipped(
+    u: Array, speed: Array, push: Array, low: Array, high: Array, wrap: NDArray[np.bool_]
+) -> NDArray[np.bool_] | None:
+    """Whether the folded path (…, times) runs against the free one, on the later side of an instant of reflection.
+
+    None if it does so nowhere. Velocity and acceleration may be (…, 1) where they are alike at all times.
+    """
+    touching = ~((u > low) & (u < high)).all(axis=-1)
+    if not touching.any():
+        return None
+    result = np.zeros(u.shape, np.bool_)
+    u, speed, push, low, high = (each[touching] for each in (u, speed, push, low, high))
+    result[touching] = _flipped(u, speed, push, low, high, wrap[touching])
+    return result
+
+
+def _flipped(
+    u: Array, speed: Array, push: Array, low: Array, high: Array, wrap: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     cells, _, _, has_low, has_high = _cells(np, u, low, high)
     cell = np.floor(cells)
     leaving = (speed < 0) | ((speed == 0) & (push < 0))
     cell = np.where((cells == cell) & leaving, cell - 1, cell)  # on the edge, about to be in the cell below
     beyond = np.where(has_low, cell < 0, has_high & (cell >= 0))
+    inside = (u > low) & (u < high)
     return ~inside & np.where(has_low & has_high, ~wrap & (np.mod(cell, 2.0) == 1.0), beyond)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from gerd.geometry.folding import flipped, fold, folded
 from gerd.geometry.parameters import (
     ORDERS,
     PARAMETER_COUNT,
+    PARAMETERS_OF,
     ROTATION,
     SCALE_X,
     SCALE_Y,
@@ -60,6 +62,12 @@ class Knots:
     @property
     def end(self) -> int:
         return self.first + self.acceleration.shape[-1]
+
+    @cached_property
+    def pushed(self) -> list[bool]:
+        """Whether each parameter of any motion is or has been accelerated here."""
+        each = self.acceleration.any(axis=-1) | (self.gained[..., 0] != 0) | (self.moved[..., 0] != 0)
+        return [bool(pushed) for pushed in each.reshape(-1, PARAMETER_COUNT).any(axis=0)]
 
     def __getitem__(self, item: Picked) -> Knots:
         return Knots(self.first, self.acceleration[item], self.gained[item], self.moved[item])
@@ -97,13 +105,11 @@ class Trajectory:
         """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
         if not motions:
             return cls.at_rest(np.zeros((rows, 0, PARAMETER_COUNT))).scaled(rate)
-        arrays: dict[str, Any] = {
-            name: np.stack([getattr(motion, name) for motion in motions], axis=1) for name in _ARRAYS
-        }
+        arrays: dict[str, Any] = {name: _beside([getattr(motion, name) for motion in motions]) for name in _ARRAYS}
 
         def push(first: int, count: int) -> Array:
             none = np.zeros((rows, PARAMETER_COUNT, count))
-            return np.stack([none if each.push is None else each.push(first, count) for each in motions], axis=1)
+            return _beside([none if each.push is None else each.push(first, count) for each in motions])
 
         still = all(motion.push is None for motion in motions)
         return cls(**arrays, push=None if still else push, rate=rate)
@@ -115,7 +121,9 @@ class Trajectory:
         """No motion: the parameters `start` (…, 6), folded at borders and limits."""
         none = np.zeros_like(start)
         unlimited = np.full_like(start, np.inf)
-        low, high, wrap = (np.broadcast_to(bound, start.shape) for bound in (low, high, wrap))
+        low, high, wrap = (
+            bound if isinstance(bound, np.ndarray) else np.full(start.shape, bound) for bound in (low, high, wrap)
+        )
         return cls(start, none, None, unlimited, low, high, wrap, none)
 
     def scaled(self, factor: float) -> Trajectory:
@@ -141,32 +149,45 @@ class Trajectory:
     def parameters(self, times: ArrayLike) -> Array:
         """(…, times, 3, 6): each parameter with its velocity and acceleration per step, at `times` in steps."""
         t = np.asarray(times, np.float64) * self.rate
-        result = np.empty((*self.start.shape[:-1], len(t), ORDERS, PARAMETER_COUNT))
-        for part, motion in self._pieces(t):
-            result[..., part, :, :] = motion._parameters(t[part])
-        return result
+        parts = [motion._parameters(t[part]) for part, motion in self._pieces(t)]
+        result = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+        return np.moveaxis(result, -1, -3)
 
     def _parameters(self, t: Array) -> Array:
-        result = np.empty((*self.start.shape[:-1], len(t), ORDERS, PARAMETER_COUNT))
-        for i in range(PARAMETER_COUNT):
-            low = self.low[..., i, None]
-            high = self.high[..., i, None]
-            wrap = self.wrap[..., i, None]
-            u, speed, push = self._free(i, t)
-            flip = flipped(u, speed, push, low, high, wrap)
-            u = folded(u, low, high, wrap)
-            speed = np.where(flip, -speed, speed)
-            push = np.where(flip, -push, push)
-            base = self.base[..., i, None]
-            if base.any():
-                u = np.where(base != 0, base * exactmath.exp(u), u)
-                grown = u * (speed * speed + push)
-                speed = np.where(base != 0, u * speed, speed)
-                push = np.where(base != 0, grown, push)
-            result[..., 0, i] = u
-            result[..., 1, i] = speed * self.rate
-            result[..., 2, i] = push * (self.rate * self.rate)
+        """(…, 3, 6, t) at own times `t`."""
+        result = np.empty((*self.start.shape[:-1], ORDERS, PARAMETER_COUNT, len(t)))
+        low, high, wrap = self.low[..., None], self.high[..., None], self.wrap[..., None]
+        u, speed, push = self._free_path(t)
+        flip = flipped(u, speed, push, low, high, wrap)
+        u = folded(u, low, high, wrap)
+        if flip is not None:
+            speed, push = np.where(flip, -speed, speed), np.where(flip, -push, push)
+        values, speeds, pushes = (result[..., order, :, :] for order in range(ORDERS))
+        values[:], speeds[:], pushes[:] = u, speed, push
+        grows = self.base != 0
+        if grows.any():
+            u, speed, push = (part[grows] for part in (values, speeds, pushes))
+            u = self.base[grows][:, None] * exactmath.exp(u)
+            values[grows], speeds[grows], pushes[grows] = u, u * speed, u * (speed * speed + push)
+        if self.rate != 1.0:
+            speeds *= self.rate
+            pushes *= self.rate * self.rate
         return result
+
+    def _free_path(self, t: Array) -> tuple[Array, Array, Array]:
+        """All parameters (…, 6, t), and their velocities and accelerations, at own times `t` before any border.
+
+        These are (…, 6, 1) if nothing is accelerated.
+        """
+        u = self.start[..., None] + self.velocity[..., None] * t
+        speed = self.velocity[..., None]
+        push = np.zeros_like(speed)
+        pushed = [i for i in range(PARAMETER_COUNT) if self._pushed(i)]
+        if pushed:
+            speed, push = np.broadcast_to(speed, u.shape).copy(), np.zeros_like(u)
+        for i in pushed:
+            u[..., i, :], speed[..., i, :], push[..., i, :] = self._free(i, t)
+        return u, speed, push
 
     def entries(self, times: ArrayLike, send: Send | None = None) -> tuple[Any, ...]:
         """The entries of T that `affine` gives, each (…, times), or (…, 1) where it rests: what a picture needs.
@@ -177,7 +198,7 @@ class Trajectory:
         t = np.asarray(times, np.float64) * self.rate
         pieces = list(self._pieces(t))
         if send is None:
-            return affine([self._value(i, t, pieces) for i in range(PARAMETER_COUNT)])
+            return affine(self._values(t, pieces))
         import torch
 
         start, speed, low, high, wrap, clock = send(self.start, self.velocity, self.low, self.high, self.wrap, t)
@@ -204,6 +225,26 @@ class Trajectory:
         ends = [self.start + self.velocity * time for time in (t.min(), t.max())]
         inside = np.logical_and(*((self.low <= end) & (end < self.high) for end in ends))
         return [bool(inside[..., i].all()) for i in range(PARAMETER_COUNT)]
+
+    def _values(self, t: Array, pieces: list[tuple[slice, Trajectory]]) -> list[Array]:
+        """All parameters at own times `t`, each (…, times), or (…, 1) where it rests."""
+        low, high, wrap = self.low[..., None], self.high[..., None], self.wrap[..., None]
+        at_rest = folded(self.start[..., None], low, high, wrap)
+        values = [at_rest[..., i, :] for i in range(PARAMETER_COUNT)]
+        own = [i for i in range(PARAMETER_COUNT) if any(motion._pushed(i) for _, motion in pieces)]
+        if self.base.any():
+            own = sorted({*own, *PARAMETERS_OF["scale"]})
+        moving = self.velocity.reshape(-1, PARAMETER_COUNT).any(axis=0)
+        straight = [i for i in np.flatnonzero(moving).tolist() if i not in own]
+        if straight:  # those between them are worked out, too: a slice costs nothing
+            part = slice(straight[0], straight[-1] + 1)
+            u = self.start[..., part, None] + self.velocity[..., part, None] * t[..., None, :]
+            u = folded(u, low[..., part, :], high[..., part, :], wrap[..., part, :])
+            for i in straight:
+                values[i] = u[..., i - straight[0], :]
+        for i in own:
+            values[i] = self._value(i, t, pieces)
+        return values
 
     def _value(self, i: int, t: Array, pieces: list[tuple[slice, Trajectory]]) -> Array:
         """Parameter i at own times `t`."""
@@ -318,11 +359,7 @@ class Trajectory:
 
     def _pushed(self, i: int) -> bool:
         """Whether parameter i is or has been accelerated where the knots are."""
-        knots = self.knots
-        if knots is None:
-            return False
-        gained, moved = knots.gained[..., i, 0], knots.moved[..., i, 0]
-        return bool(knots.acceleration[..., i, :].any() or gained.any() or moved.any())
+        return self.knots is not None and self.knots.pushed[i]
 
     def _free(self, i: int, t: Array) -> tuple[Array, Array, Array]:
         """Parameter i and its velocity and acceleration, each (…, t), at own times `t` before any border."""
@@ -336,6 +373,11 @@ class Trajectory:
         at = k - knots.first
         push, speed, way = (_taken(part[..., i, :], at) for part in (knots.acceleration, knots.gained, knots.moved))
         return u + (way + since * (speed + push * 0.5 * since)), velocity + (speed + push * since), push
+
+
+def _beside(parts: list[Array]) -> Array:
+    """(rows, parts, …) from arrays (rows, …)."""
+    return np.stack(parts, axis=1) if len(parts) > 1 else parts[0][:, None]
 
 
 def _larger(ends: Array) -> Array:
@@ -352,6 +394,8 @@ def _taken(values: Array, at: NDArray[np.int64]) -> Array:
 
 def slowed(speed: Array, limit: Array) -> Array:
     """Velocities (…, 6), none faster than its limit; x and y together keep their direction."""
+    if (limit == np.inf).all():
+        return speed
     x, y = speed[..., X], speed[..., Y]
     size = np.sqrt(x * x + y * y)
     fast = size > limit[..., X]

@@ -19,6 +19,8 @@ from gerd.errors import GerdError, did_you_mean, shorten
 from gerd.events.backends import run
 from gerd.events.keys import Keys
 from gerd.events.shared import Chunk, joined
+from gerd.geometry.parameters import PARAMETER_COUNT
+from gerd.geometry.trajectory import Trajectory
 from gerd.plan.make import plan_of
 from gerd.recording.recording import Recording
 from gerd.scene.draw import draw
@@ -78,7 +80,6 @@ def simulate_batch(
         return []
     config = config_of(as_config(config), member, values).sampled
     scenes = draw(plan_of(config), indices)
-    scenes = scenes.resumed(np.array([-scenes.warmup - 1, scenes.steps - 1]))  # once for the events and the truth
     parts: list[list[Chunk]] = [[] for _ in indices]
     for part in run(scenes, device=device, backend=backend, chunk=chunk):
         parts[part.row].append(part)
@@ -137,10 +138,11 @@ def _windows(config: Config, scenes: Scenes, parts: Iterator[Chunk]) -> Iterator
 
 def _looks(scenes: Scenes) -> Iterator[Scenes]:
     """Each scene of a batch by itself, without its motion."""
-    first = scenes[:1].at_rest()
+    still = Trajectory.at_rest(np.zeros((1, *scenes.chosen.shape[1:], PARAMETER_COUNT)))
     for i in range(len(scenes)):
         own = slice(i, i + 1)
-        yield replace(first, indices=scenes.indices[own], chosen=scenes.chosen[own], intensity=scenes.intensity[own])
+        arrays = {name: getattr(scenes, name)[own] for name in ("indices", "chosen", "intensity")}
+        yield replace(scenes, trajectory=still, **arrays)
 
 
 def _recording(config: Config, looks: Scenes, parts: list[Chunk], truth: Array) -> Recording:

@@ -41,7 +41,7 @@ def motion(plan: Plan, actor: ActorPlan, draws: ActorDraws) -> Trajectory:
     start = np.zeros((len(draws.rows), PARAMETER_COUNT))
     start[:, SCALE_X:] = _start_but_position(actor, draws)
     start[:, X:SCALE_X] = _position(actor, draws)
-    low, high = np.tile(actor.low, (len(start), 1)), np.tile(actor.high, (len(start), 1))
+    low, high, limit = (np.repeat([bound], len(start), axis=0) for bound in (actor.low, actor.high, actor.speed_limit))
     wrap = np.zeros(start.shape, np.bool_)
     wrap[:, X:SCALE_X] = actor.border == "wrap"
     base = np.zeros_like(start)
@@ -56,7 +56,6 @@ def motion(plan: Plan, actor: ActorPlan, draws: ActorDraws) -> Trajectory:
         low[:, sizes] = exactmath.log(low[:, sizes] / base[:, sizes])
         high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST_SIZE) / base[:, sizes])
         start[:, sizes] = 0.0
-    limit = np.tile(actor.speed_limit, (len(start), 1))
     velocity = slowed(velocity, limit) + 0.0  # 0 has no sign
 
     def push(first: int, count: int) -> Array:
@@ -67,10 +66,11 @@ def motion(plan: Plan, actor: ActorPlan, draws: ActorDraws) -> Trajectory:
 
 def _start_but_position(look: ActorPlan | Look, draws: ActorDraws) -> Array:
     """(rows, 4): scale x, scale y, rotation and shear at t = 0."""
-    size = draws.size(look.size, START)
-    turn = draws.sample(look.rotation, START, ROTATION)
-    shear = draws.sample(look.shear, START, SHEAR)
-    return np.column_stack([size, exactmath.radians(turn), shear])
+    result = np.empty((len(draws.rows), 4))
+    result[:, :2] = draws.size(look.size, START)
+    result[:, 2] = exactmath.radians(draws.sample(look.rotation, START, ROTATION))
+    result[:, 3] = draws.sample(look.shear, START, SHEAR)
+    return result
 
 
 def _position(actor: ActorPlan, draws: ActorDraws) -> Array:

@@ -65,7 +65,10 @@ class ActorDraws:
             a, b, c, d = words()
             return a[i], b[i], c[i], d[i]
 
-        return np.stack([_sampled(value[i], partial(of_axis, i), self.rows.shape) for i in range(2)], axis=1)
+        result = np.empty((*self.rows.shape, 2))
+        for i in range(2):
+            result[:, i] = _sampled(value[i], partial(of_axis, i), self.rows.shape)
+        return result
 
     def size(self, value: Size, use: int) -> Array:
         """(rows, 2) numbers, equal for both sides unless they are given as a pair."""

@@ -62,7 +62,7 @@ class Scenes:
         """(recordings, steps, actors, 3, 6): parameters, velocities, accelerations; NaN for an actor that is absent."""
         result = self.trajectory.parameters(steps)
         result[~self.present] = np.nan
-        return np.moveaxis(result, 1, 2)
+        return result.swapaxes(1, 2)
 
     def at_rest(self) -> Scenes:
         """These scenes without their motion: all actors rest at the origin."""

@@ -1,13 +1,21 @@
-"""The arguments of the compiled code: what stays as it is over a recording, and room for what does not."""
+"""The arguments of the compiled code: what stays as it is over a recording, and room for what does not.
+
+Room is used by one recording after the other, and kept for the next call: to make it would take longer than a small
+recording.
+"""
 
 from __future__ import annotations
 
 import mmap
+from collections import deque
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.events.compiled import argument
+from gerd.events.compiled import Argument, argument
 from gerd.events.cpu.arguments import (
     Changes,
     Crossings,
@@ -31,6 +39,53 @@ from gerd.scene.scenes import Scenes
 
 NEVER = -(2**62)  # a step or µs before all events
 AT_ONCE = 256  # random words drawn in one loop
+KEPT, LARGEST_KEPT = 4, 2**24  # rooms that nobody uses now, and the bytes that one of them may have
+
+
+@dataclass(frozen=True, eq=False)
+class Rooms:
+    """All the room that a recording needs."""
+
+    key: tuple[object, ...]  # what their sizes depend on
+    rows: NDArray[np.int64]  # which rows of both frames have crossings; none if all are 0
+    frames: tuple[Argument, Argument]  # crossings of the frame before and of the next one
+    pixels: Pixels
+    carried: Argument  # the pixels of a recording that takes no arrays besides
+    events: Room
+    others: tuple[Argument, ...]  # changes, draws, scratch and events
+
+    @classmethod
+    def of(cls, scenes: Scenes, slots: NDArray[np.int64], least: int) -> Rooms:
+        """Room for recordings of a batch and at least so many events, which nobody else uses until it is kept."""
+        f, height = scenes.upsampling, scenes.height
+        key = (height, scenes.width, f, slots.tobytes(), _counts_firing(scenes), least)
+        with _TAKING:
+            for rooms in _KEPT:
+                if rooms.key == key:
+                    _KEPT.remove(rooms)
+                    return rooms
+        rows = np.zeros((2, 4, len(slots) - 1), np.int64)
+        before, after = (argument(crossings_room(slots, f, height, of_frame)) for of_frame in rows)
+        pixels, events = pixels_room(scenes), events_room(scenes, least)
+        others = (changes_room(scenes), draws_room(scenes), scratch_room(scenes, slots), events)
+        return cls(key, rows, (before, after), pixels, argument(pixels), events, tuple(map(argument, others)))
+
+    def keep(self) -> None:
+        """Leave it to a later call, unless it is large."""
+        if sum(map(_size, (*self.frames, self.carried, *self.others))) <= LARGEST_KEPT:
+            with _TAKING:
+                _KEPT.append(self)
+
+
+_KEPT: deque[Rooms] = deque(maxlen=KEPT)
+_TAKING = Lock()
+
+
+def _size(part: object) -> int:
+    """The bytes of an array, or of all arrays of an argument."""
+    if isinstance(part, Argument):
+        return _size(part.plain)
+    return sum(map(_size, part)) if isinstance(part, tuple) else getattr(part, "nbytes", 0)
 
 
 def slots_of(first: NDArray[np.int32], convex: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -45,10 +100,11 @@ def pieces_of(borders: Borders, slots: NDArray[np.int64], intensity: NDArray[np.
     )
 
 
-def model_of(scenes: Scenes, thresholds: Thresholds, response: Response, row: int) -> Model:
-    """The integrators of a recording."""
-    pixel, tables = scenes.pixel, thresholds
+def model_of(scenes: Scenes, row: int) -> Model:
+    """The integrators of a recording, the same for all of a batch unless they begin in a stationary state."""
+    pixel, tables, response = scenes.pixel, Thresholds.of(scenes), Response.of(scenes)
     on, off, least, most = (table.ravel() for table in (tables.on, tables.off, tables.least, tables.most))
+    stationary = pixel.initial == "stationary"
     return Model(
         on=on,
         off=off,
@@ -61,34 +117,41 @@ def model_of(scenes: Scenes, thresholds: Thresholds, response: Response, row: in
         is_log=pixel.log_response > 0,
         rest=scenes.rest,
         leak=pixel.leak_hz * 1e-6,
-        stationary=pixel.initial == "stationary",
-        actors=int(scenes.present[row].sum()),
-        dark=int(scenes.dark[row]),
+        stationary=stationary,
+        actors=int(scenes.present[row].sum()) if stationary else 0,
+        dark=int(scenes.dark[row]) if stationary else 0,
     )
 
 
-def noise_of(scenes: Scenes) -> Noise:
+def noise_of(scenes: Scenes) -> Argument:
     """The numbers behind the noises of a batch."""
     pixel = scenes.pixel
-    area = scenes.height * scenes.width
-    return Noise(
-        shape=noise.block_tables(pixel.shape_noise, area),
-        has_shape=pixel.shape_noise > 0,
-        drop_below=noise.drop_bound(pixel.event_noise),
-        background=noise.block_tables(pixel.background, area),
-        has_background=pixel.background > 0,
+    return _noise(pixel.shape_noise, pixel.event_noise, pixel.background, scenes.height * scenes.width)
+
+
+@lru_cache(maxsize=16)
+def _noise(of_shape: float, of_event: float, background: float, area: int) -> Argument:
+    return argument(
+        Noise(
+            shape=noise.block_tables(of_shape, area),
+            has_shape=of_shape > 0,
+            drop_below=noise.drop_bound(of_event),
+            background=noise.block_tables(background, area),
+            has_background=background > 0,
+        )
     )
 
 
-def crossings_room(slots: NDArray[np.int64], f: int, height: int) -> Crossings:
-    """Room for the crossings of a frame."""
+def crossings_room(slots: NDArray[np.int64], f: int, height: int, rows: NDArray[np.int64] | None = None) -> Crossings:
+    """Room for the crossings of a frame, of which `rows` (4, pieces) says in which rows there are any."""
     pieces = len(slots) - 1
+    low, high, whole_low, whole_high = np.zeros((4, pieces), np.int64) if rows is None else rows
     return Crossings(
         cols=np.empty((slots[-1], f, height + LANES), np.int32),
-        low=np.zeros(pieces, np.int64),
-        high=np.zeros(pieces, np.int64),
-        whole_low=np.zeros(pieces, np.int64),
-        whole_high=np.zeros(pieces, np.int64),
+        low=low,
+        high=high,
+        whole_low=whole_low,
+        whole_high=whole_high,
         left=np.zeros(pieces, np.int32),
         right=np.zeros(pieces, np.int32),
     )
@@ -99,7 +162,7 @@ def pixels_room(scenes: Scenes) -> Pixels:
     height, width = scenes.height, scenes.width
     area = height * width
     blocks = height * -(-width // TOGETHER)
-    counted = scenes.exact and scenes.pixel.event_noise > 0
+    counted = _counts_firing(scenes)
     return Pixels(
         v=argument(blank(height, width)),
         activation=blank(1, 1),
@@ -113,6 +176,17 @@ def pixels_room(scenes: Scenes) -> Pixels:
         ready=np.zeros((1, 1), np.int64),
         leaked=np.zeros((1, 1), np.bool_),
     )
+
+
+def _counts_firing(scenes: Scenes) -> bool:
+    """Whether the events of each pixel are counted."""
+    return scenes.exact and scenes.pixel.event_noise > 0
+
+
+def takes_fresh(scenes: Scenes) -> bool:
+    """Whether a recording needs arrays of its own; see `fresh_room`."""
+    pixel = scenes.pixel
+    return pixel.shape_noise > 0 or pixel.log_response > 0 or pixel.leak_hz > 0 or scenes.rest > 0
 
 
 def fresh_room(pixels: Pixels, scenes: Scenes) -> Pixels:

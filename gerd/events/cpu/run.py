@@ -20,21 +20,7 @@ from gerd.events import exact, rasterise
 from gerd.events.compiled import Kernel, argument
 from gerd.events.cpu import known
 from gerd.events.cpu.arguments import Chance, Scene, Sensor
-from gerd.events.cpu.room import (
-    changes_room,
-    crossings_room,
-    draws_room,
-    events_room,
-    fresh_room,
-    model_of,
-    noise_of,
-    pieces_of,
-    pixels_room,
-    scratch_room,
-    slots_of,
-)
-from gerd.events.pixel.response import Response
-from gerd.events.pixel.thresholds import Thresholds
+from gerd.events.cpu.room import Rooms, fresh_room, model_of, noise_of, pieces_of, slots_of, takes_fresh
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
@@ -72,6 +58,7 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
             pixels.begin(scenes, row)
             for part in exact.run(scenes[row : row + 1], pixels, chunk, fitting):
                 yield part._replace(row=row)
+        pixels.end()
         return
     first = -scenes.warmup - 1
     whole = max(-first, scenes.steps) <= chunk
@@ -81,8 +68,8 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
         if row % together == 0:
             group = scenes[row : row + together]
         for piece in chunks(first, scenes.steps, chunk):
-            steps = np.array(piece)
             if row % together == 0:
+                steps = np.array(piece)
                 group = group.resumed(steps)
                 borders = rasterise.borders(group, steps)
             state = state or _State(scenes, borders, limits)
@@ -92,6 +79,8 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
             recorded = piece[max(0, -piece.start) :]
             if len(recorded):
                 yield Chunk(row, recorded, keys, source)
+    if state:  # not if the caller has not gone on to the end
+        state.end()
 
 
 class _State:
@@ -103,31 +92,30 @@ class _State:
         self._intensity = np.empty(len(borders.actor), scenes.intensity.dtype)
         self._sensor = argument(Sensor(scenes.width, scenes.height, scenes.upsampling))
         self._pieces = argument(pieces_of(borders, slots, self._intensity))
-        self._noise = argument(noise_of(scenes))
-        self._thresholds = Thresholds.of(scenes)
-        self._crossings = [crossings_room(slots, scenes.upsampling, scenes.height) for _ in range(2)]
-        self._frames = [argument(crossings) for crossings in self._crossings]
-        self._response = Response.of(scenes)
-        self._pixels = pixels_room(scenes)
-        self._room = events_room(scenes, limits.events)
-        self._rooms = [
-            argument(changes_room(scenes)),
-            argument(draws_room(scenes)),
-            argument(scratch_room(scenes, slots)),
-            argument(self._room),
-        ]
+        self._noise = noise_of(scenes)
+        stationary = scenes.pixel.initial == "stationary"
+        self._model = None if stationary else argument(model_of(scenes, 0))
+        self._seed = argument(np.uint64(scenes.seed))
+        self._rooms = Rooms.of(scenes, slots, limits.events)
+        self._frames = list(self._rooms.frames)
+        self._carried = self._rooms.carried
+        self._takes_fresh = takes_fresh(scenes)
+        self._kernels = kernels("cpu.instants" if scenes.exact else "cpu.steps")
 
     def begin(self, row: int) -> None:
         """Go on with another recording: forget the shapes of the one before; the kernel forgets its integrators."""
-        scenes = self._scenes
+        scenes, rooms = self._scenes, self._rooms
         self._intensity[:] = scenes.intensity[row][self._actor]
-        self._chance = argument(Chance(np.uint64(scenes.seed), scenes.indices[row]))
-        model = model_of(scenes, self._thresholds, self._response, row)
+        self._chance = argument(Chance(self._seed, scenes.indices[row]))
+        model = self._model or argument(model_of(scenes, row))
         self._scene = argument(Scene(self._sensor, self._pieces, model, self._noise, self._chance))
-        self._carried = argument(fresh_room(self._pixels, scenes))
-        for crossings in self._crossings:
-            for rows in (crossings.low, crossings.high, crossings.whole_low, crossings.whole_high):
-                rows[:] = 0
+        if self._takes_fresh:
+            self._carried = argument(fresh_room(rooms.pixels, scenes))
+        rooms.rows[:] = 0
+
+    def end(self) -> None:
+        """Leave the room to others."""
+        self._rooms.keep()
 
     def run(
         self, coefficients: Array, steps: NDArray[np.int64], fresh: bool
@@ -137,12 +125,12 @@ class _State:
         source: list[NDArray[np.uint8]] = []
         begin = 0
         while begin < len(steps):  # once, unless there are more events than the room holds
-            done, made = kernels("cpu.steps").simulate_steps(
+            done, made = self._kernels.simulate_steps(
                 coefficients[begin:], steps[begin:], self._scenes.step_us, fresh and begin == 0, self._scene,
-                *self._frames, self._carried, *self._rooms,
+                *self._frames, self._carried, *self._rooms.others,
             )  # fmt: skip
-            keys.append(self._room.keys[:made].copy())
-            source.append(self._room.source[:made].copy())
+            keys.append(self._rooms.events.keys[:made].copy())
+            source.append(self._rooms.events.source[:made].copy())
             begin += done
             if done % 2:
                 self._frames.reverse()
@@ -158,12 +146,12 @@ class _State:
         while done < len(own):  # again where there are more events than the room holds
             begin = max(done - 1, 0)
             resumed = done > 0
-            done, swaps, made = kernels("cpu.instants").simulate_instants(
+            done, swaps, made = self._kernels.simulate_instants(
                 coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
-                *self._frames, self._carried, *self._rooms,
+                *self._frames, self._carried, *self._rooms.others,
             )  # fmt: skip
             done += begin
-            parts.append(self._room.keys[:made].copy())
+            parts.append(self._rooms.events.keys[:made].copy())
             if swaps % 2:
                 self._frames.reverse()
         return np.concatenate(parts)
@@ -172,11 +160,11 @@ class _State:
         """The background noise of some steps in exact timing, as `exact.flagged`."""
         parts = []
         step = steps.start
-        _, draws, _, room = self._rooms
+        _, draws, _, room = self._rooms.others
         given = (self._scenes.step_us, self._sensor, self._noise, self._chance, draws, room)
         while step < steps.stop:
-            step, made = kernels("cpu.instants").simulate_noise(step, steps.stop, *given)
-            parts.append(self._room.keys[:made].copy())
+            step, made = self._kernels.simulate_noise(step, steps.stop, *given)
+            parts.append(self._rooms.events.keys[:made].copy())
         return np.concatenate(parts)
 
 
@@ -192,6 +180,11 @@ class _Pixels:
         self._batch = scenes
         self._row = row
         self._fresh = True
+
+    def end(self) -> None:
+        """Leave the room to others."""
+        if self._state:
+            self._state.end()
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
         borders = rasterise.borders(scenes, instants.own)
