@@ -115,18 +115,21 @@ class Config(Model):
     @property
     def origin(self) -> Origin:
         """Where the config comes from."""
-        return self._origin
+        private = self.__pydantic_private__  # pydantic would look for `_origin` everywhere else first
+        assert private is not None
+        origin: Origin = private["_origin"]
+        return origin
 
     @property
     def name(self) -> str:
         """The name of the file that it comes from, or of the dataset that it describes; empty without either."""
-        source = self._origin.document.source
+        source = self.origin.document.source
         return "" if source == UNNAMED else PurePath(source).name
 
     @property
     def family(self) -> Config:
         """The config that describes the sweep, if this is a member of one; else the config itself."""
-        return self._origin.family or self
+        return self.origin.family or self
 
     @property
     def ticks(self) -> int:

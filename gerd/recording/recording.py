@@ -8,16 +8,15 @@ derivatives per step.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
-from gerd.config.sweep import KEPT_MEMBERS, classes, named, number_of
+from gerd.config.sweep import classes, named, number_of
 from gerd.errors import counted
 from gerd.geometry.parameters import PARAMETERS, derivatives, matrix
 from gerd.plan.make import plan_of
@@ -90,9 +89,9 @@ class Recording(Events):
         drawn: Scenes | None = None,
     ) -> Recording:
         """Recording `index` of a config, from its ground truth and its events (by default none)."""
-        digest, labels = _origin(config)
+        digest, labels = config.family.digest, dict(config.origin.labels)
         return cls(
-            identity=Identity(digest, config.seed, index, dict(labels), made_by, FORMAT_VERSION),
+            identity=Identity(digest, config.seed, index, labels, made_by, FORMAT_VERSION),
             config=config,
             width=config.sensor.width,
             height=config.sensor.height,
@@ -317,12 +316,6 @@ class Recording(Events):
 
         start, stop, _ = slice(start, stop).indices(self.steps)
         return stages_of(self.scene, self.first + start, self.first + max(start, stop))
-
-
-@lru_cache(KEPT_MEMBERS)
-def _origin(config: Config) -> tuple[str, Mapping[str, Any]]:
-    """The digest of a config's family, and the values that were set for this member of it."""
-    return config.family.digest, config.origin.labels
 
 
 def named_shapes(config: Config, chosen: NDArray[np.int64]) -> list[str | None]:

@@ -24,8 +24,7 @@ that a flipped bit is an error and never a wrong number. Nothing here is ever un
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from numpy.typing import NDArray
 
 from gerd.bounds import LARGEST_KEY
 from gerd.config.config import Config
-from gerd.config.sweep import KEPT_MEMBERS, member, member_count
+from gerd.config.sweep import member, member_count
 from gerd.errors import StorageError, shorten
 from gerd.events.keys import Keys
 from gerd.recording.recording import FORMAT_VERSION, Recording
@@ -82,14 +81,6 @@ def shard_bytes(
         return tensors_bytes(tensors, about)
     except ValueError as error:
         raise StorageError(f"index {first.index} and following: cannot be stored: {error}") from None
-
-
-@lru_cache(KEPT_MEMBERS)
-def _described(family: Config, number: int) -> tuple[Config, Mapping[str, Any], list[int], int]:
-    """The config of a member, and what a shard says about each of its recordings."""
-    config = member(family, number)
-    shape = [config.steps, config.sensor.height, config.sensor.width, len(config.cast), config.ticks]
-    return config, config.origin.labels, shape, config.step_us
 
 
 class Shard:
@@ -192,8 +183,10 @@ class Shard:
         """The config of the recording in a row; StorageError if the family's config describes another one."""
         number = int(self.member[row])
         if 0 <= number < member_count(family):
-            config, *described = _described(family, number)
-            if described == [self.labels[row], self._shapes[row], self.step_us[row]]:
+            config = member(family, number)
+            shape = [config.steps, config.sensor.height, config.sensor.width, len(config.cast), config.ticks]
+            stored = self.labels[row], self._shapes[row], self.step_us[row]
+            if stored == (config.origin.labels, shape, config.step_us):
                 return config
         raise self._damaged(row, FOREIGN)
 
