@@ -33,7 +33,8 @@ EFFECTS = (
     "integrator: {reset: zero}\n",
     "integrator: {initial: uniform}\n",
 )
-ALL = "integrator: {threshold: {spread: 0.05}, response: {log: 0.1}, refractory_us: 2000, leak_hz: 5}\n"
+ALL = "integrator: {threshold: {spread: 0.05}, response: {log: 0.1}, leak_hz: 5, initial: INITIAL}\n"
+RESTING = ALL.replace("leak_hz", "refractory_us: 2000, leak_hz")
 
 
 def compiled(capability: int, cache: Path, *texts: str) -> dict[str, list[dict[str, int]]]:
@@ -59,12 +60,19 @@ def check(made: dict[str, list[dict[str, int]]]) -> None:
         assert kernel["registers"] <= REGISTERS
 
 
+def scenes(*effects: str) -> list[str]:
+    """Scenes with each of these effects, in both timings, with and without noise."""
+    each = [scene + effect for effect in effects for scene in (SCENE, NOISY)]
+    return [scene.replace("TIMING", timing) for scene in each for timing in ("step", "exact")]
+
+
 def test_the_kernels_are_compiled_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
-    check(compiled(90, tmp_path, *(NOISY.replace("TIMING", timing) for timing in ("step", "exact"))))
+    of_all = NOISY + ALL.replace("INITIAL", "uniform")
+    check(compiled(90, tmp_path, *(of_all.replace("TIMING", timing) for timing in ("step", "exact"))))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("capability", [80, 90, 120])
 def test_each_effect_is_compiled_for_each_kind_of_gpu(tmp_path: Path, capability: int) -> None:
-    scenes = [SCENE, NOISY, *(SCENE + effect for effect in EFFECTS), NOISY + ALL]
-    check(compiled(capability, tmp_path, *(each.replace("TIMING", t) for each in scenes for t in ("step", "exact"))))
+    together = [each.replace("INITIAL", initial) for each in (ALL, RESTING) for initial in ("uniform", "stationary")]
+    check(compiled(capability, tmp_path, *scenes("", *EFFECTS, *together)))

@@ -457,9 +457,9 @@ def between(
                 number = tl.where(inside, number, 0)
                 along, size = tl.where(change < 0, -v, v), tl.maximum(tl.abs(change), 1)
                 p = (change > 0).to(tl.int64)
-                most = tl.max(number)
+                passes = tl.max(number)  # of the pixel that passes its threshold most often
                 nth = 0
-                while nth < most:
+                while nth < passes:
                     missing = (nth + 1) * ahead - along
                     tick = passage_us(begin, duration, missing, size, us_per_unit) + (moments.step_us - 1)
                     kept = (nth < number) & (tick >= moments.step_us) & (tick < moments.end)
