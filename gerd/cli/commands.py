@@ -26,7 +26,7 @@ SCHEMA = "gerd-schema.json"  # the name that the starter config has in its first
 
 
 def new(path: Annotated[Path, Argument(help="The file to write.")] = Path("gerd.yaml")) -> None:
-    """Write a commented starter config, and beside it its schema, with which editors complete and check the fields."""
+    """Write a commented starter config, and beside it a JSON schema, with which editors complete and check fields."""
     import os
     from importlib.resources import files
     from shlex import quote
@@ -57,7 +57,7 @@ def _schema() -> str:
 
 
 def check(config: ConfigFile, count: Count = 1, set_: Overrides = None, trust: Trust = False) -> None:
-    """Validate a config and show what it would make: the first scene, events, size, time and memory."""
+    """Validate a config, and show its first scene and how many events, bytes, seconds and memory to expect."""
     from gerd.cli.dry_run import dry_run
 
     dry_run(load_config(config, set_, trust), count)
@@ -73,16 +73,21 @@ def generate(
         Option(help="cpu, cuda, cuda:1 …; default: cpu, or a cluster's GPUs.", autocompletion=one_of(*DEVICES)),
     ] = None,
     engine: Annotated[
-        str, Option(help="Who does the work: local (this machine) or ray (a cluster).", autocompletion=one_of(*ENGINES))
+        str,
+        Option(
+            help="Where the work is done: local (this machine) or ray (a cluster).", autocompletion=one_of(*ENGINES)
+        ),
     ] = "local",
-    address: Annotated[str | None, Option(metavar="HOST:PORT", help="Of Ray; default: on this machine.")] = None,
+    address: Annotated[
+        str | None, Option(metavar="HOST:PORT", help="Address of the Ray cluster; default: this machine's.")
+    ] = None,
     shard: Annotated[
-        str, Option(metavar="I/N", help="Make part I of N only: N such commands, in any order, make the dataset.")
+        str, Option(metavar="I/N", help="Make only part I of N; N such commands, in any order, make the dataset.")
     ] = "1/1",
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Make a dataset. The same command continues one that was interrupted, and with a larger -n adds to it."""
+    """Make a dataset. The same command continues an interrupted one; with a larger -n it adds recordings."""
     import time
 
     from gerd.cli.progress import Bar
@@ -111,12 +116,12 @@ def info(
     source: Annotated[
         str,
         Argument(
-            metavar="DATASET|EVENTS", help="A dataset, a folder or a URL; a file of events.", autocompletion=sources
+            metavar="DATASET|EVENTS", help="A dataset (a folder or a URL), or a file of events.", autocompletion=sources
         ),
     ],
     read: Read = None,
 ) -> None:
-    """Print what a dataset or a file of events holds."""
+    """Print what a dataset or a file of events contains."""
     from gerd.cli.describe import describe, describe_events
 
     options = read_options(Path(source), read)
@@ -128,10 +133,12 @@ def info(
 
 def verify(
     dataset: DatasetFolder,
-    regenerate: Annotated[bool, Option("--regenerate", help="Also make every recording again and compare.")] = False,
+    regenerate: Annotated[
+        bool, Option("--regenerate", help="Also simulate every recording again and compare.")
+    ] = False,
     trust: Trust = False,
 ) -> None:
-    """Check a dataset against its digests; every fault is printed, and the exit code is 1 if there is one."""
+    """Compare a dataset with its digests; every fault is printed, and the exit code is 1 if there is one."""
     from gerd.cli.progress import Bar
     from gerd.storage.recordings import Recordings
     from gerd.storage.verify import verify as inspect
@@ -156,11 +163,13 @@ def verify(
 
 def render(
     source: Source,
-    out: Annotated[Path, Argument(metavar="OUT", help="The file: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")],
+    out: Annotated[
+        Path, Argument(metavar="OUT", help="The file to write: .gif, .mp4, .png, .svg, .pdf, or .html for a page.")
+    ],
     kind: Annotated[
         str | None,
         Option(
-            help="video (default of .gif and .mp4); for .png, .svg and .pdf: sheet (default), frame, cloud, rate, "
+            help="video (default for .gif and .mp4); for .png, .svg and .pdf: sheet (default), frame, cloud, rate, "
             "curves (of T), parameters or stages (of the simulation).",
             autocompletion=one_of(*KINDS),
         ),
@@ -168,24 +177,26 @@ def render(
     index: Index = 0,
     member: Member = None,
     family: Annotated[
-        bool, Option("--family", help="All members of a sweep side by side: a video, a sheet, clouds, a page.")
+        bool, Option("--family", help="Show all members of a sweep side by side, as a video, sheet, clouds or page.")
     ] = False,
     start: Annotated[int, Option(help="The first step to show; -10 is the tenth from the end.")] = 0,
-    stop: Annotated[int | None, Option(help="The step to stop before.")] = None,
-    step: Annotated[int | None, Option(help="Of a frame: which step.")] = None,
-    count: Annotated[int | None, Option(help="Of a sheet, the number of frames; of stages, of steps.")] = None,
+    stop: Annotated[int | None, Option(help="The step before which to stop.")] = None,
+    step: Annotated[int | None, Option(help="For a frame: which step.")] = None,
+    count: Annotated[int | None, Option(help="For a sheet: the number of frames; for stages: of steps.")] = None,
     window: Annotated[
-        float | None, Option(help="Of a sheet: how many steps are shown together; below 1, their share of all steps.")
+        float | None, Option(help="For a sheet: how many steps are shown together; below 1, their share of all steps.")
     ] = None,
-    overlay: Annotated[bool, Option("--overlay", help="Draw outlines, centre paths and boxes, too.")] = False,
-    side_by_side: Annotated[bool, Option("--side-by-side", help="Show the brightness beside.")] = False,
-    zoom: Annotated[int | None, Option(min=1, max=32, help="Of a video: screen pixels per pixel.")] = None,
-    fps: Annotated[float | None, Option(min=0.1, help="Of a video: frames per second; GIF: at most 50.")] = None,
+    overlay: Annotated[bool, Option("--overlay", help="Also draw outlines, paths of the centres and boxes.")] = False,
+    side_by_side: Annotated[
+        bool, Option("--side-by-side", help="Also show the brightness, beside the events.")
+    ] = False,
+    zoom: Annotated[int | None, Option(min=1, max=32, help="For a video: screen pixels per pixel.")] = None,
+    fps: Annotated[float | None, Option(min=0.1, help="For a video: frames per second; in a GIF at most 50.")] = None,
     read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Show a recording as a video, a picture or a page: of a config, of a dataset, or a file of events."""
+    """Draw a recording of a config or a dataset, or a file of events, as a video, a picture or a page."""
     from gerd.cli.progress import Bar
     from gerd.page.render import check as check_wishes
     from gerd.page.render import render as write
@@ -215,35 +226,37 @@ def export(
         str,
         Argument(
             metavar="CONFIG|DATASET|EVENTS",
-            help="A config, a dataset (a folder or a URL), a file of events.",
+            help="A config, a dataset (a folder or a URL), or a file of events.",
             autocompletion=sources,
         ),
     ],
     out: Annotated[
-        Path, Argument(metavar="OUT", help="The folder to write, continued if it was begun; of EVENTS: the file.")
+        Path, Argument(metavar="OUT", help="The folder to write or to continue; for EVENTS: the file to write.")
     ],
     format_: Annotated[
         str | None,
         Option(
             "--format",
             help="evt2, aedat4, evt3, dat, es, hdf5-dsec, hdf5, rpg, csv, npz; parquet: for Hugging Face and pandas; "
-            "frames, voltmeter: the video, for emulators. Default: evt2; of EVENTS what the name of OUT ends with.",
+            "frames, voltmeter: the video, for emulators. Default: evt2; for EVENTS, by the end of the name of OUT.",
             autocompletion=one_of(*FORMATS),
         ),
     ] = None,
     levels: Annotated[
-        tuple[int, int], Option(help="Of a video: the grey values of the background and of brightness 1.")
+        tuple[int, int], Option(help="For a video: the grey values of the background and of brightness 1.")
     ] = (0, 255),
     causes: Annotated[
         bool,
         Option(
             "--causes",
-            help="With csv, npz, hdf5, parquet: cause, source and time before readout of each event.",
+            help="For csv, npz, hdf5, parquet: add the cause, source and time before readout of each event.",
         ),
     ] = False,
     index: Annotated[
         str | None,
-        Option(metavar="I,J:K", help="Which draws: 3, or 1,4,7, or 10:20; default: all of a dataset, 0 of a config."),
+        Option(
+            metavar="I,J:K", help="Which indices: 3, or 1,4,7, or 10:20; default: all of a dataset, or 0 of a config."
+        ),
     ] = None,
     member: Annotated[
         list[str] | None,
@@ -253,10 +266,10 @@ def export(
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Write recordings in the format of other tools, a file for each with its ground truth beside it.
+    """Write recordings in the formats of other tools: a file for each, with its ground truth beside it.
 
-    They come from a dataset, or straight from a config. Parquet: a file for each shard, with the ground truth in it. A
-    file of events is written as one file of another format.
+    The recordings come from a dataset, or directly from a config. Parquet has one file for each shard, which contains
+    the ground truth, too. A file of events becomes one file of another format.
     """
     from gerd.cli.progress import Bar
     from gerd.cli.words import parse_indices, parse_member
@@ -287,22 +300,26 @@ def export(
 
 def play(
     source: Source,
-    to: Annotated[str, Option(help="- for standard output, udp://HOST:PORT, or a file or pipe.")] = "-",
+    to: Annotated[str, Option(help="Where to send: - for standard output, udp://HOST:PORT, a file or a pipe.")] = "-",
     format_: Annotated[
         str | None,
-        Option("--format", help="Default: csv, over UDP aestream; or binary.", autocompletion=one_of(*LIVE_FORMATS)),
+        Option(
+            "--format",
+            help="csv, binary or aestream; default: csv, and aestream over UDP.",
+            autocompletion=one_of(*LIVE_FORMATS),
+        ),
     ] = None,
     index: Index = 0,
     member: Member = None,
     speed: Annotated[float, Option(help="2 is twice as fast as real time; inf does not wait.")] = 1.0,
-    loop: Annotated[bool, Option("--loop", help="Start anew at the end.")] = False,
-    endless: Annotated[bool, Option("--endless", help="Go on simulating after the last step of a config.")] = False,
-    truth: Annotated[str | None, Option(help="Where the ground truth goes, as lines of JSON: a file or -.")] = None,
+    loop: Annotated[bool, Option("--loop", help="Start again at the end.")] = False,
+    endless: Annotated[bool, Option("--endless", help="Continue to simulate a config after its last step.")] = False,
+    truth: Annotated[str | None, Option(help="Where to write the ground truth, as lines of JSON: a file or -.")] = None,
     read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Send the events of a recording, or of a file, in real time. Ctrl-C ends it."""
+    """Send the events of a recording, or of a file, in real time. Press Ctrl-C to stop."""
     from gerd.exchange.live import send
 
     tell = partial(say, err=True)
@@ -320,21 +337,23 @@ def play(
 
 def stimulus(
     config: ConfigFile,
-    out: Annotated[Path, Argument(metavar="OUT.mp4", help="The video to write, and beside it OUT.json.")],
-    screen: Annotated[str, Option(metavar="WxH", help="Pixels of the screen that will show it full-screen.")] = (
+    out: Annotated[Path, Argument(metavar="OUT.mp4", help="The video to write; OUT.json is written beside it.")],
+    screen: Annotated[str, Option(metavar="WxH", help="Size in pixels of the screen that will show the video.")] = (
         "1920x1080"
     ),
-    fps: Annotated[str, Option(help="Frames per second of that screen: 120, 59.94, 60000/1001; a step is a frame.")] = (
+    fps: Annotated[str, Option(help="Refresh rate of that screen: 120, 59.94, 60000/1001; each step is a frame.")] = (
         "60"
     ),
     count: Annotated[int, Option("-n", "--count", min=1, help="Indices, each with all members of a sweep.")] = 1,
-    zoom: Annotated[int | None, Option(min=1, help="Screen pixels per pixel of the scene; default: what fits.")] = None,
+    zoom: Annotated[
+        int | None, Option(min=1, help="Screen pixels per pixel of the scene; default: the most that fit.")
+    ] = None,
     levels: Annotated[tuple[int, int], Option(help="Grey values of the background and of brightness 1.")] = (64, 192),
-    gamma: Annotated[float, Option(help="Of the screen; 1 if light is proportional to grey values.")] = 2.2,
+    gamma: Annotated[float, Option(help="Gamma of the screen; 1 if its light is proportional to grey values.")] = 2.2,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Write a video of recordings to be played on a screen before an event camera, whose events gerd register takes."""
+    """Write a video of recordings, to show to an event camera on a screen; gerd register reads what the camera saw."""
     from gerd.cli.progress import Bar
     from gerd.cli.words import in_seconds, parse_size
     from gerd.screen.stimulus import plan_stimulus
@@ -354,24 +373,26 @@ def stimulus(
 
 def view(
     source: Source,
-    port: Annotated[int | None, Option(min=0, max=65535, help="Default: the first free one from 8350 on.")] = None,
-    host: Annotated[str, Option(help="Which address to listen at; 127.0.0.1: this machine only.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, Option(min=0, max=65535, help="Port to listen on; default: the first free one from 8350 on.")
+    ] = None,
+    host: Annotated[str, Option(help="Address to listen at; 127.0.0.1 is for this machine only.")] = "127.0.0.1",
     browser: Annotated[bool, Option(help="Open a browser, if there is one.")] = True,
     read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Show a config, to play with, or a dataset or a file of events, to look at, as a page here. Ctrl-C ends it."""
+    """Explore a config, a dataset or a file of events on a page in your browser. Press Ctrl-C to stop."""
     from gerd.page.server import serve
 
     events = events_in(source, read, set=set_)
     serve(source, events, host=host, port=port, overrides=set_ or (), trust=trust, browser=browser, say=say)
 
 
-def cache(clear: Annotated[bool, Option("--clear", help="Remove them.")] = False) -> None:
-    """Say where compiled kernels are kept, and how many; what is removed is compiled again when it is needed.
+def cache(clear: Annotated[bool, Option("--clear", help="Remove the compiled kernels.")] = False) -> None:
+    """Print where compiled kernels are kept, and how many; kernels that are removed are compiled again when needed.
 
-    A GPU's are not among them: Triton keeps these in a cache of its own.
+    This does not include the kernels of a GPU, which Triton keeps in its own cache.
     """
     from gerd.cli.kept import tell_of_cache
 

@@ -14,17 +14,19 @@ from gerd.errors import GerdError, counted
 
 def register(
     recording: Annotated[Path, Argument(metavar="RECORDING", help="A camera's file of events.")],
-    stimulus: Annotated[Path, Argument(metavar="STIMULUS.json", help="What gerd stimulus wrote beside the video.")],
+    stimulus: Annotated[
+        Path, Argument(metavar="STIMULUS.json", help="The file that gerd stimulus wrote beside the video.")
+    ],
     dataset: Annotated[str, Argument(metavar="DATASET", help="The folder or URL to write.")],
     picture: Annotated[
-        Path | None, Option(help="How well all fits: .png, .svg or .pdf. Default: beside the dataset, DATASET.png.")
+        Path | None, Option(help="Picture of the fit: .png, .svg or .pdf; default: DATASET.png beside the dataset.")
     ] = None,
     read: Read = None,
 ) -> None:
     """Find when and where a camera saw the video of gerd stimulus, and write its scenes as a dataset of real events.
 
-    The dataset has the events in the frame of the scene, and the exact ground truth of what was shown. It prints how
-    well clock and view fit. What does not fit well enough is refused; the picture is written all the same.
+    The dataset has the events in the frame of the scene, and the exact ground truth of what was shown. The command
+    prints how well clock and view fit. A bad fit is refused, but its picture is still written.
     """
     from gerd.cli.progress import Bar
     from gerd.cli.sources import read_options
@@ -50,13 +52,13 @@ def register(
 
 def fit(
     dataset: DatasetFolder,
-    count: Annotated[int, Option("-n", "--count", min=1, help="Recordings that are looked at, at most.")] = 100,
-    out: Annotated[Path | None, Option(help="Write it into a file, too.")] = None,
+    count: Annotated[int, Option("-n", "--count", min=1, help="The most recordings to use.")] = 100,
+    out: Annotated[Path | None, Option(help="Also write the result into this file.")] = None,
 ) -> None:
-    """Fit the pixels of a camera to a dataset: a part of a config, to paste, with intervals as comments.
+    """Estimate the camera of a dataset, as a part of a config that you can paste, with intervals as comments.
 
-    The dataset is one of gerd register, or a simulated one. Thresholds and their spread come from the events of passing
-    edges; background, hot and dead pixels from what pixels fire while nothing passes them.
+    The dataset was made by gerd register, or is a simulated one. Thresholds and their spread are estimated from the
+    events of passing edges; background, hot and dead pixels from the events of pixels while nothing passes them.
     """
     from gerd.cli.progress import Bar
     from gerd.screen.fit import fit as fitted

@@ -24,31 +24,32 @@ A_OR_B = "A config, a dataset, or a file of events."
 def conform(
     emulator: Annotated[
         str,
-        Argument(metavar="MODULE:FUNCTION", help="A function of pictures and times; FILE.py:FUNCTION is one, too."),
+        Argument(
+            metavar="MODULE:FUNCTION",
+            help="The emulator, a function of pictures and times; FILE.py:FUNCTION works, too.",
+        ),
     ],
     config: ConfigFile,
     fps: Annotated[
-        str, Option(metavar="N,N", help="At which rates the emulator gets pictures: how many in a second.")
+        str, Option(metavar="N,N", help="Rates at which the emulator gets pictures, per second.")
     ] = "250,500,1000,2000,4000",
     window_us: Annotated[
         int | None,
-        Option(
-            min=0, help="How far apart events are still the same; default: from a picture to the next, at least a step."
-        ),
+        Option(min=0, help="How far apart matched events may be; default: the time between pictures, at least a step."),
     ] = None,
     index: Index = 0,
     member: Member = None,
     out: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the numbers, too: .json or .csv, after each rate.")
+        Path | None, Option(metavar="FILE", help="Also write the numbers, after each rate: .json or .csv.")
     ] = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Hold an emulator of event cameras against the exact events of a scene, of which it gets the pictures.
+    """Give an emulator of event cameras the pictures of a scene, and compare its events with the exact ones.
 
-    A line for each rate has the exact events and the emulator's, the ratio of ON and of OFF events, the share of events
-    that have their time in common with others (of the exact ones in brackets), median and 95 % of |Δt| of matched
-    events, and the shares of exact events that it misses and of its own that it invents.
+    The line for each rate has the numbers of exact events and of the emulator's, the ratio of ON and of OFF events, the
+    share of events that have their time in common with others (for the exact ones in brackets), the median and the
+    95 % quantile of |Δt| of matched events, and the shares of events that the emulator misses and invents.
     """
     from gerd.cli.conforming import conform_to
     from gerd.cli.words import parse_rates
@@ -61,22 +62,25 @@ def conform(
 def compare(
     a: Annotated[Path, Argument(metavar="A", help=A_OR_B, autocompletion=sources)],
     b: Annotated[Path, Argument(metavar="B", help=A_OR_B, autocompletion=sources)],
-    out: Annotated[Path | None, Option(help="Write a page with a figure, too: a name that ends in .html.")] = None,
-    count: Annotated[int, Option("-n", "--count", min=1, help="Recordings of a config or a dataset, at most.")] = 16,
+    out: Annotated[Path | None, Option(help="Also write a page with a figure; its name must end in .html.")] = None,
+    count: Annotated[
+        int, Option("-n", "--count", min=1, help="The most recordings of a config or a dataset to use.")
+    ] = 16,
     first: Annotated[int, Option(min=0, help="The first index of B, if it is a config or a dataset.")] = 0,
     same_scenes: Annotated[
-        bool, Option("--same-scenes", help="Recording i of both shows the same at the same times: match their events.")
+        bool,
+        Option("--same-scenes", help="Recording i of A and of B show the same at the same times: match their events."),
     ] = False,
     near_us: Annotated[
-        int, Option(min=1, help="Events of an edge are no more microseconds apart; others are noise.")
+        int, Option(min=1, help="Events of one edge are at most this many microseconds apart; others are noise.")
     ] = 5000,
     read: Read = None,
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Tell how two sets of events differ, simulated or recorded: in numbers, with what scatters by chance.
+    """Say in numbers how two sets of events differ, simulated or recorded, and which differences are not chance.
 
-    --set and --first are of B: `gerd compare c.yaml c.yaml --set noise.background=0.01` shows what a field changes.
+    --set and --first apply to B: `gerd compare c.yaml c.yaml --set noise.background=0.01` shows what a field changes.
     """
     from gerd.measures.comparison import compare as held_against
     from gerd.page.comparison import check, save_comparison

@@ -19,7 +19,9 @@ def events(
     out: Annotated[Path, Argument(metavar="OUT", help="The file of events to write.")],
     config: Annotated[
         Path | None,
-        Option(metavar="CONFIG", help="Whose pixels and noises to use; it needs no actors.", autocompletion=configs),
+        Option(
+            metavar="CONFIG", help="Config whose pixels and noises to use; it needs no actors.", autocompletion=configs
+        ),
     ] = None,
     fps: Annotated[
         str | None,
@@ -29,7 +31,7 @@ def events(
         str | None,
         Option(
             "--format",
-            help="As of gerd export; default: what the name of OUT ends with.",
+            help="As in gerd export; default: by the end of the name of OUT.",
             autocompletion=one_of(*FORMATS),
         ),
     ] = None,
@@ -39,9 +41,9 @@ def events(
     set_: Overrides = None,
     trust: Trust = False,
 ) -> None:
-    """Make events of another renderer's pictures, or of any video, by the pixels of a config.
+    """Simulate the events of a video, or of pictures from another renderer, with the pixels of a config.
 
-    Black is brightness 0 and white is 1; thresholds are shares of 1. Without a config timing is exact: brightness is
+    Black is brightness 0 and white is 1; thresholds are shares of 1. Without a config, timing is exact: brightness is
     linear from picture to picture, and a pixel fires whenever it passes its threshold.
     """
     from gerd.cli.progress import Bar

@@ -15,19 +15,21 @@ from gerd.errors import counted
 
 def card(
     dataset: DatasetFolder,
-    name: Annotated[str, Option(help="What the dataset is called; default: as its folder.")] = "",
+    name: Annotated[str, Option(help="Name of the dataset; default: that of its folder.")] = "",
     license_: Annotated[
-        str, Option("--license", help="As the list of SPDX names it, such as CC-BY-4.0, or an address.")
+        str, Option("--license", help="SPDX name of the licence, such as CC-BY-4.0, or its address.")
     ] = "",
-    by: Annotated[list[str] | None, Option(metavar="NAME", help="Who made it; can be given several times.")] = None,
-    url: Annotated[str, Option(help="Where it is to be found.")] = "",
-    published: Annotated[str, Option(metavar="DAY", help="When it was published, as 2026-11-19.")] = "",
-    out: Annotated[Path | None, Option(metavar="FOLDER", help="Where to write; default: into the dataset.")] = None,
-    replace: Annotated[bool, Option("--replace", help="Replace files that are there.")] = False,
+    by: Annotated[list[str] | None, Option(metavar="NAME", help="Who made the dataset; repeatable.")] = None,
+    url: Annotated[str, Option(help="Address where the dataset can be found.")] = "",
+    published: Annotated[str, Option(metavar="DAY", help="Day of publication, such as 2026-11-19.")] = "",
+    out: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Where to write; default: into the dataset's folder.")
+    ] = None,
+    replace: Annotated[bool, Option("--replace", help="Replace files that exist already.")] = False,
 ) -> None:
-    """Write what a dataset is for people and programs that collect such facts: README.md and croissant.json.
+    """Describe a dataset to people and programs, for publication: write README.md and croissant.json.
 
-    Both follow from the dataset, but for the name, the licence, the authors and the address.
+    Both follow from the dataset, except the name, the licence, the authors, the address and the day.
     """
     from gerd.exchange.card import write_card
 
@@ -48,7 +50,7 @@ def recipe(
     dataset: DatasetFolder,
     out: Annotated[Path, Argument(metavar="RECIPE", help="The file to write.")],
 ) -> None:
-    """Write a dataset's recipe: a small file from which gerd make makes the same dataset anywhere, and compares it."""
+    """Write the recipe of a dataset: a small file from which gerd make can make the same dataset anywhere."""
     from gerd.cli.words import in_bytes
     from gerd.storage.recipe import write_recipe
 
@@ -58,14 +60,14 @@ def recipe(
 
 
 def make(
-    file: Annotated[Path, Argument(metavar="RECIPE", help="What gerd recipe has written.")],
+    file: Annotated[Path, Argument(metavar="RECIPE", help="The file that gerd recipe has written.")],
     out: Annotated[str, Argument(metavar="OUT", help="The folder or URL (s3://…) to write, or to continue.")],
     workers: Annotated[int | None, Option(min=1, help="Processes; default: as many as there are cores.")] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 …; default: cpu.")] = None,
 ) -> None:
-    """Make the dataset of a recipe, and compare every file and every recording; the same command continues it.
+    """Make the dataset of a recipe, and compare every file and every recording; run it again to continue.
 
-    A recipe runs no code: it has the values of all Python functions.
+    A recipe runs no code: it contains the values of all Python functions.
     """
     from gerd.cli.progress import Bar
     from gerd.storage.recipe import make as made

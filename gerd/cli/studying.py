@@ -19,31 +19,39 @@ def study(
     name: Annotated[
         str | None,
         Argument(
-            help="demonstration, timescale, covariance, noise, symmetry, camera or receptive-fields.",
+            help="The study: demonstration, timescale, covariance, noise, symmetry, camera or receptive-fields.",
             autocompletion=one_of(*STUDIES),
         ),
     ] = None,
     out: Annotated[Path | None, Option(help="The folder to write or continue; default: out/NAME.")] = None,
-    from_: Annotated[Path | None, Option("--from", metavar="DIR", help="Only draw this folder's report again.")] = None,
-    quick: Annotated[bool, Option("--quick", help="Small: minutes on two cores instead of a GPU.")] = False,
-    smoke: Annotated[bool, Option("--smoke", help="Tiny: seconds, to see that it runs.")] = False,
+    from_: Annotated[
+        Path | None, Option("--from", metavar="DIR", help="Only write the report of this folder again.")
+    ] = None,
+    quick: Annotated[bool, Option("--quick", help="A small study: minutes on two cores instead of a GPU.")] = False,
+    smoke: Annotated[bool, Option("--smoke", help="A tiny study: seconds, to see that it runs.")] = False,
     device: Annotated[
         str, Option(help="Where to compute: cpu, cuda, cuda:1 …", autocompletion=one_of(*DEVICES))
     ] = "cpu",
-    seed: Annotated[int, Option(min=0, max=2**31, help="Of the recordings and the networks.")] = 0,
-    epochs: Annotated[int | None, Option(min=1, help="Of training.")] = None,
-    seeds: Annotated[int | None, Option(min=1, help="Networks of each kind.")] = None,
-    minutes: Annotated[float | None, Option(help="Stop after this time; the same command continues.")] = None,
-    model: Annotated[str | None, Option(metavar="MODULE:BUILD", help="Of symmetry: builds your network.")] = None,
-    checkpoint: Annotated[Path | None, Option(help="Of --model: its weights, a state dict.")] = None,
+    seed: Annotated[int, Option(min=0, max=2**31, help="Seed of the recordings and the networks.")] = 0,
+    epochs: Annotated[int | None, Option(min=1, help="Epochs of training.")] = None,
+    seeds: Annotated[int | None, Option(min=1, help="Number of networks of each kind.")] = None,
+    minutes: Annotated[float | None, Option(help="Stop after so many minutes; the same command continues.")] = None,
+    model: Annotated[
+        str | None, Option(metavar="MODULE:BUILD", help="For symmetry: the function that builds your network.")
+    ] = None,
+    checkpoint: Annotated[Path | None, Option(help="For --model: its weights, a state dict.")] = None,
     config: Annotated[
-        Path | None, Option(metavar="CONFIG", help="Of symmetry: other stimuli.", autocompletion=configs)
+        Path | None, Option(metavar="CONFIG", help="For symmetry: a config with other stimuli.", autocompletion=configs)
     ] = None,
     set_: Annotated[
         list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="Of demonstration: what the paper leaves open; repeatable."),
+        Option(
+            "--set", metavar="NAME=VALUE", help="For demonstration: a setting that the paper leaves open; repeatable."
+        ),
     ] = None,
-    help_: Annotated[bool, Option("-h", "--help", help="Show this, and after NAME what that study does.")] = False,
+    help_: Annotated[
+        bool, Option("-h", "--help", help="Show this message, and after NAME what that study does.")
+    ] = False,
 ) -> None:
     """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
     from gerd.studies.lab.running import about, run_study
