@@ -237,7 +237,7 @@ GIVEN = {
         "9 to 20 MB/s",  # worked out from the table above it, as the rest of the paragraph is
         "a disk of 0.93 GB/s: beyond that",
     ],
-    "docs/commands.md": ["median and 95 % of"],
+    "docs/commands.md": ["the 95 % quantile of"],
     "docs/config.md": ["0.9 shrinks by 10 %", "up to 4 MiB", "at most 10000000 times"],
     "docs/conventions.md": ["four times as fast", "four times as much of the path", "a frame for each 100 µs"],
     "docs/data.md": ["four times the memory", "at most 1 GB", "two times or more"],

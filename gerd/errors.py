@@ -32,13 +32,13 @@ CALLED_ELSEWHERE = {  # words of other programs, and ours
 
 
 class GerdError(Exception):
-    """Anything that is the input's fault and not the program's: printed without a traceback."""
+    """A mistake in the input, and not in the program; commands print it without a traceback."""
 
     exit_code = 1
 
 
 class TrustError(GerdError):
-    """A config names Python code, and nobody has said that it may run."""
+    """A config names Python code that it has not been allowed to run."""
 
     exit_code = 2
 
@@ -64,7 +64,7 @@ class Problem:
 
 
 class ConfigError(GerdError):
-    """A config that cannot be used; lists every problem found, not only the first."""
+    """A config cannot be used; the message lists every problem found, not only the first."""
 
     exit_code = 2
 

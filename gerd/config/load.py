@@ -44,10 +44,10 @@ def _is_text(words: str) -> bool:
 def load(
     path: str | os.PathLike[str], *, overrides: Sequence[str] = (), trust: bool = False, scene: bool = True
 ) -> Config:
-    """The config in the file at `path`.
+    """Return the config in the file at `path`.
 
-    `overrides` are `path=value` strings that replace fields of the text. `trust` allows the Python functions
-    that the config names to be imported, from its own folder too; without it none is ever run. Without `scene` it need
+    `overrides` are `path=value` strings that replace fields. `trust` allows the Python functions that the config names
+    to be imported, also from the config's own folder; without it none is ever run. With `scene=False` the config need
     not have `actors`.
     """
     if not isinstance(path, str | os.PathLike) or (isinstance(path, str) and "\n" in path):
@@ -67,9 +67,9 @@ def parse(
     trust: bool = False,
     scene: bool = True,
 ) -> Config:
-    """The config written in `text`, or the one whose fields a mapping holds; masks are looked up in `directory`.
+    """Return the config that a text, or a mapping of fields, describes; files that it names are sought in `directory`.
 
-    Without `scene` it need not have `actors`.
+    With `scene=False` the config need not have `actors`.
     """
     if not isinstance(text, str | Mapping):
         how = "allowed: YAML text, or a mapping of fields; a file: gerd.load"

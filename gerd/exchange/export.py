@@ -47,14 +47,15 @@ def export_dataset(
     causes: bool = False,
     progress: Callable[[int], None] = lambda made: None,
 ) -> int:
-    """Write recordings of a dataset, or of a config without one, into the folder `out`; returns how many.
+    """Write recordings of a dataset, or directly of a config, into the folder `out`, and return how many.
 
-    `indices` and `member`, a number or swept values, choose some of them. Without, it is all of a dataset, and index 0
-    of a config with all its members.
+    `indices` and `member` (a number or swept values) choose recordings. By default these are all of a dataset, or index
+    0 of a config with all its members.
 
-    `format` is one of `formats.FORMATS`, `parquet`, or a video, `frames` or `voltmeter`, of which `levels` are the grey
-    values of brightness 0 (the background) and 1. `causes` writes the fields of `Recording.events_with_causes`, too,
-    where the format has room for them. `progress` is called with the number of recordings just written.
+    `format` is one of `formats.FORMATS`, `parquet`, or a video: `frames` or `voltmeter`, for which `levels` are the
+    grey values of brightness 0 (the background) and 1. `causes` also writes the fields of
+    `Recording.events_with_causes`, if the format has room for them. `progress` is called with the number of recordings
+    just written.
     """
     if format not in VIDEOS:
         if format not in (*FORMATS, PARQUET):

@@ -64,8 +64,8 @@ def write_events(
     """Write `events` to a new file at `path`; `format` is one of FORMATS.
 
     events: `Events`, such as a recording, whose frame and duration are known; or a structured array with the fields x,
-        y, t (microseconds) and p (1 ON, 0 OFF), of a frame of `width` by `height` pixels.
-    duration: of the recording in microseconds, for a format that says where it ends. Default: until the last event.
+        y, t (microseconds) and p (1 ON, 0 OFF), on a frame of `width` by `height` pixels.
+    duration: how long the recording lasts in microseconds, for formats that say so. Default: until the last event.
     """
     path, chosen = Path(path), format_named(format)
     if isinstance(events, Events):

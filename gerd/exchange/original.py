@@ -50,7 +50,7 @@ class OriginalRecording(Events):
 
 @explained
 def read_original(path: str | Path, *, step_us: int = 1000) -> OriginalRecording:
-    """The recording in a `.dat` file of gerd 0.5.1; the file does not say how long a step is, so `step_us` does."""
+    """Return the recording in a `.dat` file of gerd 0.5.1. The file does not say how long a step is: give `step_us`."""
     check_whole("step_us", step_us, 1)
     images, labels = _loaded(Path(path))
     steps, channels, width, height = images.shape

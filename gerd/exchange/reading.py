@@ -62,7 +62,7 @@ class ReadEvents(Events):
 
 @explained
 def read_events(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> ReadEvents:
-    """The events in a file: EVT 2.0, 2.1 and 3.0, DAT 2, AEDAT 4, ES, HDF5, npy, npz, Parquet, text.
+    """Return the events in a file: EVT 2.0, 2.1 and 3.0, DAT 2, AEDAT 4, ES, HDF5, npy, npz, Parquet, text.
 
     options: see `ReadOptions`. Steps are counted from `start_us`, by default from the step of the first event, and
         reach up to `stop_us`, by default to the last event.
@@ -77,10 +77,10 @@ def read_events(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) ->
 
 @explained
 def event_windows(path: str | os.PathLike[str], steps: int, **options: Unpack[ReadOptions]) -> Iterator[ReadEvents]:
-    """The events in a file, `steps` steps at a time, in memory that does not grow with its length.
+    """Yield the events in a file in windows of `steps` steps, in memory that does not grow with the length of the file.
 
-    The windows begin at `start_us`, by default with the step of the first event. Those without events are left out.
-    What a window says was dropped by `repair` is what was dropped up to there.
+    The windows begin at `start_us`, by default with the step of the first event. Windows without events are left out.
+    `dropped` of a window counts what `repair` has left out from the beginning up to its end.
     """
     check_whole("steps", steps, 1)
     with _reading(Path(path), options) as file:

@@ -47,10 +47,10 @@ def render(
 ) -> None:
     """Write a video (.gif, .mp4), a picture (.png, .svg, .pdf) or a page (.html) of a recording.
 
-    `source` is a recording or other `Events`, a file of events, or a config (or its path) of which `index` and `member`
-    name one; `family` shows all members of the index side by side, and so does a list of recordings. `kind` and
-    `options` are those of the command: video, frame, sheet, cloud, rate, curves, parameters, stages; step, count,
-    overlay, side_by_side, zoom, fps. Steps are shown from `start` up to `stop`.
+    `source` is a recording or other `Events`, a file of events, or a config (or its path) with the `index` and `member`
+    of a recording. `family` shows all members of the index side by side, as does a list of recordings. `kind` and
+    `options` are those of the command. Kinds: video, frame, sheet, cloud, rate, curves, parameters, stages. Options:
+    step, count, window, overlay, side_by_side, zoom, fps. Steps are shown from `start` up to, but without, `stop`.
     """
     path = Path(path)
     if isinstance(source, str | os.PathLike) and is_event_file(Path(source)):

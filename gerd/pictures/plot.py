@@ -4,9 +4,9 @@
     gerd.plot.events(recording, 12, left)
     gerd.plot.overlay(recording, 12, left)      # outlines, centre paths and boxes of the ground truth
     gerd.plot.rate(recording, right)
-    gerd.plot.family("speeds.yaml", 12)         # the members of a sweep, an Axes each
+    gerd.plot.family("speeds.yaml", 12)         # the members of a sweep, each on its own Axes
 
-Each function draws one thing on an Axes (without `ax`, on a new one) and returns it; `family` on one for each member.
+Each function draws one thing on an Axes (without `ax`, on a new one) and returns that; `family` returns several.
 Steps are counted from the first one of the recording. ON is blue and OFF vermilion everywhere, which colour-blind
 readers can tell apart.
 """

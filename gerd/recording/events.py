@@ -59,8 +59,8 @@ class Events:
     ) -> Events:
         """Events from a structured array with the fields x, y, t (microseconds, 0 or more) and p (1 ON, 0 OFF).
 
-        They may be in any order. `step_us` is how long a step of frames, windows and pictures is. Steps are counted
-        from step `first` on, and reach up to the time `duration` in microseconds, by default to the last event.
+        They may be in any order. `step_us` is the length of a step of frames, windows and pictures. Steps are counted
+        from step `first` on, and reach up to the time `duration` in microseconds, by default up to the last event.
         """
         what = title or "events"
         for name, value, most in (("width", width, LARGEST_SIDE), ("height", height, LARGEST_SIDE)):
@@ -126,7 +126,7 @@ class Events:
 
     @property
     def background(self) -> NDArray[np.bool_]:
-        """(events,): whether it is noise of the camera, which no moving edge caused, as far as that is known."""
+        """(events,): whether each event is noise of the camera, caused by no moving edge, as far as is known."""
         return self.source != FROM_EDGE
 
     @property
@@ -153,7 +153,7 @@ class Events:
         return result
 
     def window(self, start: int = 0, stop: int | None = None) -> Self:
-        """The steps from `start` up to `stop`, counted as in a slice, by themselves."""
+        """The part with the steps from `start` up to `stop`, counted as in a slice."""
         start, stop, _ = slice(start, stop).indices(self.steps)
         stop = max(start, stop)
         events = slice(*self.codec.bounds(self.keys, [start, stop]).tolist())
@@ -185,11 +185,11 @@ class Events:
         bin_us: int | None = None,
         bin_events: int | None = None,
     ) -> torch.Tensor:
-        """Boolean (steps, 2, height, width), of the steps from `start` up to `stop`, counted as in a slice.
+        """Boolean (steps, 2, height, width) for the steps from `start` up to `stop`, counted as in a slice.
 
-        With `counts`, how many events there are, as uint8, 255 standing for any more. Instead of every step there is a
-        frame for each of `bins` equal parts of the time, for every `bin_us` microseconds from the beginning of the
-        first step on, or for every `bin_events` events, of which the last frame may have fewer.
+        With `counts` they are the numbers of events, as uint8, in which 255 stands for 255 or more. Instead of a frame
+        for each step there can be one for each of `bins` equal parts of the time, for every `bin_us` microseconds from
+        the beginning of the first step on, or for every `bin_events` events (the last frame may have fewer).
         """
         import torch
 
@@ -221,10 +221,11 @@ class Events:
         bin_us: int | None = None,
         tau_us: float | None = None,
     ) -> torch.Tensor:
-        """(steps, 2, height, width): of each pixel and polarity the latest event up to the end of each step, or bin.
+        """(steps, 2, height, width): for each pixel and polarity the latest event up to the end of each step, or bin.
 
-        Its time in microseconds since the first of these steps began, as int64, -1 where there was none yet. With
-        `tau_us` exp(-age / tau_us) at the bin's end, as float32, 0 where there was none.
+        This is the time of that event in microseconds since the first of these steps began, as int64, and -1 where
+        there was none yet. With `tau_us` it is exp(-age / tau_us) at the end of the bin, as float32, and 0 where there
+        was none.
         """
         from gerd.recording import representations as dense
 

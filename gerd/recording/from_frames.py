@@ -48,20 +48,19 @@ def from_frames(
     title: str = "",
     **values: Any,
 ) -> Events:
-    """The events that a config's pixels make of pictures (height, width) that another program has rendered.
+    """Return the events that the pixels of a config give for pictures (height, width) which another program rendered.
 
-    frames: an array (pictures, height, width) or anything that gives one picture after the other. Numbers are
-        brightnesses, of which 1 is what a config's thresholds are shares of; uint8 and uint16 are divided by 255 and
-        65535.
+    frames: an array (pictures, height, width) or an iterable of pictures. Numbers are brightnesses, and thresholds of
+        the config are shares of brightness 1; uint8 and uint16 are divided by 255 and 65535.
     times_us: when each picture is seen, in whole microseconds, ascending. In step timing they are multiples of the
         time from one to the next, each picture is a step, and a pixel fires at most once at its time; in exact timing
         brightness is linear in between, and a pixel fires whenever it passes its threshold.
-    config: whose seed, camera, timing, integrator and noises are used; its scene, frame and number of steps are not,
-        and a config without actors will do. `values` are fields to set besides, by path.
-    index: which draw of initial states and noises, as in `gerd.simulate`.
+    config: its seed, camera, timing, integrator and noises are used; its scene, frame and number of steps are not, so
+        it need not have actors. `values` are other values for fields of the config, by path.
+    index: chooses the draw of initial states and noises, as in `gerd.simulate`.
     progress: called with the number of pictures that were taken since the last call.
 
-    Nothing is known of the time before the first picture: it makes no events, and integrators start as
+    Nothing is known about the time before the first picture: it causes no events, and integrators start as
     `integrator.initial` says; `usual` is `uniform` in both timings.
     """
     run = _Run(frames, times_us, config, index, member, device, progress, values)
@@ -84,7 +83,7 @@ def windows_from_frames(
     title: str = "",
     **values: Any,
 ) -> Iterator[Events]:
-    """The events of `from_frames`, window by window, in memory that does not grow with their number.
+    """Yield the events of `from_frames`, window by window, in memory that does not grow with their number.
 
     The windows follow each other without a gap; how many steps each has depends on the size of the pictures.
     """

@@ -113,7 +113,7 @@ class Recording(Events):
 
     @cached_property
     def member(self) -> int | None:
-        """Which member of the sweep it is, 0 without one; None if fields were set that make it none of them."""
+        """Which member of the sweep it is, 0 without a sweep; None if values were set that make it none of them."""
         return number_of(self.config)
 
     @property
@@ -131,27 +131,27 @@ class Recording(Events):
 
     @property
     def actors(self) -> int:
-        """The number of actors that there can be: where the config draws how many there are, some may be absent."""
+        """The largest possible number of actors: where the config draws how many there are, some may be absent."""
         return len(self.config.cast)
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """(actors,): whether each is in this recording. The ground truth of one that is absent is NaN."""
+        """(actors,): whether each is in this recording. The ground truth of an absent actor is NaN."""
         return self.shown.present[0]
 
     @property
     def shapes(self) -> list[str | None]:
-        """The name of each actor's shape, None for one that is absent."""
+        """The name of each actor's shape, None for an absent actor."""
         return named_shapes(self.config, self.shown.chosen[0])
 
     @property
     def shape(self) -> NDArray[np.int64]:
-        """(actors,): the number of each actor's shape in `classes`, -1 for one that is absent."""
+        """(actors,): the number of each actor's shape in `classes`, -1 for an absent actor."""
         return np.array([ABSENT if name is None else self.classes.index(name) for name in self.shapes], np.int64)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of all shapes in the recordings of the config, those of all members of a sweep."""
+        """The names of all shapes in the recordings of the config, over all members of a sweep."""
         return classes(self.config.family)
 
     @cached_property
@@ -178,7 +178,7 @@ class Recording(Events):
 
     @property
     def events_with_causes(self) -> Structured:
-        """`events` with the fields actor, vx, vy, echo, source and fired_us besides."""
+        """`events` with the additional fields actor, vx, vy, echo, source and fired_us."""
         result = np.empty(len(self), [*EVENT_DTYPE.descr, *CAUSE_FIELDS])
         events = self.events
         for name in EVENT_DTYPE.names or ():
@@ -194,7 +194,7 @@ class Recording(Events):
 
     @property
     def fired_us(self) -> NDArray[np.int64]:
-        """(events,): when each event's pixel fired, in microseconds of the whole recording: its time before readout."""
+        """(events,): when each event's pixel fired, before readout, in microseconds of the whole recording."""
         times = self.codec.times(self.keys.astype(np.int64, copy=False), self.step_us, self.first)
         return times if self.delay is None else times - self.delay
 
@@ -260,7 +260,7 @@ class Recording(Events):
 
     @property
     def transform(self) -> Transformation:
-        """What was done to the whole scene, by the config's `transform`; T and the rest are those after it."""
+        """The transformation of the whole scene by the config's `transform`; the ground truth is that after it."""
         return planned(plan_of(self.config))
 
     def boxes(self) -> Array:
@@ -285,8 +285,8 @@ class Recording(Events):
     def masks(self, start: int = 0, stop: int | None = None, *, edges: bool = False) -> NDArray[np.bool_]:
         """(steps, actors, height, width): whether an actor is visible in at least half of the pixel.
 
-        edges: whether it is visible in any part of the pixel, or was one step ago; so a pixel that its edge has just
-        left is in the mask, too.
+        edges: whether the actor is visible in any part of the pixel, or was one step ago; so the mask also has the
+        pixels that its edge has just left.
         """
         return derived.masks(self, np.arange(self.steps)[start:stop], edges)
 
@@ -300,17 +300,17 @@ class Recording(Events):
         Exact at pixel centres: T'·T⁻¹ applied to the centre, for the actor that is visible in at least half of the
         pixel. On a torus it is the copy of the actor that is visible in most of the pixel.
 
-        edges: where no actor takes up half of the pixel, the velocity of the one that takes up most of it in this step
-        and the one before together, the nearest of equals; NaN where there is none. So the flow is known at each event
-        that is no echo and no background noise, and 0 means rest.
+        edges: where no actor takes up half of the pixel, the flow is that of the actor that takes up most of it in this
+        step and the one before together (of equals, the nearest), and NaN where there is none. So it is known at each
+        event that is neither an echo nor background noise, and 0 means rest.
         """
         return derived.flow(self, np.arange(self.steps)[start:stop], edges)
 
     def stages(self, start: int = 0, stop: int | None = None) -> Stages:
-        """What led to the events of some steps: picture, coverage, difference, integrator state and so on.
+        """The stages that lead to the events of some steps: picture, coverage, difference, integrator state and so on.
 
-        In exact timing they are looked at when a step ends, events in its frame, and integrators after their resets.
-        They are worked out anew from the config, by the backend that is the definition, from the first step on.
+        In exact timing they show the end of each step, with its events as a frame and integrators after their resets.
+        They are computed again from the config, from the first step on, by the backend that is the definition.
         """
         from gerd.events.definition.stages import stages_of
 

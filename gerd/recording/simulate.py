@@ -43,11 +43,12 @@ def simulate(
     chunk: int | None = None,
     **values: Any,
 ) -> Recording:
-    """The recording of `config` that `index` and `member` name, as a dataset of the config has it.
+    """Return the recording of `config` with this `index` and `member`, which is the same as in a dataset of the config.
 
     `config` is a Config, the path of a file, YAML text or a mapping of fields. `member` is a number or swept values,
-    such as {"time_scale": 2}; a swept config needs it. `values` are fields to set besides, by path. The draw depends on
-    the index alone. `device` is where to compute, `chunk` how many steps at a time; neither shows in the result.
+    such as {"time_scale": 2}; a config with a sweep requires it. `values` replace fields of the config, by path; the
+    draw stays that of the index. `device` is where to compute, `chunk` how many steps at a time; neither changes the
+    result.
     """
     _check_names(simulate, values)
     options: Any = {"device": device, "backend": backend, "chunk": chunk}
@@ -56,7 +57,7 @@ def simulate(
 
 @explained
 def simulate_family(config: AnyConfig, index: int = 0, *, device: str = "cpu", **values: Any) -> list[Recording]:
-    """The recordings of an index, one for each member of the sweep: the same draw, and only what is swept differs."""
+    """Return the recordings of an index, one for each member of the sweep: one draw; only what is swept differs."""
     _check_names(simulate_family, values)
     family = as_config(config)
     return [simulate(family, index, k, device=device, **values) for k in range(member_count(family))]
@@ -73,7 +74,7 @@ def simulate_batch(
     chunk: int | None = None,
     values: Mapping[str, Any] | None = None,
 ) -> list[Recording]:
-    """Several recordings of a member at once, each with the same bits as alone."""
+    """Return several recordings of a member at once, each with the same bits as if it were made alone."""
     if not isinstance(indices, Sequence | np.ndarray) or isinstance(indices, str):
         raise GerdError(f"indices {shorten(indices)}: allowed: several numbers, such as [0, 1, 2] or range(3)")
     if len(indices) == 0:
@@ -100,10 +101,10 @@ def simulate_chunks(
     endless: bool = False,
     **values: Any,
 ) -> Iterator[Recording]:
-    """The recording of `simulate`, window by window of `chunk` steps, in memory that does not grow with its length.
+    """Yield the recording of `simulate` in windows of `chunk` steps, in memory that does not grow with its length.
 
-    The windows follow each other without a gap, and have the bits of the whole. An endless recording goes on beyond
-    its configured steps, up to step 2³² - 1, or in exact timing to the last whose events have keys of 62 bits.
+    The windows follow each other without a gap, and have the bits of the whole recording. An endless recording goes on
+    after its configured steps, up to step 2³² - 1, or in exact timing up to the last whose events have keys of 62 bits.
     """
     _check_names(simulate_chunks, values)
     config = config_of(as_config(config), member, values).sampled

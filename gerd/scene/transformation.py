@@ -4,10 +4,10 @@ A transformation of space and time takes the motion T(t) of every actor to G(t)�
 
     G(t) p = A·p + b + v·t + a·t²/2
 
-is an affine map of the frame at step t, and s a time scale. Others change what the sensor adds or how it differs. The
+is an affine map of the frame at step t, and s a time scale. Other transformations change an effect of the camera. The
 random draws stay as they are, so that x and g·x differ in g and in nothing else; the initial states of the integrators
 and the background noise belong to the sensor, and stay where they are. Lengths are in pixels, times in steps. The
-`transform` of a config and the measures of symmetry both mean what is made here.
+`transform` of a config and the measures of symmetry both use these transformations.
 """
 
 from __future__ import annotations

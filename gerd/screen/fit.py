@@ -43,7 +43,7 @@ DIGITS = 4
 
 @dataclass(frozen=True)
 class CameraFit:
-    """What the recordings of a camera tell of its pixels."""
+    """What the recordings of a camera say about its pixels."""
 
     source: str
     recordings: int
@@ -61,7 +61,7 @@ class CameraFit:
 
     @property
     def yaml(self) -> str:
-        """The fields of a config, to paste, with the intervals as comments."""
+        """The fields of a config that you can paste, with the intervals as comments."""
         return "\n".join([*self._head(), *self._integrator(), *self._noise(), *self._readout(), ""])
 
     def __str__(self) -> str:
@@ -129,10 +129,10 @@ def fit(
     count: int = COUNT,
     progress: Callable[[int], None] = lambda looked_at: None,
 ) -> CameraFit:
-    """What the recordings of a dataset tell of the camera: its pixels' thresholds and noise, and its readout.
+    """Estimate the camera of a dataset: the thresholds and the noise of its pixels, and its readout.
 
-    The dataset is one that `gerd.register` has written, or a simulated one; of a sweep that was simulated the first
-    member is looked at. `count` is how many recordings are looked at, `progress` is called after each with 1.
+    The dataset was written by `gerd.register`, or is a simulated one; of a simulated sweep only the first member is
+    used. `count` is the most recordings to use; `progress` is called with 1 after each.
     """
     data = dataset if isinstance(dataset, Recordings) else Recordings(os.fspath(dataset))
     check_whole("count", count, 1)

@@ -67,7 +67,7 @@ class Registration:
 
     @cached_property
     def pixels(self) -> NDArray[np.int64]:
-        """(height, width): the pixel of the camera whose events a pixel of the scene gets, -1 for none."""
+        """(height, width): for each pixel of the scene the pixel of the camera whose events it gets, -1 for none."""
         return scene_pixels(self.stimulus.size, self.stimulus.zoom, self.stimulus.corner, self.view.view)
 
     @cached_property
@@ -82,7 +82,7 @@ class Registration:
 
     @cached_property
     def moved_px(self) -> float:
-        """How far the dots after the scenes lie from those before: the median."""
+        """How far the dots after the scenes are from those before them: the median."""
         a, b = self.dots
         both = np.intersect1d(a.number, b.number)
         apart = a.places[np.searchsorted(a.number, both)] - b.places[np.searchsorted(b.number, both)]
@@ -94,7 +94,7 @@ class Registration:
 
     @property
     def turned(self) -> float:
-        """By how many degrees, -180 to 180, the camera sees the screen turned clockwise, after a mirror if any."""
+        """By how many degrees, -180 to 180, the camera sees the screen turned clockwise, after any mirroring."""
         turn = self._turn * [-1, 1] if self.mirrored else self._turn
         return math.degrees(math.atan2(turn[1, 0] - turn[0, 1], turn[0, 0] + turn[1, 1]))
 
@@ -140,7 +140,7 @@ class Registration:
             yield "the screen or the camera is slower than half a frame; a lower --fps would give sharper edges"
 
     def problems(self, allowed: Allowed = Allowed()) -> list[str]:  # noqa: B008
-        """What is not good enough for a dataset, in words; none if all is well."""
+        """What is not good enough for a dataset, in words; empty if everything is."""
         frame_us, clock = self.stimulus.frame_us, self.clock
         outliers = 1 - float(self.view.kept.mean())
         unknown = clock.uncertainty_us(self.stimulus)
@@ -211,12 +211,12 @@ def register(
     progress: Callable[[int], None] = lambda made: None,
     **options: Unpack[ReadOptions],
 ) -> Registration:
-    """Find in a camera's recording of a stimulus when and where what was seen, and write its scenes as a dataset.
+    """Find when and where a camera saw what of a stimulus, write its scenes as a dataset, and return how well they fit.
 
     The dataset has the real events of each recording that was shown, in the frame of the scene, with the exact ground
     truth of its config. `recording` is a file of events, or events; `options` say how a file is read. `picture` is a
-    PNG, SVG or PDF to draw of how well the dots and the clock fit, also if they do not. What does not fit well enough
-    is an error, and no dataset is written.
+    PNG, SVG or PDF that shows how well the dots and the clock fit; it is drawn even if they do not. A bad fit is an
+    error, and then no dataset is written.
     """
     if picture is not None:
         check(Path(picture))

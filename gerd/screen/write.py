@@ -38,12 +38,13 @@ def write_stimulus(
     gamma: float = 2.2,
     progress: Callable[[int], None] = lambda frames: None,
 ) -> Stimulus:
-    """Write the indices 0 … count - 1 of a config as a video into an MP4 file, and beside it, as .json, what it shows.
+    """Write the indices 0 … count - 1 of a config as a video (MP4), and beside it a .json file that says what it shows.
 
-    A step is a frame. `screen` is the width and height in pixels of the screen that will show the video full-screen, at
-    its own `frames_per_second`: 60, 59.94, "60000/1001". `zoom` is how many screen pixels a side a pixel of the scene
-    gets, by default as many as leave room for marks beside the scene. `levels` are the grey values of the brightnesses
-    0, the background's, and 1; `gamma` is the screen's. `progress` is called with the number of frames just written.
+    Each step is one frame. `screen` is the width and height in pixels of the screen that will show the video
+    full-screen, at its own `frames_per_second`: 60, 59.94, "60000/1001". `zoom` is how many screen pixels wide a pixel
+    of the scene is, by default as many as leave room for marks beside the scene. `levels` are the grey values of the
+    brightnesses 0, the background's, and 1; `gamma` is the screen's. `progress` is called with the number of frames
+    just written.
     """
     path = Path(path)
     if path.suffix.lower() != ".mp4":

@@ -80,12 +80,12 @@ def generate(
     part: tuple[int, int] = ALL,
     progress: Progress = lambda made: None,
 ) -> Recordings:
-    """Write the indices 0 … count - 1 (with all members of a sweep) as a dataset into `out`, a folder or a URL.
+    """Write the indices 0 … count - 1 (with all members of a sweep) as a dataset into `out`, a folder or URL.
 
-    Continues what an interrupted call has left, and adds what is missing to a complete dataset of fewer recordings;
-    refuses a place that holds something else. `engine` is who does the work: `local`, `workers` processes (None: one
-    per core, on a GPU if its memory is enough), or `ray`, the cluster at `address`, on its GPUs if it has any. `part`
-    (I, N) makes the I-th of N parts: N such calls, in any order and on any machines, make one dataset, which is
+    This continues what an interrupted call has left, adds what is missing to a complete dataset of fewer recordings,
+    and refuses a place that contains something else. `engine` says who does the work: `local` is `workers` processes
+    (None: one per core, on a GPU if its memory is enough), `ray` the cluster at `address`, on its GPUs if it has any.
+    `part` (I, N) makes the I-th of N parts: N such calls, in any order and on any machines, make one dataset, which is
     complete when the last of them has ended. `progress` is called with the number of recordings just made.
     """
     config = to_store(as_config(config))

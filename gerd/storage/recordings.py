@@ -81,7 +81,7 @@ class Recordings(Sequence[Recording]):
 
     @property
     def recorded(self) -> bool:
-        """Whether a camera has recorded the events, and they were not simulated."""
+        """Whether the events were recorded by a camera, and not simulated."""
         return self.manifest.recorded
 
     def __len__(self) -> int:
@@ -123,14 +123,14 @@ class Recordings(Sequence[Recording]):
         return shard.recording(own_row, self.config)
 
     def at(self, index: int, member: Which | None = None) -> Recording:
-        """The recording that an index and a member name; `member` is its number, or swept values.
+        """The recording with an index and a member; `member` is its number, or swept values.
 
-        It is row index · members + member of the dataset. Without a sweep the row is the index.
+        It is in row index · members + member of the dataset; without a sweep that is the index.
         """
         return self[self.row(index, member)]
 
     def row(self, index: int, member: Which | None = None) -> int:
-        """The row of the recording that an index and a member name."""
+        """The row of the recording with an index and a member."""
         manifest = self.manifest
         if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= int(index) < manifest.count:
             raise GerdError(f"{self.path}: index {shorten(index)}: allowed: 0 to {manifest.count - 1}")

@@ -49,12 +49,12 @@ class Fault:
 
 @explained
 def verify(path: str | Path, *, regenerate: bool = False, trust: bool = False) -> Iterator[tuple[int, list[Fault]]]:
-    """Check a dataset shard by shard: yields how many recordings were checked, and what is wrong with them.
+    """Check a dataset shard by shard; yield how many recordings were checked, and what is wrong with them.
 
     Compares each file with the manifest's sha256, each recording's events with their digest, and the manifest with the
     config. With `regenerate` it also makes every recording again from the stored config and compares all bits; the
-    first steps of one in each shard are made by the definition, too, so that no kernel vouches for itself. Of a dataset
-    whose events were recorded by a camera, the ground truth is made again. Code that the config names is run only with
+    first steps of one in each shard are also made by the definition, so that no kernel vouches for itself. If the
+    events were recorded by a camera, only the ground truth is made again. Code that the config names is run only with
     `trust`; it is looked for in the current folder, too.
     """
     data = Recordings(path)

@@ -29,7 +29,7 @@ Window = tuple[Recording, int, int]  # a recording, its first labelled step, and
 
 @explained
 def collate(items: Sequence[Any], pad: bool = False) -> Any:
-    """One batch of the items.
+    """Return one batch of the items.
 
     Event arrays become a mapping of their fields x, y, t and p: one after the other with `offsets`, so that item i has
     the rows from offset i to offset i + 1; or, with `pad`, (items, longest) with zeros at the end and a `mask` of what

@@ -34,10 +34,10 @@ from gerd.training.windows import Joint, Transform, Windows, named
 class Dataset(Windows):
     """Windows of the recordings of a dataset, with labels.
 
-    item, label, options: what a window becomes; see `ItemOptions` below.
+    item, label, options: how a window becomes an item and its label; see `ItemOptions` below.
     steps: length of the labelled part of a window. Default: all steps that can be labelled.
-    stride: from window to window. Default: `steps`. Every step that can be labelled is in a window: if the last window
-        does not end with the recording, one more is taken that does. `rest="drop"` leaves it out.
+    stride: steps from one window to the next. Default: `steps`. Every step that can be labelled is in a window: if the
+        last window does not end with the recording, one more is added that does. `rest="drop"` leaves it out.
     transform, target_transform, transforms: applied to the item, to the label, to both, as in Tonic and torchvision.
     """
 

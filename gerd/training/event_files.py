@@ -48,13 +48,13 @@ class EventFiles(Windows):
 
     files: the paths, or one pattern such as "recordings/*/*.raw"; `**` reaches into folders at any depth. What a
         pattern finds comes in the order of the names.
-    item, options: what a window becomes; see `ItemOptions` below.
+    item, options: how a window becomes an item; see `ItemOptions` below.
     label: a function of a file's path. Default: no label, an empty tuple.
     read: how files are read, by the names of `ReadOptions`, such as `{"size": (240, 180), "step_us": 10_000}`.
     steps: length of a window. Default: the whole file, counted from the step of its first event.
     stride, rest, transform, target_transform, transforms: as for `Dataset`.
-    memory: how many bytes of events each process keeps; what is not kept is read again from its file when it is needed.
-    progress: called with the number of files just read. All are read once, to see how long they are.
+    memory: how many bytes of events each process keeps; other files are read again when they are needed.
+    progress: called with the number of files just read. All are read once, to find out how long they are.
     """
 
     @explained

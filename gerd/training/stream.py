@@ -55,16 +55,15 @@ USED, BEGIN, UNCOUNTED = range(3)
 class Stream(IterableDataset[Sample]):
     """An endless series of batches (item, label).
 
-    item, label, options: what a recording becomes; see `ItemOptions` below.
+    item, label, options: how a recording becomes an item and its label; see `ItemOptions` below.
     batch_size: recordings in a batch. The members of a sweep count as recordings of their own and follow each other, as
         in a dataset: a multiple of their number gives whole families.
-    device: where batches are made and handed over.
+    device: where batches are made.
     first: the index to begin with. A dataset that was made with `count=n` has the indices 0 to n - 1, so that
         `first=n` gives others.
     steps: length of the labelled part, which ends with the recording (or `delay` steps before its end). Default: all
         steps that can be labelled.
-    pad: whether event arrays are padded or come one after the other, and whether dense items of different lengths are
-        padded, all with a mask; see `collate`.
+    pad: whether event arrays, and dense items of different lengths, are padded, with a mask; see `collate`.
     ahead: how many batches are made in the background while one is used.
     rank, ranks: take every `ranks`-th batch, from number `rank` on. Default: those of torch.distributed.
     """
