@@ -52,7 +52,7 @@ from support.forked import FAULTS, PATIENCE, Outcome, in_processes
 
 COUNT = 70  # × 2 recordings: three shards
 OF_ONE_MACHINE = 60  # inputs for each slow reader and each forged cache
-MOST_OF_ONE_MACHINE = 80  # of each, because a forged cache takes twenty seconds: kernels are compiled
+MOST_OF_ONE_MACHINE = 20  # of each, because a forged cache takes half a minute: kernels are compiled
 OF_ROUND = 2500  # inputs, after which there are counts
 CALLS = 24  # that bring files to the disk, while a dataset is made
 
