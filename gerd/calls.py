@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints, is_typeddict
+from typing import ParamSpec, TypeVar, get_args, get_type_hints, is_typeddict
 
 from gerd.errors import GerdError, did_you_mean
 
@@ -33,7 +33,7 @@ def explained(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
-def names_of(function: Callable[..., Any]) -> list[str]:
+def names_of(function: Callable[..., object]) -> list[str]:
     """The arguments that a function takes by name, those in the mapping behind its ** among them."""
     result = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -44,11 +44,11 @@ def names_of(function: Callable[..., Any]) -> list[str]:
     return result
 
 
-def _keys(options: Any) -> list[str]:
+def _keys(options: object) -> list[str]:
     return list(get_type_hints(options)) if is_typeddict(options) else []
 
 
-def _misfit(function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+def _misfit(function: Callable[..., object], args: tuple[object, ...], named: Mapping[str, object]) -> str:
     """What is wrong with a call, or nothing if the arguments fit."""
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     known, signature = names_of(function), inspect.signature(function)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
-from typing import Any
+from typing import SupportsFloat, SupportsIndex
 
 MOST_WORDS = 10  # of one place that are compared with what is allowed there
 LONGEST_WORD = 40  # characters of such a word
@@ -76,18 +76,19 @@ class ConfigError(GerdError):
         return type(self), (self.problems,)  # so that it survives the way out of a worker process
 
 
-def check_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> None:
+def check_whole(name: str, value: object, least: int | None = None, most: int | None = None) -> None:
     """An error unless `value`, which is called `name`, is a whole number from `least` to `most`."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if whole and (least is None or value >= least) and (most is None or value <= most):
-        return
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if (least is None or number >= least) and (most is None or number <= most):
+            return
     bounds = "" if least is None else f", {least} or more" if most is None else f" from {least} to {most}"
     raise GerdError(f"{name} {shorten(value)}: allowed: a whole number{bounds}")
 
 
-def check_number(name: str, value: Any) -> None:
+def check_number(name: str, value: object) -> None:
     """An error unless `value`, which is called `name`, is a finite number."""
-    if not isinstance(value, str | bytes | bool):
+    if isinstance(value, SupportsFloat | SupportsIndex) and not isinstance(value, bool):
         try:
             if math.isfinite(float(value)):
                 return
@@ -96,7 +97,7 @@ def check_number(name: str, value: Any) -> None:
     raise GerdError(f"{name} {shorten(value)}: allowed: a finite number")
 
 
-def did_you_mean(words: Iterable[Any], names: Iterable[str]) -> str:
+def did_you_mean(words: Iterable[object], names: Iterable[str]) -> str:
     """A suggestion to put into a message, or nothing."""
     known = list(names)
     unknown = [str(word) for word in islice(words, MOST_WORDS) if word not in known and len(str(word)) <= LONGEST_WORD]

@@ -202,7 +202,7 @@ def render(
     from gerd.page.render import render as write
 
     wishes = {"step": step, "count": count, "overlay": overlay or None, "side_by_side": side_by_side or None}
-    options: Any = {
+    options: dict[str, Any] = {
         name: wish for name, wish in {**wishes, "window": window, "zoom": zoom, "fps": fps}.items() if wish is not None
     }
     check_wishes(out, kind, options, family=family)
@@ -359,11 +359,10 @@ def stimulus(
     from gerd.screen.stimulus import plan_stimulus
     from gerd.screen.write import sidecar, write_stimulus
 
-    options: Any = {"zoom": zoom, "levels": levels, "gamma": gamma}
     asked = (load_config(config, set_, trust), parse_size("--screen", screen), fps, count)
-    planned = plan_stimulus(*asked, **options)
+    planned = plan_stimulus(*asked, zoom=zoom, levels=levels, gamma=gamma)
     with Bar("frames", planned.frames) as bar:
-        write_stimulus(asked[0], out, *asked[1:], **options, progress=bar)
+        write_stimulus(asked[0], out, *asked[1:], zoom=zoom, levels=levels, gamma=gamma, progress=bar)
     size = f"{planned.frames} frames, {in_seconds(planned.seconds(planned.frames))}"
     shown = f"{counted(len(planned.scenes), 'recording')}, {planned.zoom} screen pixels to a pixel of the scene"
     if not planned.marks:

@@ -6,16 +6,16 @@ Lengths are in pixels, angles in degrees, velocities per step, accelerations per
 from __future__ import annotations
 
 from math import ceil
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 
 from gerd.cli.contrast import too_faint
 from gerd.cli.forecast import BYTES, SECONDS, Forecast, forecast, reachable, total
 from gerd.cli.terminal import Lines, printable
 from gerd.cli.words import in_bytes, in_seconds
-from gerd.config.actor import TRANSFORMATIONS
+from gerd.config.actor import TRANSFORMATIONS, Actor
 from gerd.config.config import Config
 from gerd.config.sweep import member, member_count, named
 from gerd.config.values import Choice, Expression, Factor, Function, Normal, Profile, Uniform
@@ -184,14 +184,14 @@ def _last(scenes: Scenes) -> int:
     return max(0, min(scenes.steps - 1, ceil(reachable(scenes)) - 1))
 
 
-def _range(values: Any) -> str:
+def _range(values: NDArray[np.float64]) -> str:
     if not len(values):
         return ""
     low, high = (f"{edge:.3g}" for edge in np.percentile(values, PERCENTILES))
     return low if low == high else f"{low} to {high}"
 
 
-def _accelerated(actor: Any, part: str) -> str:
+def _accelerated(actor: Actor, part: str) -> str:
     """How a transformation is accelerated, in words; nothing if it is not."""
     transformation = getattr(actor, part)
     unit = {"translation": " px/step²", "scale": " px/step²", "rotation": " °/step²", "shear": "/step²"}[part]
@@ -209,7 +209,7 @@ def _accelerated(actor: Any, part: str) -> str:
     )
 
 
-def _words(value: Any, unit: str) -> str:
+def _words(value: object, unit: str) -> str:
     match value:
         case Normal(normal=(mean, deviation)):
             about = f", mean {mean:g}{unit}" if mean else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gerd.cli.terminal import say
 from gerd.errors import GerdError
@@ -55,7 +55,7 @@ def member_of(config: Config, words: Sequence[str] | None) -> int:
     return member_number(config, 0 if which is None else which)
 
 
-def events_in(source: Path, read: Sequence[str] | None, **chosen: Any) -> Events | None:
+def events_in(source: Path, read: Sequence[str] | None, **chosen: object) -> Events | None:
     """The events in a file, read as `--read` says, or None if `source` is a config or a dataset.
 
     chosen: options of the command that choose a recording of a config, none of which goes with a file of events.
@@ -66,7 +66,7 @@ def events_in(source: Path, read: Sequence[str] | None, **chosen: Any) -> Events
     return None if options is None else read_events(source, **options)
 
 
-def read_options(source: Path, read: Sequence[str] | None, **chosen: Any) -> ReadOptions | None:
+def read_options(source: Path, read: Sequence[str] | None, **chosen: object) -> ReadOptions | None:
     """How the file of events is to be read, or None if `source` is a config or a dataset; see `events_in`."""
     from gerd.cli.words import parse_read
     from gerd.exchange.reading import is_event_file

@@ -7,8 +7,6 @@ in a string, such as \\x1b.
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
 from rich.console import Console
 
@@ -19,7 +17,7 @@ def printable(text: str, *, lines: bool = True) -> str:
     return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
 
 
-def say(text: Any, *, err: bool = False, nl: bool = True) -> None:
+def say(text: object, *, err: bool = False, nl: bool = True) -> None:
     """Print a text on standard output or standard error."""
     typer.echo(printable(str(text)), err=err, nl=nl)
 

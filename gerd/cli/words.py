@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from gerd.config.document import parse_yaml
+from gerd.config.document import PlainData, parse_yaml
 from gerd.config.sweep import Which
 from gerd.errors import GerdError, shorten
 from gerd.scene.draw import MOST_INDICES
@@ -22,7 +22,7 @@ def parse_member(words: Sequence[str]) -> Which | None:
         return None
     if len(words) == 1 and words[0].strip().isdecimal():
         return int(words[0])
-    named: dict[str, Any] = {}
+    named: dict[str, PlainData] = {}
     for word in words:
         path, equals, value = word.partition("=")
         if not equals or path.strip() in named:
@@ -54,7 +54,7 @@ def parse_part(text: str) -> tuple[int, int]:
 
 def parse_read(words: Sequence[str]) -> ReadOptions:
     """What `--read` says, NAME=VALUE for each option of `read_events`."""
-    result: dict[str, Any] = {}
+    result: dict[str, object] = {}
     for word in words:
         name, equals, value = word.partition("=")
         said = f"--read {shorten(word)}"
@@ -73,7 +73,7 @@ def _size(value: str) -> tuple[int, int]:
 
 
 WHOLE = r"\d{1,18}"
-READ: dict[str, tuple[str, str, Callable[[str], Any]]] = {  # of each option: a pattern, in words, and what it means
+READ: dict[str, tuple[str, str, Callable[[str], object]]] = {  # of each option: a pattern, in words, and what it means
     "size": (r"\d{1,5}x\d{1,5}", "WIDTHxHEIGHT, such as size=640x480", _size),
     "step_us": (WHOLE, "a whole number of microseconds", int),
     "start_us": (WHOLE, "a whole number of microseconds", int),

@@ -105,7 +105,7 @@ def argument(value: object) -> Argument:
     raise TypeError(f"a kernel takes no {type(value).__name__}")
 
 
-def _array_argument(value: NDArray[Any]) -> Argument:
+def _array_argument(value: NDArray[np.generic]) -> Argument:
     flags, axes = value.flags, value.ndim
     if not (flags.c_contiguous and flags.aligned and flags.writeable):
         raise TypeError("a kernel takes arrays that are in one piece, aligned and writeable")

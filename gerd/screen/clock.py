@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,15 @@ class Clock:
     down_us: float = 0.0  # and the lower border than the upper one
     lag_us: float = 0.0  # how much later the end of a light is seen than its beginning
 
-    def at(self, frame: Any, place: Any = (0.5, 0.5), ends: Any = 0.5) -> Any:
+    @overload
+    def at(self, frame: float) -> float: ...
+
+    @overload
+    def at(self, frame: Array | float, place: Array, ends: Array | float = ...) -> Array: ...
+
+    def at(
+        self, frame: Array | float, place: Array | tuple[float, float] = (0.5, 0.5), ends: Array | float = 0.5
+    ) -> Array | float:
         """The time in µs at which a frame is seen; `place` is that on the screen, from 0 to 1 in x and y."""
         across, down = np.moveaxis(np.asarray(place, np.float64), -1, 0)
         scanned = self.across_us * (across - 0.5) + self.down_us * (down - 0.5)

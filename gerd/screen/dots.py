@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +114,7 @@ def _only(stimulus: Stimulus, number: int, slots: Sequence[Frames]) -> list[Fram
     return [lit for lit in stimulus.dots[number].lit if lit in slots]
 
 
-def _between(windows: Windows, begin: float, end: float, where: NDArray[np.bool_] | None = None) -> Any:
+def _between(windows: Windows, begin: float, end: float, where: NDArray[np.bool_] | None = None) -> Rows:
     """The events of a time, those of some pixels only."""
     every = windows(max(0, round(begin)), max(1, round(end)))
     parts = [part if where is None else part[where[part["y"], part["x"]]] for part in every]

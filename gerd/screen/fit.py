@@ -12,7 +12,6 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -256,8 +255,19 @@ def _short(value: float) -> str:
     return f"{value:.{DIGITS}g}"
 
 
-def _registration(data: Recordings) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Registered:
     """What is needed of the file `registration.json`."""
+
+    view: View
+    zoom: int  # screen pixels a side of a pixel of the scene
+    corner: tuple[int, int]  # of the scene on the screen
+    levels: tuple[int, int]  # grey values of brightness 0 and 1
+    gamma: float  # of the screen
+
+
+def _registration(data: Recordings) -> _Registered:
+    """How the recordings of a camera were shown and seen."""
     name = data.place.at(REGISTRATION)
     try:
         about = parsed_json(data.place.read(REGISTRATION))
@@ -272,20 +282,20 @@ def _registration(data: Recordings) -> dict[str, Any]:
         sound = False
     if not sound:
         raise StorageError(f"{name}: is damaged: it is not what gerd register writes")
-    return about
+    view = View(tuple(about["camera"]), tuple(about["screen"]), tuple(about["view"]["parameters"]))
+    return _Registered(view, about["zoom"], tuple(about["corner"]), tuple(about["levels"]), about["gamma"])
 
 
-def _light(data: Recordings, about: dict[str, Any]) -> float:
+def _light(data: Recordings, about: _Registered) -> float:
     """How bright the background is, for the response of the camera's pixels to what the screen has shown."""
-    dark, bright = about["levels"]
+    dark, bright = about.levels
     if bright <= dark:
         allowed = "allowed: a stimulus whose brightness 1 is brighter than 0, by --levels"
         raise GerdError(f"{data.path}: grey values {dark} and {bright} of the brightnesses 0 and 1; {allowed}")
-    return light_of_background((dark, bright), about["gamma"])
+    return light_of_background((dark, bright), about.gamma)
 
 
-def _seen_pixels(data: Recordings, about: dict[str, Any]) -> Mask:
+def _seen_pixels(data: Recordings, about: _Registered) -> Mask:
     """Which pixels of the scene have the events of a pixel of the camera."""
-    view = View(tuple(about["camera"]), tuple(about["screen"]), tuple(about["view"]["parameters"]))
     size = data.config.sensor.width, data.config.sensor.height
-    return np.asarray(scene_pixels(size, about["zoom"], tuple(about["corner"]), view).ravel() >= 0)
+    return np.asarray(scene_pixels(size, about.zoom, about.corner, about.view).ravel() >= 0)

@@ -10,9 +10,8 @@ or only fallen. If it has done both, nothing is followed further: what happened 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +44,11 @@ class Passages:
     off: Integers
     side: Integers  # ANY, ABOVE, BELOW, and of the first row of a chain also UNIFORM
 
+    @staticmethod
+    def joined(parts: Sequence[Passages]) -> Passages:
+        """The rows of all parts, one after another."""
+        return Passages(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Passages)))
+
 
 @dataclass(frozen=True)
 class Quiet:
@@ -76,7 +80,7 @@ def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_backgr
 
     recorded: whether by a camera, whose pixels hold what shapes have left in them when a scene begins.
     """
-    rows: list[tuple[NDArray[Any], ...]] = []
+    rows: list[Passages] = []
     intervals = [np.zeros((2, 0), np.int64)]
     in_time: list[Passed] = []
     on, off, rose, fired = (np.zeros(pixels, np.int64) for _ in range(4))
@@ -91,19 +95,18 @@ def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_backgr
             off += looked.quiet_events(0)
             seconds += looked.quiet.sum(axis=0) * step_s
             fired += np.bincount(part.codec.pixels(part.keys) >> 1, minlength=pixels)
-            table, widely, often = looked.stretches()
+            own, widely, often = looked.stretches()
             rose += np.bincount(widely, minlength=pixels)
             passed += often
-            rows.append((table[0] + chains, *table[1:]))
-            chains += int(table[0].max(initial=0)) + 1
+            rows.append(replace(own, chain=own.chain + chains))
+            chains += int(own.chain.max(initial=0)) + 1
             if part.exact:
                 intervals.append(_intervals(part, looked.quiet))
                 if not recorded and len(in_time) < ENOUGH:
                     in_time += passed_pixels(part, looked.quiet, light_of_background)
-    joined = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
     quiet = Quiet(on, off, seconds, looked_s, step_s)
     intervals_us, interval_pixel = np.concatenate(intervals, axis=1)
-    return Seen(Passages(*joined), quiet, rose, fired, passed, intervals_us, interval_pixel, in_time)
+    return Seen(Passages.joined(rows), quiet, rose, fired, passed, intervals_us, interval_pixel, in_time)
 
 
 def _intervals(part: Recording, quiet: NDArray[np.bool_]) -> Integers:
@@ -150,8 +153,8 @@ class _Looked:
     def quiet_events(self, polarity: int) -> Integers:
         return np.asarray(np.where(self.quiet, self.counts[polarity], 0).sum(axis=0))
 
-    def stretches(self) -> tuple[tuple[NDArray[Any], ...], Integers, int]:
-        """The columns of `Passages`, the pixel of each passage of high contrast, and how many there are of any."""
+    def stretches(self) -> tuple[Passages, Integers, int]:
+        """The quiet stretches, the pixel of each passage of high contrast, and how many there are of any."""
         pixels = self.quiet.shape[1]
         last = self.quiet & ~np.vstack([self.quiet[1:], np.zeros((1, pixels), np.bool_)])
         pixel, step = np.nonzero(last.T)
@@ -175,8 +178,8 @@ class _Looked:
         chain = np.cumsum(~straight) - 1  # brightness that went up and down tells less than its two ends
         begun = np.maximum.accumulate(np.where(known, np.arange(len(side)), -1))
         used = begun >= np.searchsorted(chain, chain)  # from the first row on whose side is known
-        columns = (chain, pixel, level, on, off, side)
-        return tuple(each[used] for each in columns), widely, int((follows & (went > LEAST_CHANGE)).sum())
+        found = Passages(chain[used], pixel[used], level[used], on[used], off[used], side[used])
+        return found, widely, int((follows & (went > LEAST_CHANGE)).sum())
 
 
 def _start(part: Recording, recorded: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from gerd.pictures.colours import OFF, ON, OUTLINE, SERIES, shade
 from gerd.pictures.figure import STYLE, save
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from gerd.screen.register import Registration
 
 KINDS = (".png", ".svg", ".pdf")
@@ -42,7 +44,7 @@ def draw(found: Registration, path: Path) -> None:
         save(figure, path, path.suffix[1:])
 
 
-def _draw_view(found: Registration, ax: Any) -> None:
+def _draw_view(found: Registration, ax: Axes) -> None:
     width, height = found.camera
     (left, top), zoom, (columns, rows) = found.stimulus.corner, found.stimulus.zoom, found.stimulus.size
     fit, places = found.view, np.array([[dot.x, dot.y] for dot in found.stimulus.dots])
@@ -50,7 +52,8 @@ def _draw_view(found: Registration, ax: Any) -> None:
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]) * [columns * zoom, rows * zoom] + [left, top]
     sides = [a + along[:, None] * (b - a) for a, b in pairwise(corners)]
     ax.plot(*fit.view.project(np.concatenate(sides)).T, color=shade(OUTLINE), lw=0.8, label="scene")
-    ax.scatter(*fit.view.project(places).T, s=8, color="#bbbbbb", label="dots")
+    x, y = fit.view.project(places).T
+    ax.scatter(x, y, s=8, color="#bbbbbb", label="dots")
     seen = np.concatenate([each.places for each in found.dots])
     most = float(np.hypot(*fit.residuals[fit.kept].T).max())
     longer = ARROW * width / max(most, 1e-9)
@@ -65,17 +68,18 @@ def _draw_view(found: Registration, ax: Any) -> None:
         label=f"off by, {longer:.0f} times as long",
     )
     if not fit.kept.all():
-        ax.scatter(*seen[~fit.kept].T, s=24, marker="x", color=SERIES[1], label="left out")
+        x, y = seen[~fit.kept].T
+        ax.scatter(x, y, s=24, marker="x", color=SERIES[1], label="left out")
     ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal", xlabel="camera x (px)", ylabel="y (px)")
     ax.set_title(f"dots off by {fit.rms:.2g} px (rms), view known to {found.view_px:.2g} px")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4, handlelength=1, columnspacing=1)
 
 
-def _draw_clock(found: Registration, ax: Any, beside: Any) -> None:
+def _draw_clock(found: Registration, ax: Axes, beside: Axes) -> None:
     fit, edges = found.clock, found.clock.edges
     seconds = edges.frame * found.stimulus.frame_us / 1e6
     most = 5 * max(fit.rms_us, 1e-3)
-    bins = np.linspace(-most, most, 41)
+    bins = np.linspace(-most, most, 41).tolist()
     for ends, colour, name in ENDS:
         own = edges.ends == ends
         late = np.clip(fit.residuals_us[own], -most, most)

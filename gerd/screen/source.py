@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from gerd.recording.events import EVENT_DTYPE, Events
 
 WINDOW_US, WINDOW_STEPS = 1000, 1000  # of a file that are read at once
 
-Rows = NDArray[Any]  # events with the fields x, y, t, p, in order of time
+Rows = NDArray[np.void]  # events with the fields x, y, t, p, in order of time
 Windows = Callable[[int, int | None], Iterator[Rows]]  # the events from a time up to another, part by part
 
 
@@ -53,7 +52,7 @@ class Source:
             own = options.get("stop_us")
             end = own if stop_us is None else stop_us if own is None else min(own, stop_us)
             if end is None or end > begin:
-                given: Any = {**options, "step_us": WINDOW_US, "start_us": begin, "stop_us": end}
+                given: ReadOptions = {**options, "step_us": WINDOW_US, "start_us": begin, "stop_us": end}
                 for window in event_windows(path, WINDOW_STEPS, **given):
                     yield window.events
 

@@ -21,12 +21,12 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gerd.config.config import Config, Origin
-from gerd.config.document import Document
+from gerd.config.document import Document, PlainData
 from gerd.config.functions import to_store
 from gerd.config.load import AnyConfig, as_config
 from gerd.config.sweep import lengths, member_count
@@ -99,7 +99,7 @@ class Stimulus(_Json):
     dots: tuple[Spot, ...]
     marks: tuple[Spot, ...]
     scenes: tuple[Shown, ...]
-    config: dict[str, Any]  # with all its defaults, steps that last as long as a frame, and exact timing
+    config: dict[str, PlainData]  # with all its defaults, steps that last as long as a frame, and exact timing
     config_digest: str
     count: int  # of indices, each with all members of a sweep
 
@@ -207,9 +207,16 @@ def read_stimulus(data: bytes, name: str) -> Stimulus:
 
 def _check_plan(stimulus: Stimulus, name: str) -> None:
     """An error unless the config and the screen give the very plan that was read."""
-    options: Any = {"zoom": stimulus.zoom, "levels": stimulus.levels, "gamma": stimulus.gamma}
     try:
-        again = plan_stimulus(stimulus.family, stimulus.screen, stimulus.rate, stimulus.count, **options)
+        again = plan_stimulus(
+            stimulus.family,
+            stimulus.screen,
+            stimulus.rate,
+            stimulus.count,
+            zoom=stimulus.zoom,
+            levels=stimulus.levels,
+            gamma=stimulus.gamma,
+        )
     except (GerdError, ZeroDivisionError) as error:
         raise StorageError(f"{name}: is damaged: {error}") from None
     free = {"gerd_version", "config"}  # another version may write more defaults; config_digest does not count them

@@ -10,8 +10,8 @@ probable. No event's time is used, so that it does not matter whether brightness
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,7 +168,7 @@ def _most_probable(chosen: _Chosen, grids: list[Array], start: Array) -> tuple[A
     most = table.max(axis=(0, 1))
     shares = np.exp(table - most)
 
-    def cost(point: Any) -> float:
+    def cost(point: Array) -> float:
         on, off, share = np.exp(point)
         spread = max(share, LEAST_SPREAD) * (on + off) / 2
         weights = [np.exp(-(((grid - mean) / spread) ** 2) / 2) for grid, mean in zip(grids, (on, off), strict=True)]
@@ -180,11 +180,11 @@ def _most_probable(chosen: _Chosen, grids: list[Array], start: Array) -> tuple[A
 
     bounds = [(np.log(grid[0]), np.log(grid[-1])) for grid in grids] + [(np.log(LEAST_SPREAD), 0.0)]
     begun = np.clip(start, *np.array(bounds).T)
-    found: Any = minimize(cost, begun, method="Nelder-Mead", bounds=bounds, options={"xatol": 1e-4, "fatol": 1e-3})
+    found = minimize(cost, begun, method="Nelder-Mead", bounds=bounds, options={"xatol": 1e-4, "fatol": 1e-3})
     return np.asarray(found.x), _deviations(cost, np.asarray(found.x))
 
 
-def _deviations(cost: Any, at: Array) -> Array:
+def _deviations(cost: Callable[[Array], float], at: Array) -> Array:
     """Standard deviations of parameters, from the curvature of a negative logarithm of a probability."""
     size = len(at)
     steps = np.eye(size) * STEP

@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +131,7 @@ def _solved(start: Array, a: Array, b: Array, scale: float, loss: str) -> Array:
         from scipy.optimize import least_squares
     except ImportError:
         raise GerdError("fitting a view needs the package scipy: pip install 'gerd-events[camera]'") from None
-    result: Any = least_squares(lambda p: (_seen(p, a) - b).ravel(), start, loss=loss, f_scale=scale, x_scale="jac")
+    result = least_squares(lambda p: (_seen(p, a) - b).ravel(), start, loss=loss, f_scale=scale, x_scale="jac")
     return np.asarray(result.x)
 
 

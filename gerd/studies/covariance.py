@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from gerd.config.config import Config
 from gerd.measures.curves import Covariance, covariance_matrix
@@ -282,7 +281,7 @@ LIMITS = """\
 
 def _curves(results: Results, out: Path) -> str:
     figure, banks = drawing.new_figure(7.5, 2.8), finished(results)
-    axes: Any = figure.subplots(1, len(banks), sharey=True, squeeze=False)
+    axes = figure.subplots(1, len(banks), sharey=True, squeeze=False)
     for ax, bank in zip(axes[0], banks, strict=True):
         curves = {name: results.curve(name, bank.sweep) for name in (bank.name, bank.alone)}
         drawing.draw_curves(ax, curves, xlabel=f"{bank.sweep.name}{bank.unit}")

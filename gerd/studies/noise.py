@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gerd.config.config import Config
 from gerd.config.sweep import with_values
@@ -93,7 +93,7 @@ def comparisons(results: Results, sweep: Sweep) -> list[Comparison]:
 def doubled(curve: Curve) -> float | None:
     """The lowest level from which on the median error is surely, and in every seed, more than twice that at level 0."""
 
-    def growth(noisy: Array, clean: Array, rows: Any) -> Array:
+    def growth(noisy: Array, clean: Array, rows: NDArray[np.int64]) -> Array:
         return np.median(noisy[rows], axis=-1) / np.median(clean[rows], axis=-1)
 
     lowest = None

@@ -32,6 +32,7 @@ from gerd.measures.curves import Curve, Number
 from gerd.measures.errors import chance_error, truth_and_chance_errors
 from gerd.measures.measure import equivariance_error
 from gerd.measures.named import named_function, source_of
+from gerd.measures.pairs import EventOptions
 from gerd.measures.statistics import LEAST, bootstrap, summary
 from gerd.plan.make import plan_of
 from gerd.scene.transformation import KINDS, UNITS, Transformation, acceleration, velocity
@@ -149,7 +150,7 @@ def load_model(name: str, checkpoint: Path | str | None, device: str) -> Model:
     """What `module:build` makes, with the weights of a checkpoint; modules of the current folder are found."""
     build = named_function("--model", name, "my_models:build")
     try:
-        network: Any = build()
+        network = build()
     except Exception as error:  # whatever a user's function may raise
         raise GerdError(f"--model {name!r}: cannot be made: {type(error).__name__}: {error}") from error
     if not callable(network):
@@ -198,7 +199,7 @@ def compute(
     config = (config or stimuli(size.side, order.seed)).in_steps
     if config.steps <= size.first_step:
         raise GerdError(f"steps: got {config.steps}: allowed with this study: more than {size.first_step}")
-    network: Any = None if model is None else load_model(model, checkpoint, order.device)
+    network: Model | None = None if model is None else load_model(model, checkpoint, order.device)
     own = {"model": model or OWN, "checkpoint": None if checkpoint is None else str(checkpoint)}
     module = None if model is None else source_of(model)
     for name, file in (("checkpoint_sha256", checkpoint), ("model_sha256", module)):
@@ -224,8 +225,13 @@ def compute(
 def tested(network: Model, config: Config, kind: str, amounts: list[Transformation], order: Order) -> SweepResult:
     order.deadline.check()
     size = order.size
-    recordings = {"count": size.tests, "first": size.training, "first_step": size.first_step}
-    options: Any = {**recordings, "device": order.device, "batch": BATCH}
+    options: EventOptions = {
+        "count": size.tests,
+        "first": size.training,
+        "first_step": size.first_step,
+        "device": order.device,
+        "batch": BATCH,
+    }
     pairs = [equivariance_error(network, config, g, **options) for g in amounts]
     errors, chance = zip(*(truth_and_chance_errors(network, config, g, **options) for g in amounts), strict=True)
     tested = SweepResult(
@@ -407,7 +413,7 @@ def report(results: Results, out: Path) -> str:
     )
 
 
-def _rows(test: SweepResult, judged: bool) -> Iterator[tuple[list[str], dict[str, Any]]]:
+def _rows(test: SweepResult, judged: bool) -> Iterator[tuple[list[str], dict[str, object]]]:
     """For each amount, the line of the report's table and the row of summary.csv."""
     found = verdicts(test) if judged else ["no verdict"] * (len(test.amounts) - 1)
     growths = gained(test)

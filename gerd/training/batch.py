@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,13 +21,13 @@ from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.representations import present
 from gerd.training.items import ItemSpec, Sample
-from gerd.training.labels import OF_TRUTH, Label, Labelled, PerEvent, label_of, label_of_truths
+from gerd.training.labels import OF_TRUTH, Label, Labelled, PerEvent, Tensors, label_of, label_of_truths
 
 Window = tuple[Recording, int, int]  # a recording, its first labelled step, and how many there are
 
 
 @explained
-def collate(items: Sequence[Any], pad: bool = False) -> Any:
+def collate(items: Sequence[Tensors], pad: bool = False) -> Tensors:
     """Return one batch of the items.
 
     Event arrays become a mapping of their fields x, y, t and p: one after the other with `offsets`, so that item i has
@@ -51,11 +50,11 @@ def collate(items: Sequence[Any], pad: bool = False) -> Any:
     return collate_labels(items, pad)
 
 
-def _is_dense(item: Any) -> bool:
+def _is_dense(item: object) -> bool:
     return isinstance(item, Tensor) and item.layout == torch.strided and item.ndim > 0
 
 
-def collate_labels(items: Sequence[Any], pad: bool) -> Any:
+def collate_labels(items: Sequence[Tensors], pad: bool) -> Tensors:
     """A batch of labels, or of other parts of items."""
     first = items[0]
     if isinstance(first, PerEvent):
@@ -92,7 +91,7 @@ def gather(
 
 def gather_items(
     spec: ItemSpec, parts: Sequence[Events], pad: bool = False, travels: bool = False, device: str = "cpu"
-) -> Any:
+) -> Tensors:
     """The batch of the items that are made from these steps.
 
     Frames are written straight into the batch. A batch of them that `travels` to another process is sent as events,
@@ -117,7 +116,7 @@ def gather_items(
     return _with_mask(ItemSpec.frames_at(*frames), kept, pad)
 
 
-def labels_of(label: Label, windows: Sequence[Labelled], every: int, pad: bool) -> Any:
+def labels_of(label: Label, windows: Sequence[Labelled], every: int, pad: bool) -> Tensors:
     """The batch of the labels of some windows, each of their truths worked out at once where all are of one shape."""
     if isinstance(label, Mapping):
         return {name: labels_of(below, windows, every, pad) for name, below in label.items()}
@@ -129,7 +128,7 @@ def labels_of(label: Label, windows: Sequence[Labelled], every: int, pad: bool) 
     return collate_labels([label_of(label, window, every) for window in windows], pad)
 
 
-def _with_mask(values: Tensor, lengths: Tensor, pad: bool) -> Any:
+def _with_mask(values: Tensor, lengths: Tensor, pad: bool) -> Tensors:
     """Dense items of these lengths: the tensor itself, or with `pad` a mapping of it and its mask."""
     if not pad:
         check_shapes((length, *values.shape[2:]) for length in lengths.unique().tolist())
@@ -139,7 +138,7 @@ def _with_mask(values: Tensor, lengths: Tensor, pad: bool) -> Any:
     return {"values": values, "mask": mask}
 
 
-def stack_padded(parts: Sequence[Tensor], pad: bool, order: Tensor) -> Any:
+def stack_padded(parts: Sequence[Tensor], pad: bool, order: Tensor) -> Tensors:
     """Batches of dense items as one, in this order; with `pad` a mapping with a mask, and lengths may differ."""
     if not pad:
         check_shapes(part.shape[1:] for part in parts)
@@ -172,7 +171,7 @@ class _Frames:
 
     of: tuple[ItemSpec, NDArray[np.int64], tuple[int, ...], bool]  # what `frames_at` takes
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ItemSpec.frames_at, self.of
 
 

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
 import numpy as np
 from torch.utils.data import get_worker_info
@@ -26,6 +26,7 @@ from gerd.exchange.reading import ReadEvents, ReadOptions, read_events
 from gerd.recording.events import Events
 from gerd.training.batch import collate_labels, gather_items
 from gerd.training.items import Item, ItemOptions, ItemSpec, Sample, with_options
+from gerd.training.labels import Tensors
 from gerd.training.state import State
 from gerd.training.windows import Joint, Transform, Windows, named
 
@@ -39,7 +40,7 @@ class _File:
     steps: int
     size: int  # bytes, so that the state of a loader is not taken for that of other files
     frame: tuple[int, int]
-    label: Any
+    label: Tensors
 
 
 @with_options
@@ -62,7 +63,7 @@ class EventFiles(Windows):
         self,
         files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         item: Item = "frames",
-        label: Callable[[Path], Any] | None = None,
+        label: Callable[[Path], Tensors] | None = None,
         *,
         read: ReadOptions | None = None,
         steps: int | None = None,

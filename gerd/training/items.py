@@ -24,7 +24,7 @@ from gerd.recording import representations
 from gerd.recording.events import Events
 from gerd.recording.recording import Recording
 from gerd.recording.representations import Bins, check_tau
-from gerd.training.labels import LABELS, PER_EVENT, Label, Labelled, label_of, leaves
+from gerd.training.labels import LABELS, PER_EVENT, Label, Labelled, Tensors, label_of, leaves
 from gerd.training.memory import zeros
 
 _NUMPY = {getattr(torch, name): np.dtype(name) for name in ("bool", "uint8", "float16", "float32", "float64")}
@@ -35,8 +35,8 @@ MOST_WINDOWS = 100_000_000  # of one recording: a file of one event that is far 
 # EVENT_DTYPE with p as a number: Tonic writes -1 into p for OFF, which a boolean takes as ON.
 ITEM_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
 
-Item = str | Callable[[Any], Any]  # of a recording, or of events without a ground truth
-Sample = tuple[Any, Any]  # item and label, of a window or of a batch; functions of the user can make them anything
+Item = str | Callable[[Any], Tensors]  # of a recording, or of events without a ground truth
+Sample = tuple[Tensors, Tensors]  # item and label, of a window or of a batch
 Cut = TypeVar("Cut", bound=Events)
 T = TypeVar("T")
 
@@ -218,7 +218,7 @@ class ItemSpec:
         end = begin + steps
         return Labelled(recording.truth[begin:end], lambda: recording.window(begin, end), lambda: part)
 
-    def item_of(self, part: Events) -> Any:
+    def item_of(self, part: Events) -> Tensors:
         """The item that is made from these steps."""
         if self.is_dense:
             return self.frames_at(part.places, (part.steps, 2, part.height, part.width), part.exact)

@@ -7,7 +7,7 @@ step. Labels of single events are tensors with a row for each event of the item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,8 @@ from gerd.recording.recording import Recording
 
 Array = NDArray[np.float64]
 
+Tensors = Any  # a tensor, or tuples and mappings of tensors; what a function of the user gives can be anything
+
 OF_TRUTH: dict[str, Callable[[Array], Array]] = {  # of (…, steps, actors, 3, 6), so of a whole batch at once
     "positions": lambda truth: truth[..., 0, :2],
     "T": matrix,
@@ -31,7 +33,7 @@ OF_TRUTH: dict[str, Callable[[Array], Array]] = {  # of (…, steps, actors, 3, 
     "parameters_velocity": lambda truth: truth[..., 1, :],
     "parameters_acceleration": lambda truth: truth[..., 2, :],
 }
-OF_PICTURES: dict[str, Callable[[Recording], NDArray[Any]]] = {  # arrays with the step as their first axis
+OF_PICTURES: dict[str, Callable[[Recording], NDArray[np.generic]]] = {  # arrays with the step as their first axis
     "boxes": lambda r: r.boxes(),
     "visibility": lambda r: r.visibility(),
     "masks": lambda r: r.masks(),
@@ -40,12 +42,13 @@ OF_PICTURES: dict[str, Callable[[Recording], NDArray[Any]]] = {  # arrays with t
     "flow_with_edges": lambda r: r.flow(edges=True),
     "images": lambda r: r.images(),
 }
-PER_RECORDING: dict[str, Callable[[Recording], Any]] = {
+PER_RECORDING: dict[str, Callable[[Recording], object]] = {
     "sweep": lambda r: r.identity.labels,
     "index": lambda r: r.identity.index,
     "shape": lambda r: torch.from_numpy(r.shape),
 }
-PER_EVENT: dict[str, tuple[Callable[[Recording], Any], Any]] = {  # arrays with the event as their first axis; types
+# Arrays with the event as their first axis, and the types of their labels.
+PER_EVENT: dict[str, tuple[Callable[[Recording], NDArray[np.generic]], type[np.generic]]] = {
     "actor": (lambda r: r.actor, np.int64),
     "event_flow": (lambda r: r.event_flow, np.float32),
     "echo": (lambda r: r.echo, np.bool_),
@@ -54,7 +57,7 @@ PER_EVENT: dict[str, tuple[Callable[[Recording], Any], Any]] = {  # arrays with 
 }
 LABELS = (*OF_TRUTH, *OF_PICTURES, *PER_RECORDING, *PER_EVENT)
 
-Label = str | Callable[[Recording], Any] | Sequence["Label"] | Mapping[str, "Label"] | None
+Label = str | Callable[[Recording], Tensors] | Sequence["Label"] | Mapping[str, "Label"] | None
 
 
 class PerEvent(Tensor):
@@ -64,7 +67,13 @@ class PerEvent(Tensor):
     """
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls,
+        func: Callable[..., Tensors],
+        types: Iterable[type],  # noqa: ARG003
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> Tensors:
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 
@@ -82,7 +91,7 @@ class Labelled:
         return self.cut()
 
 
-def label_of(label: Label, window: Labelled, every: int) -> Any:
+def label_of(label: Label, window: Labelled, every: int) -> Tensors:
     """The label of one window; of the steps of its labelled part every `every`-th is kept."""
     if label is None:
         return ()
@@ -106,12 +115,12 @@ def label_of_truths(label: str, truths: Sequence[Array], every: int) -> Tensor:
     return _tensor(OF_TRUTH[label](np.stack(truths))[:, every - 1 :: every])
 
 
-def _tensor(array: NDArray[Any]) -> Tensor:
+def _tensor(array: NDArray[np.generic]) -> Tensor:
     kind = array.dtype if array.dtype == np.bool_ else np.float32
     return torch.from_numpy(np.require(array, kind, ["C", "W"]))
 
 
-def leaves(label: Any) -> Iterator[Any]:
+def leaves(label: object) -> Iterator[object]:
     """The names and functions that a label consists of."""
     if isinstance(label, Mapping | list | tuple):
         for part in label.values() if isinstance(label, Mapping) else label:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 SMALLEST_KEPT, LARGEST_KEPT = (
     2**22,
@@ -20,7 +20,7 @@ _Bytes = NDArray[np.uint8]
 _kept: list[tuple[_Bytes, weakref.ref[_Bytes]]] = []  # memory, and the array over it that was handed out
 
 
-def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """np.zeros, in the memory of an earlier call if nobody holds its result any more.
 
     Memory that the process has already is set to zero several times as fast as fresh memory comes from the system, and

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch.utils.data import DataLoader, Sampler
 
 from gerd.errors import GerdError, check_whole
+from gerd.training.items import Sample
 from gerd.training.split import drawn_windows
 from gerd.training.state import State, check_nature, of_one_rank
 
@@ -125,7 +126,7 @@ class DrawnWindows(Iterator[int]):
         self.sampler._now = epoch, drawn
 
 
-class RandomWindowsLoader(DataLoader[Any]):
+class RandomWindowsLoader(DataLoader[Sample]):
     """A loader of random windows whose state counts the batches that came out of it, whatever workers draw ahead.
 
     An epoch begins when its first batch is asked for: Lightning makes iterators before it tells the sampler the epoch.
@@ -134,7 +135,7 @@ class RandomWindowsLoader(DataLoader[Any]):
     sampler: RandomWindows
     _used: tuple[int, int] = (0, 0)  # epoch, and windows of the batches that came out
 
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Sample]:  # type: ignore[override]
         sampler = self.sampler
         batch_size = self.batch_size or 1
         if not isinstance(sampler, RandomWindows):

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gerd.config.config import Config
+from gerd.config.document import PlainData
 from gerd.errors import GerdError, shorten
 from gerd.recording.events import Structured
 from gerd.recording.recording import Recording
@@ -32,9 +33,12 @@ class Member:
     config: Config  # with the swept values of this member
 
     @property
-    def labels(self) -> Mapping[str, Any]:
+    def labels(self) -> Mapping[str, PlainData]:
         """The swept values by their path."""
         return self.config.origin.labels
+
+
+M = TypeVar("M", bound=Member)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +83,11 @@ class Header(Member):
         return Recording.of(self.config, self.index, truth, made_by=manifest.gerd_version)
 
 
-def holds(predicate: Callable[[Any], Any], candidate: Member) -> bool:
+def holds(predicate: Callable[[M], object], candidate: M) -> bool:
     """Whether the predicate is true for the candidate."""
     if not callable(predicate):
         raise GerdError(f"the predicate is {shorten(predicate)}; allowed: a function of a recording, such as a lambda")
-    answer = predicate(candidate)
+    answer: Any = predicate(candidate)
     if np.ndim(answer):
         shape = np.shape(answer)
         raise GerdError(f"the predicate gave an array of shape {shape}; allowed: one yes or no: use .any() or .all()")

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
 from itertools import count, islice
-from typing import Any, Unpack
+from typing import Any, NoReturn, Unpack
 
 import numpy as np
 import torch
@@ -40,7 +40,7 @@ from gerd.scene.draw import draw
 from gerd.scene.scenes import Scenes
 from gerd.training.batch import gather, labels_of, stack_padded
 from gerd.training.items import Item, ItemOptions, ItemSpec, Sample, with_options
-from gerd.training.labels import Label, Labelled
+from gerd.training.labels import Label, Labelled, Tensors
 from gerd.training.split import Member, holds
 from gerd.training.state import State, check_nature, of_one_rank
 from gerd.training.windows import check_loader_options
@@ -111,7 +111,7 @@ class Stream(IterableDataset[Sample]):
     def __repr__(self) -> str:
         return f"<Stream of config {self.config.digest[:8]}: batches of {self.batch_size} on {self.device}>"
 
-    def __getitem__(self, number: Any) -> Any:
+    def __getitem__(self, number: object) -> NoReturn:
         raise GerdError(f"a stream has no items to number; allowed: stream.batch({number}), or a loop over the stream")
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ class Stream(IterableDataset[Sample]):
         """Batches from where the last iteration has stopped, or from the state that was loaded."""
         return self._batches(counted=False)
 
-    def loader(self, num_workers: int = 0, **options: Any) -> DataLoader[Any]:
+    def loader(self, num_workers: int = 0, **options: Any) -> DataLoader[Sample]:
         """A DataLoader of the batches; `options` are its own.
 
         It has `state_dict` and `load_state_dict`, which are those of the stream and count the batches that came out of
@@ -258,7 +258,7 @@ class Stream(IterableDataset[Sample]):
             return
         side = torch.cuda.Stream(self.device) if self.device.startswith("cuda") else None
 
-        def make(number: int) -> tuple[Any, torch.cuda.Event | None]:
+        def make(number: int) -> tuple[Sample, torch.cuda.Event | None]:
             with torch.cuda.stream(side) if side else nullcontext():
                 return self._batch(number), side.record_event() if side else None
 
@@ -342,7 +342,7 @@ class _Travelling(IterableDataset[Sample]):
         return self.stream._batches(counted=True)
 
 
-class _Loader(DataLoader[Any]):
+class _Loader(DataLoader[Sample]):
     """A loader of a stream that counts the batches that come out of it, so that the stream knows what was used."""
 
     dataset: _Travelling
@@ -350,7 +350,7 @@ class _Loader(DataLoader[Any]):
     def __len__(self) -> int:
         return len(self.dataset.stream)
 
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Sample]:  # type: ignore[override]
         batches = super().__iter__
         progress = self.dataset.stream._progress
         if not self.num_workers:  # then the stream counts
@@ -373,11 +373,11 @@ class _Loader(DataLoader[Any]):
         self.dataset.stream.load_state_dict(state)
 
 
-def _unchanged(batch: Any) -> Any:
+def _unchanged(batch: Tensors) -> Tensors:
     return batch
 
 
-def tensors_of(batch: Any) -> Iterator[Tensor]:
+def tensors_of(batch: object) -> Iterator[Tensor]:
     """The dense tensors that a batch consists of."""
     if isinstance(batch, Tensor):
         yield from (batch.indices(), batch.values()) if batch.layout == torch.sparse_coo else (batch,)
@@ -386,7 +386,7 @@ def tensors_of(batch: Any) -> Iterator[Tensor]:
             yield from tensors_of(part)
 
 
-def _moved(batch: Any, device: str) -> Any:
+def _moved(batch: Tensors, device: str) -> Tensors:
     """The batch with all its tensors on the device."""
     if isinstance(batch, Tensor):
         return batch.to(device)
@@ -395,7 +395,7 @@ def _moved(batch: Any, device: str) -> Any:
     return tuple(_moved(part, device) for part in batch) if isinstance(batch, tuple) else batch
 
 
-def _hand_over(batch: Any, finished: torch.cuda.Event, user: torch.cuda.Stream) -> None:
+def _hand_over(batch: Sample, finished: torch.cuda.Event, user: torch.cuda.Stream) -> None:
     """Let the stream that uses the batch wait until it is made, and its memory live until it is used."""
     user.wait_event(finished)
     for tensor in tensors_of(batch):

@@ -20,12 +20,13 @@ from gerd.calls import explained, names_of
 from gerd.errors import GerdError, check_whole, did_you_mean, shorten
 from gerd.training.batch import collate
 from gerd.training.items import ItemSpec, Sample
+from gerd.training.labels import Tensors
 from gerd.training.random_windows import RandomWindows, RandomWindowsLoader
 from gerd.training.split import Rows, shares
 from gerd.training.state import State
 
-Transform = Callable[[Any], Any] | None  # of the item or of the label
-Joint = Callable[[Any, Any], Sample] | None  # of both
+Transform = Callable[[Tensors], Tensors] | None  # of the item or of the label
+Joint = Callable[[Tensors, Tensors], Sample] | None  # of both
 REST = ("overlap", "drop")
 
 
@@ -138,7 +139,7 @@ class Windows(torch.utils.data.Dataset[Sample]):
         return tuple(parts)
 
     @explained
-    def loader(self, batch_size: int, *, pad: bool = False, **options: Any) -> DataLoader[Any]:
+    def loader(self, batch_size: int, *, pad: bool = False, **options: Any) -> DataLoader[Sample]:
         """A DataLoader with `gerd.collate`; `options` are its own, such as `shuffle=True` and `num_workers=2`.
 
         pad: whether events, and dense items of different lengths, are padded, with a mask; see `collate`.
@@ -157,7 +158,9 @@ class Windows(torch.utils.data.Dataset[Sample]):
         kind = RandomWindowsLoader if isinstance(options.get("sampler"), RandomWindows) else DataLoader
         if self.transform or self.target_transform or self.transforms:
             return kind(self, batch_size, collate_fn=partial(collate, pad=pad), **options)
-        numbers: Any = range(len(self))  # windows are read where a batch is made of several at once
+        numbers: Any = range(
+            len(self)
+        )  # for PyTorch a Dataset, too; windows are read where a batch is made of several at once
         return kind(numbers, batch_size, collate_fn=partial(self._gathered, pad), **options)
 
     def random_windows(self, *, seed: int = 0, rank: int = 0, ranks: int = 1) -> RandomWindows:
@@ -168,7 +171,7 @@ class Windows(torch.utils.data.Dataset[Sample]):
         return RandomWindows(self, seed, rank, ranks)
 
 
-def check_loader_options(options: Mapping[str, Any]) -> None:
+def check_loader_options(options: Mapping[str, object]) -> None:
     """An error for an option that PyTorch's DataLoader does not take, or that is given already."""
     known = [name for name in names_of(DataLoader.__init__) if name not in ("dataset", "batch_size", "collate_fn")]
     for name in options:
@@ -176,7 +179,7 @@ def check_loader_options(options: Mapping[str, Any]) -> None:
             raise GerdError(f"loader: no option {name}; {did_you_mean([name], known)}allowed: pad, {', '.join(known)}")
 
 
-def named(wish: Any) -> str:
+def named(wish: object) -> str:
     """An item or a label in words."""
     if isinstance(wish, dict):
         return ", ".join(f"{key}: {named(part)}" for key, part in wish.items())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from gerd.config.document import PlainData
 
 IDEAL = "ideal"
 THRESHOLD = 0.4  # a pixel fires twice while a shape covers it, well before it is covered
@@ -17,7 +18,7 @@ class Effect:
 
     name: str
     strength: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, PlainData] = field(default_factory=dict)
 
 
 EFFECTS = (
@@ -50,7 +51,7 @@ class Element:
     """A transformation of the whole scene, as a config has it, and whether it takes pixels to pixels."""
 
     name: str
-    operation: Mapping[str, Any]
+    operation: Mapping[str, PlainData]
     amount: float
     on_grid: bool
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gerd.config.config import Config
+from gerd.config.document import PlainData
 from gerd.config.load import parse
 from gerd.config.sweep import with_values
 from gerd.measures.moved_events import Located, distance, share_alone, twins
@@ -121,7 +121,7 @@ def _gaps(effect: Effect, order: Order) -> SweepResult:
     )
 
 
-def _twins(values: Mapping[str, Any], element: Element, order: Order) -> list[tuple[Located, Located]]:
+def _twins(values: Mapping[str, PlainData], element: Element, order: Order) -> list[tuple[Located, Located]]:
     """Events of recordings, transformed, and those of the transformed scenes, seen by a camera with these values."""
     config = with_values(scenes(order.seed), dict(values))
     which = range(order.size.tests)
@@ -141,7 +141,7 @@ def _beyond(seen: tuple[Located, Located], ideal: tuple[Located, Located]) -> fl
 def _with_effect(effect: Effect, config: Config, speed: float) -> Config:
     """The network's stimuli at a time scale in own time, seen by a camera with an effect."""
     own = timescale.own_time(config, speed)
-    values: dict[str, Any] = dict(effect.values)
+    values: dict[str, PlainData] = dict(effect.values)
     if "noise.background" in values:  # adds to the background that the network was trained with
         values["noise.background"] += own.noise.of_either_polarity
     return with_values(own, values)

@@ -10,11 +10,11 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from gerd.config.config import Config
+from gerd.config.document import PlainData
 from gerd.errors import GerdError
 from gerd.measures.curves import Curve
 from gerd.measures.statistics import Summary
@@ -101,7 +101,7 @@ class Settings:
     seed: int
     size: Size
     config: str  # the digest of the stimuli
-    own: dict[str, Any]  # what only this study has
+    own: dict[str, PlainData]  # what only this study has
 
     def flat(self) -> dict[str, object]:
         """Every setting by its name."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -17,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gerd.config.document import PlainData
 from gerd.errors import GerdError, check_whole, did_you_mean
 from gerd.events.backends import check_device
 from gerd.studies.lab.drawing import write_report
@@ -133,7 +135,7 @@ def _study(name: str | None) -> ModuleType:
     return import_module(f"gerd.studies.{module}")
 
 
-def _command(name: str, size: str, options: dict[str, Any]) -> str:
+def _command(name: str, size: str, options: Mapping[str, PlainData]) -> str:
     """The command that gives the same numbers; stimuli of the user are in the study's folder."""
     words = ["gerd", "study", name]
     if size != "full":

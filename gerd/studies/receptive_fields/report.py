@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -149,7 +148,7 @@ def _at_each(results: Results, scaling: Scaling) -> str:
 def _curves(results: Results, out: Path) -> str:
     scalings = shown(results)
     figure = drawing.new_figure(7.5, 3.2)
-    axes: Any = figure.subplots(1, len(scalings), squeeze=False, sharey=True)[0]
+    axes = figure.subplots(1, len(scalings), squeeze=False, sharey=True)[0]
     for ax, scaling in zip(axes, scalings, strict=True):
         for number, kind in enumerate(KINDS):
             for start in STARTS:
@@ -186,7 +185,7 @@ def _curves(results: Results, out: Path) -> str:
 def _training(results: Results, out: Path) -> str:
     scalings = shown(results)
     figure = drawing.new_figure(7.5, 2.9)
-    axes: Any = figure.subplots(1, len(scalings), squeeze=False, sharey=True)[0]
+    axes = figure.subplots(1, len(scalings), squeeze=False, sharey=True)[0]
     for ax, scaling in zip(axes, scalings, strict=True):
         for number, kind in enumerate(KINDS):
             for start in STARTS:

@@ -80,7 +80,7 @@ def animation(results: Results, out: Path) -> str:
 
     figure = new_figure(6.6, 3.3)
     canvas: Any = FigureCanvasAgg(figure)
-    axes: Any = figure.subplots(2, len(results.examples), squeeze=False, height_ratios=[3, 1])
+    axes = figure.subplots(2, len(results.examples), squeeze=False, height_ratios=[3, 1])
     panels = [_Panel(results, example, *axes[:, k]) for k, example in enumerate(results.examples)]
     pictures = []
     every = 2 if results.settings.size.conclusive else STEPS - 1  # of a smoke run the first step and the last
@@ -101,12 +101,14 @@ class _Panel:
         size, scale = results.settings.size, example.amount
         config = own_time(stimuli(size.side, results.settings.seed), scale)
         self.example, self.above = example, above
-        self.events: Any = recordings(config, size.training, 1, "cpu").frames[0].numpy()
+        self.events = recordings(config, size.training, 1, "cpu").frames[0].numpy()
         blank = np.zeros((example.rows, example.columns))
         self.heat = [np.frombuffer(b64decode(step), np.uint8).reshape(blank.shape) for step in example.heat]
-        side: Any = {"extent": (0, size.side, size.side, 0)}
-        self.picture = above.imshow(np.zeros((size.side, size.side, 3)), **side, interpolation="nearest")
-        self.map = above.imshow(blank, **side, cmap="Greens", vmin=0, vmax=1, alpha=blank, interpolation="bilinear")
+        extent = (0, size.side, size.side, 0)
+        self.picture = above.imshow(np.zeros((size.side, size.side, 3)), extent=extent, interpolation="nearest")
+        self.map = above.imshow(
+            blank, extent=extent, cmap="Greens", vmin=0, vmax=1, alpha=blank, interpolation="bilinear"
+        )
         (self.truth,) = above.plot([], [], "+", color="k", markersize=9, label="truth")
         (self.said,) = above.plot([], [], "o", mfc="none", color=SERIES[3], markersize=8, mew=1.6, label="the network")
         above.set(xticks=[], yticks=[])
@@ -124,7 +126,7 @@ class _Panel:
         example = self.example
         step = min(len(example.places) - 1, math.floor(time / example.amount + 0.5))
         colours = np.full((*self.events.shape[-2:], 3), shade(BACKDROP))
-        seen = self.events[max(0, step - round(SEEN / example.amount) + 1) : step + 1].any(0)
+        seen = np.any(self.events[max(0, step - round(SEEN / example.amount) + 1) : step + 1], axis=0)
         for polarity, colour in ((0, OFF), (1, ON)):
             colours[seen[polarity]] = shade(colour)
         heat = np.sqrt(self.heat[step] / 255)  # so that faint parts are seen, too

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -140,7 +139,7 @@ def _write_tables(results: Results, out: Path) -> None:
 
 def _curves(results: Results, out: Path, shares: list[float]) -> str:
     figure = drawing.new_figure(7.5, 2.9 * len(shares))
-    grid: Any = figure.subplots(len(shares), len(SWEEPS), squeeze=False, sharey="row")
+    grid = figure.subplots(len(shares), len(SWEEPS), squeeze=False, sharey="row")
     for row, kept in zip(grid, shares, strict=True):
         for ax, sweep in zip(row, SWEEPS, strict=True):
             shown = (INVARIANT, EXACT, EQUAL, EVIDENCE, BASELINE, SINGLES[0])
@@ -187,7 +186,7 @@ def _matrices(results: Results, out: Path) -> str:
     """Those of the first seed, drawn."""
     run = results.of(named(INVARIANT, KEPT[0]))[0]
     figure = drawing.new_figure(7.5, 6.2)
-    grid: Any = figure.subplots(len(SWEEPS), 2, squeeze=False)
+    grid = figure.subplots(len(SWEEPS), 2, squeeze=False)
     for (left, right), sweep in zip(grid, SWEEPS, strict=True):
         drawing.draw_covariance(left, right, matrix_of(run, sweep), sweep.name, "μ, steps")
     for ax in grid[-1]:
