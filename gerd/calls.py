@@ -51,7 +51,8 @@ def _keys(options: object) -> list[str]:
 def _misfit(function: Callable[..., object], args: tuple[object, ...], named: Mapping[str, object]) -> str:
     """What is wrong with a call, or nothing if the arguments fit."""
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-    known, signature = names_of(function), inspect.signature(function)
+    known = names_of(function)
+    signature = inspect.signature(function)
     takes = ", ".join(known) or "none"
     more = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.VAR_KEYWORD]
     if not more or set(known) - set(signature.parameters):  # ** stands for certain names, or there is none

@@ -21,7 +21,8 @@ FEW = 0.5  # pixels that a contrast reaches, as a share
 
 def contrasts(scenes: Scenes) -> NDArray[np.float64]:
     """(recordings, actors): what integrators see of each actor on the background, in shares of a full count."""
-    brightness, background = scenes.intensity / INTENSITY_ONE, scenes.pixel.log_response
+    brightness = scenes.intensity / INTENSITY_ONE
+    background = scenes.pixel.log_response
     return np.log1p(brightness / background) if background > 0 else brightness
 
 
@@ -33,7 +34,8 @@ def ideal(pixel: Pixel) -> Pixel:
 
 def too_faint(config: Config, scenes: Scenes) -> Iterator[str]:
     """A sentence on each actor whose contrast reaches the threshold of no pixel, or of few."""
-    tables, seen = Thresholds.of(scenes), contrasts(scenes)
+    tables = Thresholds.of(scenes)
+    seen = contrasts(scenes)
     mean = {"ON": scenes.pixel.threshold_on, "OFF": scenes.pixel.threshold_off}
     for actor, (entry, _) in enumerate(config.cast):
         there = seen[scenes.present[:, actor], actor]
@@ -44,7 +46,8 @@ def too_faint(config: Config, scenes: Scenes) -> Iterator[str]:
         if max(shares.values()) >= FEW:
             continue
         name = "ON" if there.max() >= -there.min() else "OFF"
-        most, threshold = abs(reached[name][0]), mean[name] / scenes.full_count
+        most = abs(reached[name][0])
+        threshold = mean[name] / scenes.full_count
         text = (
             f"actors.{entry}.intensity: the contrast with the background, {most:.3g}, is below the {name} threshold, "
         )

@@ -28,7 +28,8 @@ def describe(path: str | Path) -> None:
     """Print what the dataset at `path`, a folder or a URL, holds."""
     console = Lines()
     data = Recordings(path)
-    manifest, config = data.manifest, data.config
+    manifest = data.manifest
+    config = data.config
     console.say(f"dataset     {path}, {'complete' if manifest.complete else UNFINISHED}")
     console.say(
         f"made by     gerd {manifest.gerd_version}, format {manifest.format_version}, {_code(manifest.code_digest)}"

@@ -123,7 +123,8 @@ def _about(number: float, way: int = 0) -> int:
 
 def _silence(part: Forecast) -> str:
     """Where a scene without events was looked at, and what may be the reason."""
-    scenes, steps = part.scenes, part.steps
+    scenes = part.scenes
+    steps = part.steps
     where = "" if part.whole else f" in its first {steps} steps"
     if not scenes.present[0].any():
         return f"{where}: there are no actors"

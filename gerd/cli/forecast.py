@@ -34,7 +34,8 @@ from gerd.storage.details import pack_details
 Array = NDArray[np.float64]
 
 INDICES = 20
-SECONDS, BYTES = 5.0, 2**30  # that a check may take for all members it tries, by the estimate
+SECONDS = 5.0  # that a check may take for all members it tries, by the estimate
+BYTES = 2**30  # that it may hold for them, by the estimate
 MOMENTS = 64  # of a recording at which its motion is looked at
 MOST_SIDES = 64  # of an outline that are looked at
 PATH_UNITS = 2**21  # accelerations that are followed for it, of all actors of the twenty indices
@@ -142,7 +143,7 @@ def total(parts: list[Forecast], recordings: int, members: int) -> tuple[float, 
 
 
 def _quick(scenes: Scenes, steps: int) -> Scenes:
-    """As many of the recordings as the definition makes soon; all of them if it makes none, and kernels are needed."""
+    """The recordings that the definition makes soon; all of them if it makes none, and kernels are needed."""
     values = max(1.0, _instants(scenes, steps)) * values_of_picture(scenes)
     fitting = int(QUICK_VALUES / values)
     return scenes[: min(fitting, len(scenes))] if fitting else scenes

@@ -129,7 +129,8 @@ def sample(config: Config, *, whole: bool) -> Config:
     uses = _uses(config)
     if not uses:
         return config.with_functions({}) if config.functions else config
-    names, times = _own_names(uses), _times_of_family(config)
+    names = _own_names(uses)
+    times = _times_of_family(config)
     table: dict[str, FunctionValues] = {}
     for name, of_name in _by_name(uses, names).items():
         known = _known(config, of_name, times, MOST_HELD // len(set(names.values())), whole)

@@ -106,7 +106,8 @@ def argument(value: object) -> Argument:
 
 
 def _array_argument(value: NDArray[np.generic]) -> Argument:
-    flags, axes = value.flags, value.ndim
+    flags = value.flags
+    axes = value.ndim
     if not (flags.c_contiguous and flags.aligned and flags.writeable):
         raise TypeError("a kernel takes arrays that are in one piece, aligned and writeable")
     start = value.__array_interface__["data"][0]

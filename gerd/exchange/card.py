@@ -182,7 +182,8 @@ def _license_address(license: str) -> str:
 
 def _description(data: Recordings) -> str:
     """What the dataset is, in two sentences."""
-    config, manifest = data.config, data.manifest
+    config = data.config
+    manifest = data.manifest
     frame = f"{config.sensor.width}×{config.sensor.height} pixels, steps of {config.step_us} µs"
     how = "recorded by an event camera before a screen" if data.recorded else "simulated"
     swept = f" {manifest.count} draws × {manifest.members} members of a sweep of {', '.join(config.sweep)}."
@@ -224,7 +225,8 @@ def _responsible(data: Recordings) -> dict[str, str]:
 
 def card_of(data: Recordings, about: About) -> str:
     """The card as Markdown."""
-    manifest, config = data.manifest, data.config
+    manifest = data.manifest
+    config = data.config
     size = next((words for most, words in DECADES if len(data) < most), "n>1M")
     header: dict[str, object] = {"pretty_name": about.name, "size_categories": [size], "tags": list(KEYWORDS)}
     if about.license:

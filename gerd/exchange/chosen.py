@@ -40,7 +40,10 @@ def choose(source: str | Path | Config, indices: Sequence[int] | None, member: W
     Without indices all of a dataset, and index 0 of a config.
     """
     if isinstance(source, Config):
-        family, name, count, made_by = source, source.origin.document.source, MOST_INDICES, __version__
+        family = source
+        name = source.origin.document.source
+        count = MOST_INDICES
+        made_by = __version__
         indices = [0] if indices is None else indices
     else:
         data = Recordings(source)

@@ -32,7 +32,8 @@ from gerd.storage.places import Folder
 from gerd.storage.whole import make_folder, tidy, write_whole
 
 PARQUET = "parquet"
-INDEX, SHARDS = "export.json", "data"  # the file that says what was exported; the folder of Parquet files
+INDEX = "export.json"  # says what was exported
+SHARDS = "data"  # the folder of Parquet files
 
 
 @explained

@@ -67,7 +67,8 @@ def write_events(
         y, t (microseconds) and p (1 ON, 0 OFF), on a frame of `width` by `height` pixels.
     duration: how long the recording lasts in microseconds, for formats that say so. Default: until the last event.
     """
-    path, chosen = Path(path), format_named(format)
+    path = Path(path)
+    chosen = format_named(format)
     if isinstance(events, Events):
         if (width, height, duration) != (None, None, None):
             raise GerdError(f"{path}: width, height and duration go with an array; {events!r} has its own")

@@ -28,7 +28,8 @@ class Ledger:
 
     def __init__(self, folder: Path, known: Mapping[str, PlainData]):
         self.digests: dict[str, str] = {}  # of files that are there, as this run has seen them
-        self._folder, self._noted = folder, dict(known)
+        self._folder = folder
+        self._noted = dict(known)
         for line in read_plain(folder / NOTES).splitlines():
             with suppress(ValueError, TypeError, RecursionError):
                 self._noted.update(json.loads(line))

@@ -62,7 +62,8 @@ class Pace:
         now = self.now()
         since_zero = t / 1e6 / self.speed
         if self.began is None:
-            self.began, self._zero = now, now - since_zero
+            self.began = now
+            self._zero = now - since_zero
         early = self._zero + since_zero - now
         if early > 0:
             self.sleep(early)

@@ -85,13 +85,15 @@ def write_rows(
         written_whole(path) as temporary,
         ParquetWriter(temporary, schema, compression="zstd", compression_level=LEVEL, use_dictionary=REPEATED) as file,
     ):
-        rows, size = [], 0
+        rows = []
+        size = 0
         for number, recording in recordings:
             rows.append(_row(schema, number, recording))
             size += len(recording) + recording.truth.size
             if size >= at_once:
                 file.write_table(_table(schema, rows))
-                rows, size = [], 0
+                rows = []
+                size = 0
         if rows:
             file.write_table(_table(schema, rows))
 

@@ -46,7 +46,8 @@ def act_on_events(g: Transformation, events: Events) -> Acted:
     kept &= (across >= 0) & (across < events.width) & (down >= 0) & (down < events.height)
     keys = codec.encoded(tick[kept], down[kept], across[kept], p[kept])
     order = np.argsort(keys, kind="stable")
-    keys, source = keys[order], events.source[kept][order]
+    keys = keys[order]
+    source = events.source[kept][order]
     if not events.exact:  # a step has one event of a pixel and polarity
         keys, first = np.unique(keys, return_index=True)
         source = source[first]

@@ -137,7 +137,8 @@ def relative_error(errors: Array, apart: Array) -> Estimate | None:
         return None
 
     def statistic(rows: NDArray[np.int64]) -> Array:
-        error, between = root_mean_square(errors[rows]), between_recordings(apart[rows])
+        error = root_mean_square(errors[rows])
+        between = between_recordings(apart[rows])
         unit = np.where(between > 0, between, 1.0)
         return np.where((between > 0) | (error == 0), error / unit, np.inf)
 

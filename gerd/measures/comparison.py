@@ -199,7 +199,7 @@ class EventComparison:
 
 
 def _named(differing: dict[str, Difference]) -> dict[str, str]:
-    """Of each number that differs what that suggests, the most certain first: of some it depends on others.
+    """What each number that differs suggests, the most certain first; for some numbers it depends on others.
 
     A refractory time takes the short intervals away and leaves the others, a threshold stretches all of them, and
     jitter spreads them both ways, also within a pixel's passage. A leak adds ON noise; OFF noise does not rise with it.
@@ -280,7 +280,10 @@ def compare(
 
 def _matches(a: list[Events], b: list[Events], window_us: int) -> Matches:
     """The events of two sets of recordings of the same scenes, paired."""
-    lags, found, of_a, of_b = [], 0, 0, 0
+    lags = []
+    found = 0
+    of_a = 0
+    of_b = 0
     for one, other in zip(a, b, strict=True):
         if (one.width, one.height) != (other.width, other.height):
             sizes = f"{one.width}×{one.height} and {other.width}×{other.height}"

@@ -54,7 +54,8 @@ class Invariance:
         return "invariant" if high <= bound else "not invariant" if low > bound else "undecided"
 
     def __str__(self) -> str:
-        (low, high), (lowest, highest) = self.interval, self.amounts
+        low, high = self.interval
+        lowest, highest = self.amounts
         chance = f"; at chance at {', '.join(f'{amount:g}' for amount in self.at_chance)}" if self.at_chance else ""
         return (
             f"from {lowest:g} to {highest:g} the median error varies by a factor of {self.ratio:.3g} (95 % interval "

@@ -77,15 +77,19 @@ def _groups(
 
 def _pairs(times: Whole, others: Whole, window: int) -> tuple[Whole, Whole, Whole]:
     """Group, row and column of each pair, from ascending times (groups, rows) and (groups, columns)."""
-    groups, rows, columns = len(times), times.shape[1], others.shape[1]
+    groups = len(times)
+    rows = times.shape[1]
+    columns = others.shape[1]
     worth = min(rows, columns) * window + 1  # of a pair: more than all |Δt| together
     best = np.zeros((groups, rows + 1, columns + 1), np.int64)  # of the first events of both streams
     for row in range(rows):
         gaps = np.abs(times[:, row, None] - others)
         gains = np.where(gaps <= window, worth - gaps, -1)
-        without, paired = best[:, row, 1:], best[:, row, :-1] + gains
+        without = best[:, row, 1:]
+        paired = best[:, row, :-1] + gains
         best[:, row + 1, 1:] = np.maximum.accumulate(np.maximum(without, paired), axis=1)
-    group, left = np.arange(groups), np.full(groups, columns)
+    group = np.arange(groups)
+    left = np.full(groups, columns)
     found = []
     for row in range(rows - 1, -1, -1):
         reached = best[group, row + 1, left]

@@ -146,7 +146,9 @@ def equivariance_error(
     all_said = []
     truths = []
     parts, first_step = pairs(config, transformation, acts, **options)
-    rounding, changed, rounded = 0.0, 0, False
+    rounding = 0.0
+    changed = 0
+    rounded = False
     for part in parts:
         changed += int(_differ(part.frames, part.frames_g).sum())
         answer = output(model, part.frames)

@@ -66,9 +66,11 @@ class Located:
 
 def twins(x: Events, g_x: Events, g: Transformation) -> tuple[Located, Located]:
     """Where events of x belong after a transformation, and those of g·x, without what only one of both could have."""
-    size, step_us = (x.width, x.height), x.step_us
+    size = (x.width, x.height)
+    step_us = x.step_us
     end = (x.steps - 1) * step_us * min(1.0, 1 / g.time_scale)  # up to where both show the same path
-    expected, found = Located.of(x).moved(g, *size, step_us), Located.of(g_x)
+    expected = Located.of(x).moved(g, *size, step_us)
+    found = Located.of(g_x)
     back = found.moved(g.inverse(), *size, step_us)
     return expected[expected.inside(*size, end)], found[found.inside(*size, end) & back.inside(*size, np.inf)]
 

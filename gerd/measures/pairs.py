@@ -33,7 +33,8 @@ from gerd.scene.transformation import Transformation
 
 Array = NDArray[np.float64]
 Stimuli = AnyConfig | Sequence[Events]
-WHERE, WHICH = ("coordinates", "T"), "scores"  # outputs that say where or which something is: the truth is known
+WHERE = ("coordinates", "T")  # outputs that say where something is: the truth is known
+WHICH = "scores"  # an output that says which shape it is: the truth is known, too
 
 
 class EventOptions(Options, total=False):
@@ -94,7 +95,8 @@ def _of_scenes(config: Config, scenes: Scenes, g: Transformation, about: object,
         truth = scenes.truth(np.arange(first_step, scenes.steps))[..., 0, :]
         numbers = truth.reshape(*truth.shape[:2], -1).mean(axis=1)
     elif about == WHICH:
-        shown, names = class_numbers(config, scenes), classes(config.family)
+        shown = class_numbers(config, scenes)
+        names = classes(config.family)
         numbers = np.full((len(scenes), len(names)), math.nan) if shown is None else np.eye(len(names))[shown]
     return Pair(frames, frames_g, (scenes.width, scenes.height), places, numbers)
 

@@ -160,7 +160,9 @@ class Editor:
         the member's values with all defaults filled in, the family, and how to make the recording without the page.
         """
         made = self._made(question)
-        family, values, written = made.family, labels(made.family, made.member), made.written
+        family = made.family
+        values = labels(made.family, made.member)
+        written = made.written
         sweep = family.resolved()["sweep"]
         for path, value in values.items():
             with suppress(ValidationError):  # what is not written has a default
@@ -327,7 +329,8 @@ class Shelf:
 def _instructions(recording: Recording, file: str, *, runs_code: bool) -> dict[str, str]:
     """How to make a recording from its config in `file`, in Python; and on the command line a dataset of such."""
     trust, allowed = (", trust=True", " --trust") if runs_code else ("", "")
-    index, values = recording.identity.index, recording.identity.labels
+    index = recording.identity.index
+    values = recording.identity.labels
     chosen = "" if not values else f", **{values!r}" if recording.member is None else f", member={recording.member}"
     lines = (
         f"config = gerd.load({file!r}{trust})",
@@ -339,7 +342,8 @@ def _instructions(recording: Recording, file: str, *, runs_code: bool) -> dict[s
 
 
 def _gif(recordings: Sequence[Events], question: Question, limits: Limits) -> bytes:
-    outlines, brightness = _field(question, "outlines", bool), _field(question, "brightness", bool)
+    outlines = _field(question, "outlines", bool)
+    brightness = _field(question, "brightness", bool)
     layout = video.Layout(recordings, overlay=outlines, side_by_side=brightness)
     if layout.steps * math.prod(layout.size) > limits.pixels:
         raise GerdError(f"the video has {layout.steps} pictures, which are too many here; gerd render makes long ones")

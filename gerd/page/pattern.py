@@ -33,7 +33,8 @@ class Pattern(TypedDict):
 def pattern_of(recording: Recording) -> Pattern | None:
     """What differs between the pixels of a recording's camera; None where nothing does, or for too large a frame."""
     scene = recording.shown
-    pixel, area = scene.pixel, scene.width * scene.height
+    pixel = scene.pixel
+    area = scene.width * scene.height
     is_hot = pixel.hot_share > 0 and pixel.hot_rate_hz > 0
     if area > MOST_PIXELS or not (pixel.spread > 0 or is_hot or pixel.dead > 0):
         return None

@@ -26,7 +26,9 @@ from gerd.recording.recording import Recording
 from gerd.recording.simulate import simulate, simulate_family
 from gerd.storage.whole import written_whole
 
-VIDEOS, STILLS, PAGE = (".gif", ".mp4"), (".png", ".svg", ".pdf"), ".html"
+VIDEOS = (".gif", ".mp4")
+STILLS = (".png", ".svg", ".pdf")
+PAGE = ".html"
 KINDS: dict[str, Callable[..., object]] = {"video": video.write, **figure.KINDS}
 OF_FAMILIES: dict[str, Callable[..., object]] = {"video": video.write, **figure.OF_FAMILIES}
 
@@ -106,7 +108,8 @@ def check_members(count: int) -> None:
 
 def check(path: Path, kind: str | None, options: Mapping[str, object], *, family: bool = False) -> str:
     """The kind of file that `render` would write; a clear error if it could not."""
-    ending, kinds = path.suffix.lower(), OF_FAMILIES if family else KINDS
+    ending = path.suffix.lower()
+    kinds = OF_FAMILIES if family else KINDS
     if ending == PAGE:
         if kind or options:
             raise GerdError(f"{path}: a page shows everything, and has no kind or options")

@@ -220,7 +220,9 @@ class _Routes:
     """What is answered to each request, by the worker or from the files of the page."""
 
     def __init__(self, worker: Worker, token: str):
-        self.worker, self.token, self.page = worker, token, page_files()
+        self.worker = worker
+        self.token = token
+        self.page = page_files()
 
     async def file(self, request: Request) -> Response:
         from starlette.responses import Response
@@ -285,7 +287,8 @@ class _Routes:
 
 def _depth(data: PlainData) -> int:
     """How many lists and objects are inside each other, counted no farther than needed."""
-    depth, level = 0, [data]
+    depth = 0
+    level = [data]
     while depth <= DEEPEST and (level := [part for part in level if isinstance(part, dict | list)]):
         depth += 1
         level = [inner for part in level for inner in (part.values() if isinstance(part, dict) else part)]
@@ -326,7 +329,8 @@ class _Gate:
     """Lets through what this server's own page asks, and adds the headers that keep other pages out."""
 
     def __init__(self, app: ASGIApp, host: str):
-        self.app, self.host = app, host
+        self.app = app
+        self.host = host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         from starlette.datastructures import Headers, MutableHeaders

@@ -84,13 +84,15 @@ class Worker:
             raise GoneError
 
     def _answer(self, kind: str, question: PlainData, gone: Event) -> Answer:
-        asked, begun = False, time.monotonic()
+        asked = False
+        begun = time.monotonic()
         try:
             while True:
                 self._look(gone)
                 if self._ready and not asked:
                     self._pipe.send((kind, question))
-                    asked, begun = True, time.monotonic()
+                    asked = True
+                    begun = time.monotonic()
                 if self._pipe.poll(LOOK):
                     answer = self._pipe.recv()
                     if asked:

@@ -112,7 +112,8 @@ class Found:
 
 def rates(windows: Windows, sign: int) -> tuple[int, Array, Array]:
     """Where the first bin begins, and of each bin the events of the kind that light gives minus the others; and all."""
-    began, parts = None, []
+    began = None
+    parts = []
     for events in windows(0, None):
         bins = events["t"] // BIN_US
         if began is None:
@@ -127,7 +128,8 @@ def rates(windows: Windows, sign: int) -> tuple[int, Array, Array]:
         raise GerdError(f"{span}; allowed: up to {MOST_BINS * BIN_US / 3.6e9:.0f}, or a part, by start_us and stop_us")
     signed, every = np.zeros(length), np.zeros(length)
     for number, weight in parts:
-        low, size = int(number[0]), int(number[-1] - number[0]) + 1
+        low = int(number[0])
+        size = int(number[-1] - number[0]) + 1
         signed[low : low + size] += np.bincount(number - low, weight, size)
         every[low : low + size] += np.bincount(number - low, minlength=size)
     return began * BIN_US, signed, every
@@ -145,13 +147,15 @@ def find_flashes(stimulus: Stimulus, began_us: int, signed: Array, every: Array,
     candidates = [np.flatnonzero(score > ALIKE) for score in scores]
     length = stimulus.flashes[1][0][0] - stimulus.flashes[0][0][0]
     bins = length * stimulus.frame_us / BIN_US
-    most, pair = 0.0, None
+    most = 0.0
+    pair = None
     for start in candidates[0]:
         near = candidates[1][np.abs(candidates[1] - start - bins) <= MOST_DRIFT * bins + 2]
         if len(near):
             stop = near[scores[1][near].argmax()]
             if (score := scores[0][start] + scores[1][stop]) > most:
-                most, pair = score, (start, stop)
+                most = score
+                pair = (start, stop)
     if pair is None:
         return Found(before, after, None)
     frame_us = (pair[1] - pair[0]) * BIN_US / length

@@ -101,7 +101,8 @@ def spot_edges(
     place = np.array([spot.x / stimulus.screen[0], spot.y / stimulus.screen[1]])
     found = []
     for frame, ends in [(frame, ends) for part in lit for ends, frame in enumerate(part)]:
-        at, reach = clock.at(frame), min(length, 6) * clock.frame_us
+        at = clock.at(frame)
+        reach = min(length, 6) * clock.frame_us
         low, high = np.searchsorted(own["t"], [at - BEFORE_SLOT * reach, at + IN_SLOT * reach])
         times = own["t"][low:high][own["p"][low:high] == ((sign > 0) != bool(ends))]
         if len(times) >= max(LEAST_OF_EDGE, piece.sum() / 4):
@@ -127,7 +128,8 @@ def _evidence(events: Rows, clock: Clock, lit: Frames, slot: int, sign: int, cam
     """How many events of each pixel are as from a light that goes on and off in this slot, minus the others."""
     result = np.zeros(camera[0] * camera[1])
     for frame, wanted in zip(lit, (sign, -sign), strict=True):
-        at, length = clock.at(frame), slot * clock.frame_us
+        at = clock.at(frame)
+        length = slot * clock.frame_us
         low, high = np.searchsorted(events["t"], [at - BEFORE_SLOT * length, at + IN_SLOT * length])
         part = events[low:high]
         weights = np.where(part["p"], wanted, -wanted)

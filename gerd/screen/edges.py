@@ -82,7 +82,7 @@ class Passed:
         return np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
 
     def with_events(self, events_us: Array) -> Passed:
-        """The same with events that come at other times."""
+        """The passage of the same edges with events that come at other times."""
         parts = zip(self.edges, np.split(events_us, self._ends), strict=True)
         return replace(self, edges=tuple(replace(edge, events_us=np.sort(own)) for edge, own in parts))
 
@@ -96,7 +96,8 @@ def passed_pixels(part: Recording, quiet: NDArray[np.bool_], light_of_background
     moments = _instants(part)
     levels = _levels(part, moments + part.first, pixels, light_of_background)
     step, y, x, p = part.coordinates.T
-    place, times = y * part.width + x, part.codec.times(part.keys, part.step_us)
+    place = y * part.width + x
+    times = part.codec.times(part.keys, part.step_us)
     order = np.argsort(place, kind="stable")
     order = order[~quiet[step, place][order]]
     begins, ends = (np.searchsorted(place[order], pixels, side) for side in ("left", "right"))

@@ -241,7 +241,8 @@ def _share(some: int, of: int) -> Estimate:
     """Wilson's interval of a share."""
     if of == 0:
         return Estimate(0.0, 0.0, 1.0)
-    share, z = some / of, CERTAIN**2 / of
+    share = some / of
+    z = CERTAIN**2 / of
     middle = (share + z / 2) / (1 + z)
     reach = math.sqrt(share * (1 - share) * z + z**2 / 4) / (1 + z)
     return Estimate(share, max(0.0, middle - reach), min(1.0, middle + reach))

@@ -81,7 +81,8 @@ def _disc(stimulus: Stimulus, spot: Spot) -> tuple[tuple[slice, slice], NDArray[
 def _with_scene(stimulus: Stimulus, shown: Shown, around: Picture, start: int, stop: int) -> Iterator[Picture]:
     """The frames from `start` up to `stop`, with the scene in its place."""
     scene, truth = drawn(stimulus, shown)
-    zoom, (left, top) = stimulus.zoom, stimulus.corner
+    zoom = stimulus.zoom
+    left, top = stimulus.corner
     large = replace(scene.at_rest(), width=scene.width * zoom, height=scene.height * zoom)
     at_once = max(1, PIXELS_AT_ONCE // (large.height * large.width * max(1, truth.shape[1])))
     first, last = max(0, start - shown.first), max(0, stop - 1 - shown.first)

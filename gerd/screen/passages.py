@@ -85,7 +85,10 @@ def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_backgr
     in_time: list[Passed] = []
     on, off, rose, fired = (np.zeros(pixels, np.int64) for _ in range(4))
     seconds = np.zeros(pixels)
-    chains, passed, step_s, looked_s = 0, 0, 0.0, 0.0
+    chains = 0
+    passed = 0
+    step_s = 0.0
+    looked_s = 0.0
     for recording in recordings:
         step_s = recording.step_us * 1e-6
         looked_s += recording.steps * step_s
@@ -114,7 +117,8 @@ def _intervals(part: Recording, quiet: NDArray[np.bool_]) -> Integers:
     step, y, x, _ = part.coordinates.T
     pixel = y * part.width + x
     busy = ~quiet[step, pixel]
-    pixel, times = pixel[busy], part.codec.times(part.keys[busy], part.step_us)
+    pixel = pixel[busy]
+    times = part.codec.times(part.keys[busy], part.step_us)
     order = np.argsort(pixel, kind="stable")
     pixel, times = pixel[order], times[order]
     same = pixel[1:] == pixel[:-1]

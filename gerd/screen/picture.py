@@ -46,8 +46,11 @@ def draw(found: Registration, path: Path) -> None:
 
 def _draw_view(found: Registration, ax: Axes) -> None:
     width, height = found.camera
-    (left, top), zoom, (columns, rows) = found.stimulus.corner, found.stimulus.zoom, found.stimulus.size
-    fit, places = found.view, np.array([[dot.x, dot.y] for dot in found.stimulus.dots])
+    left, top = found.stimulus.corner
+    zoom = found.stimulus.zoom
+    columns, rows = found.stimulus.size
+    fit = found.view
+    places = np.array([[dot.x, dot.y] for dot in found.stimulus.dots])
     along = np.linspace(0, 1, 50)
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]) * [columns * zoom, rows * zoom] + [left, top]
     sides = [a + along[:, None] * (b - a) for a, b in pairwise(corners)]
@@ -76,7 +79,8 @@ def _draw_view(found: Registration, ax: Axes) -> None:
 
 
 def _draw_clock(found: Registration, ax: Axes, beside: Axes) -> None:
-    fit, edges = found.clock, found.clock.edges
+    fit = found.clock
+    edges = found.clock.edges
     seconds = edges.frame * found.stimulus.frame_us / 1e6
     most = 5 * max(fit.rms_us, 1e-3)
     bins = np.linspace(-most, most, 41).tolist()

@@ -129,7 +129,7 @@ class _Found:
         )
 
     def made(self, latency: float, jitter: float) -> list[Passed]:
-        """The same pixels with the events that they have by a readout like this, the same chance each time."""
+        """The pixels with the events that a readout like this would give them; the chance is the same each time."""
         chance = np.random.default_rng(0)
         result = []
         for each, known, kept in zip(self.passed, self.numbers, self.kept, strict=True):

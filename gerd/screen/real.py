@@ -79,7 +79,8 @@ def _real(
     scene = draw(plan_of(config), [shown.index])
     scene = scene.resumed(np.array([0, scene.steps - 1]))
     truth = scene.truth(np.arange(scene.steps))[0]
-    step_us, codec = config.step_us, Keys.of(scene)
+    step_us = config.step_us
+    codec = Keys.of(scene)
     pixel = place[events["y"], events["x"]]
     frame = (events["t"] - clock.at(0)) / clock.frame_us - scan[pixel] - shown.first
     t = np.ceil((frame - BEFORE_STEP) * step_us).astype(np.int64)

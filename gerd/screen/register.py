@@ -73,7 +73,8 @@ class Registration:
     @cached_property
     def view_px(self) -> float:
         """How well the view is known, in pixels of the camera, rms over the scene."""
-        (left, top), zoom = self.stimulus.corner, self.stimulus.zoom
+        left, top = self.stimulus.corner
+        zoom = self.stimulus.zoom
         width, height = self.stimulus.size
         x, y = np.meshgrid(
             left + zoom * np.linspace(0, width, MOST_ACROSS_GRID), top + zoom * np.linspace(0, height, MOST_ACROSS_GRID)
@@ -104,8 +105,10 @@ class Registration:
         return self.view.view.derivative((width / 2, height / 2))
 
     def __str__(self) -> str:
-        frame_us, clock = self.stimulus.frame_us, self.clock.clock
-        number, of = sum(map(len, self.dots)), 2 * len(self.stimulus.dots)
+        frame_us = self.stimulus.frame_us
+        clock = self.clock.clock
+        number = sum(map(len, self.dots))
+        of = 2 * len(self.stimulus.dots)
         scale = math.sqrt(abs(np.linalg.det(self._turn))) * self.stimulus.zoom
         lines = [
             f"view        {number} of {of} dots, {int(self.view.kept.sum())} of them within {self.view.rms:.2g} px "
@@ -141,7 +144,8 @@ class Registration:
 
     def problems(self, allowed: Allowed = Allowed()) -> list[str]:  # noqa: B008
         """What is not good enough for a dataset, in words; empty if everything is."""
-        frame_us, clock = self.stimulus.frame_us, self.clock
+        frame_us = self.stimulus.frame_us
+        clock = self.clock
         outliers = 1 - float(self.view.kept.mean())
         unknown = clock.uncertainty_us(self.stimulus)
         scan = max(abs(clock.clock.down_us), abs(clock.clock.across_us))
@@ -167,7 +171,8 @@ class Registration:
 
     def to_bytes(self, recording: dict[str, str]) -> bytes:
         """The file `registration.json` of a dataset."""
-        clock, view = self.clock.clock, self.view.view
+        clock = self.clock.clock
+        view = self.view.view
         return json_bytes(
             {
                 "format": "gerd registration",

@@ -318,7 +318,8 @@ def _beside(size: tuple[int, int], zoom: int, corner: tuple[int, int]) -> list[d
 
 def _scenes(family: Config, count: int, begin: int, clock: _Clock) -> tuple[tuple[Shown, ...], int]:
     """The recordings one after the other, and the frame after the last."""
-    members, of_members = member_count(family), lengths(family)
+    members = member_count(family)
+    of_members = lengths(family)
     scenes = []
     for row in range(count * members):
         index, number = divmod(row, members)
@@ -334,7 +335,8 @@ class _Clock:
     """Turns seconds and codes into frames."""
 
     def __init__(self, rate: Fraction, code: int):
-        self.rate, self.code = rate, code
+        self.rate = rate
+        self.code = code
         self.slot = max(2, self.frames(SLOT_S))
 
     def frames(self, seconds: float) -> int:
@@ -342,7 +344,8 @@ class _Clock:
 
     def flashes(self, begin: int, inverted: bool) -> tuple[Frames, ...]:
         """When the screen is lit: the code's bits say how long, and how long it is dark between."""
-        result, code = [], ~self.code if inverted else self.code
+        result = []
+        code = ~self.code if inverted else self.code
         for _ in range(FLASHES):
             lit, dark = self.slot * (1 + (code & 1)), self.slot * (1 + (code >> 1 & 1))
             result.append((begin, begin + lit))

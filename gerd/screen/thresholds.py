@@ -103,7 +103,7 @@ class _Chosen:
 
     @classmethod
     def of(cls, rows: Passages, left_out: NDArray[np.bool_], most: int, doubt: float) -> _Chosen | None:
-        """Those of `most` pixels, spread evenly over the camera; None if too few have any."""
+        """The chains of `most` pixels, spread evenly over the camera; None if too few pixels have any."""
         kept = ~left_out[rows.pixel] if len(rows.pixel) else np.zeros(0, np.bool_)
         there = np.unique(rows.pixel[kept])
         there = there[:: max(1, -(-len(there) // most))]
@@ -130,7 +130,7 @@ class _Chosen:
         )
 
     def probability(self, on: float, off: float) -> Array:
-        """Of each pixel, the logarithm of the probability of what was seen, if these are its thresholds."""
+        """(pixels,): the logarithm of the probability of what each has seen, if these are its thresholds."""
         added = self.level - on * self.on + off * self.off
         low = np.where(self.side == ABOVE, 0.0, -off) - added
         high = np.where(self.side == BELOW, 0.0, on) - added
@@ -144,7 +144,7 @@ class _Chosen:
 
 
 def _rank(pixel: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each row, how many of the same pixel come before it."""
+    """(rows,): how many rows of the same pixel come before each."""
     order = np.argsort(pixel, kind="stable")
     result = np.empty(len(pixel), np.int64)
     result[order] = np.arange(len(pixel)) - np.searchsorted(pixel[order], pixel[order])

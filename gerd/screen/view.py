@@ -140,12 +140,14 @@ def _first(a: Array, b: Array, tolerance: float) -> Array | None:
     chance = np.random.default_rng(0)  # always the same fours
     choices = (chance.choice(len(a), 4, replace=False) for _ in range(TRIES))
     found = (_homography(a[four], b[four]) for four in choices)
-    best, most = None, 0.0
+    best = None
+    most = 0.0
     for candidate in islice((each for each in found if each is not None), TRIES):
         away = np.hypot(*(_flat(candidate, a) - b).T)
         score = float(np.maximum(0, 1 - (away / tolerance) ** 2).sum())
         if score > most:
-            best, most = candidate, score
+            best = candidate
+            most = score
     return best
 
 

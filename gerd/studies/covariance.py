@@ -128,8 +128,10 @@ def stimuli(side: int, seed: int = 0) -> Config:
     more than the frame there is none, which would tell it its scale. In exact timing, since in steps a pixel's second
     event comes late, the more so the faster the scene.
     """
-    near, middle = 0.06 * side, side / 2
-    start, size = {"uniform": [middle - near, middle + near]}, {"uniform": [0.14 * side, 0.18 * side]}
+    near = 0.06 * side
+    middle = side / 2
+    start = {"uniform": [middle - near, middle + near]}
+    size = {"uniform": [0.14 * side, 0.18 * side]}
     speeds = {"choice": [sign * speed for speed in OWN_SPEEDS for sign in (-1, 1)]}
     return square(
         side,
@@ -143,7 +145,8 @@ def stimuli(side: int, seed: int = 0) -> Config:
 
 
 def compute(out: Path | str, order: Order) -> Results:
-    config, layers = stimuli(order.size.side, order.seed), order.size.layers
+    config = stimuli(order.size.side, order.seed)
+    layers = order.size.layers
     folder = StudyFolder(out, "covariance", order, config)
     runs = []
     for bank in BANKS:
@@ -225,7 +228,8 @@ def report(results: Results, out: Path) -> str:
         tables.append(drawing.versus(group, bank.name, bank.alone, comparisons(results, bank), bank.sweep.trained))
     drawing.write_csv(out, rows)
     drawing.write_csv(out, cells, "channels.csv")
-    size, speeds = results.settings.size, " or ".join(f"±{speed:g}" for speed in OWN_SPEEDS)
+    size = results.settings.size
+    speeds = " or ".join(f"±{speed:g}" for speed in OWN_SPEEDS)
     setting = (
         "All of this is ours, and none of it the paper's. Training: "
         f"{size.training} recordings of an upright square of 0.14 to 0.18 of a frame of {size.side}×{size.side} "
@@ -280,7 +284,8 @@ LIMITS = """\
 
 
 def _curves(results: Results, out: Path) -> str:
-    figure, banks = drawing.new_figure(7.5, 2.8), finished(results)
+    figure = drawing.new_figure(7.5, 2.8)
+    banks = finished(results)
     axes = figure.subplots(1, len(banks), sharey=True, squeeze=False)
     for ax, bank in zip(axes[0], banks, strict=True):
         curves = {name: results.curve(name, bank.sweep) for name in (bank.name, bank.alone)}

@@ -157,7 +157,8 @@ def report(results: Results, out: Path) -> str:
         drawing.draw_curves(ax, curves, xlabel=f"{sweep.name} noise", even=True)
         tables.append(drawing.versus(f"{sweep.name} noise", NOISY, CLEAN, comparisons(results, sweep)))
     drawing.write_csv(out, rows)
-    size, levels = results.settings.size, results.settings.own["levels"]
+    size = results.settings.size
+    levels = results.settings.own["levels"]
     setting = (
         f"A network with one time constant (μ = {MU}) finds a square that moves, turns and changes its size. "
         f"{CLEAN.capitalize()}, and {NOISY} ({', '.join(f'{noise} {level:g}' for noise, level in levels.items())}), on "

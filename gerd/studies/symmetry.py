@@ -74,8 +74,10 @@ TAKES = {"full": "a minute on an NVIDIA H200", "quick": "3 minutes on two CPU co
 
 def stimuli(side: int, seed: int = 0) -> Config:
     """The config: an upright square near the middle that moves slowly, with room for every transformation."""
-    near, middle = 0.15 * side, side / 2
-    start, size = {"uniform": [middle - near, middle + near]}, {"uniform": [0.15 * side, 0.3 * side]}
+    near = 0.15 * side
+    middle = side / 2
+    start = {"uniform": [middle - near, middle + near]}
+    size = {"uniform": [0.15 * side, 0.3 * side]}
     return square(
         side,
         seed,
@@ -91,7 +93,8 @@ def transformations(config: Config, first_step: int) -> dict[str, list[Transform
 
     What a camera does is among them where the config's camera does it.
     """
-    side, noise = min(config.sensor.width, config.sensor.height), config.noise
+    side = min(config.sensor.width, config.sensor.height)
+    noise = config.noise
     middle = (config.steps + first_step) / 2
     amounts: dict[str, tuple[float, ...]] = {
         "translation": (0.0, 0.25, 0.5, 1.0, 2.0, 0.05 * side, 0.1 * side),

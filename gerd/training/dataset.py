@@ -79,7 +79,8 @@ class Dataset(Windows):
 
     def _repr_html_(self) -> str:
         """What there is, and the first recording, for notebooks."""
-        recordings, manifest = self.recordings, self.recordings.manifest
+        recordings = self.recordings
+        manifest = self.recordings.manifest
         swept = (f"{path}: {shorten(list(values))}" for path, values in recordings.config.sweep.items())
         facts = {
             "dataset": f"{recordings.path}: {manifest.count} indices × {manifest.members} members",

@@ -70,7 +70,7 @@ class PerEvent(Tensor):
     def __torch_function__(
         cls,
         func: Callable[..., Tensors],
-        types: Iterable[type],  # noqa: ARG003
+        types: Iterable[type],
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> Tensors:

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-SMALLEST_KEPT, LARGEST_KEPT = (
-    2**22,
-    2**30,
-)  # bytes: less is not worth keeping; no more is kept, in one array or in all of them
+SMALLEST_KEPT = 2**22  # bytes: less is not worth keeping
+LARGEST_KEPT = 2**30  # bytes of one array, and of all of them together
 MOST_ARRAYS = 4
 
 _Bytes = NDArray[np.uint8]

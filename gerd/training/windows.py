@@ -158,9 +158,8 @@ class Windows(torch.utils.data.Dataset[Sample]):
         kind = RandomWindowsLoader if isinstance(options.get("sampler"), RandomWindows) else DataLoader
         if self.transform or self.target_transform or self.transforms:
             return kind(self, batch_size, collate_fn=partial(collate, pad=pad), **options)
-        numbers: Any = range(
-            len(self)
-        )  # for PyTorch a Dataset, too; windows are read where a batch is made of several at once
+        # Windows are read where a batch is made of several at once. To PyTorch a range is a Dataset of its numbers.
+        numbers: Any = range(len(self))
         return kind(numbers, batch_size, collate_fn=partial(self._gathered, pad), **options)
 
     def random_windows(self, *, seed: int = 0, rank: int = 0, ranks: int = 1) -> RandomWindows:

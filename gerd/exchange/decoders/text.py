@@ -23,7 +23,8 @@ from gerd.exchange.decoders.opened import ROWS_AT_ONCE, Damage, Opened, Rows
 LONGEST_LINE = 1000  # bytes
 TOO_LONG = b"(1000 bytes or more)"  # in the place of such a line
 ORDER_OF_SECONDS = "txyp"
-WHOLE, DECIMAL = re.compile(rb"[+-]?[0-9]{1,18}"), re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+WHOLE = re.compile(rb"[+-]?[0-9]{1,18}")
+DECIMAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 BLANKS = bytes.maketrans(b",;\r", b"   ")  # what stands between numbers
 
 

@@ -50,7 +50,8 @@ TAKES = {
 
 def scenes(seed: int = 0) -> Config:
     """Two shapes near the middle that move and turn slowly, with room for every transformation, exactly timed."""
-    middle, near = SIDE / 2, 0.1 * SIDE
+    middle = SIDE / 2
+    near = 0.1 * SIDE
     motion = {
         "translation": {
             "start": {"uniform": [middle - near, middle + near]},

@@ -57,7 +57,8 @@ def no_conclusion(results: Results, *models: str) -> str:
     if len(common) < LEAST:
         return f"{counted(len(common), 'training')} of each, and {LEAST} are the least"
     for model in models:
-        curve, place = results.curve(model, SPEEDS), SCALES.index(TRAINED)
+        curve = results.curve(model, SPEEDS)
+        place = SCALES.index(TRAINED)
         seeds = curve.errors[place]
         if lost := sum(not surely_below(errors, curve.chance[place]) for errors in seeds):
             return f"{said(results, model)} at chance at s = 1 in {lost} of {counted(len(seeds), 'seed')}"

@@ -110,7 +110,8 @@ def _effects(ax: Axes, results: Results, model: str, reference: str, aside: floa
 
 def architecture(results: Results, out: Path) -> str:
     """From events to a place: a lane for each channel, and the weights that the sum has learnt."""
-    layers, mus = results.settings.size.layers, choices_of(results).mus
+    layers = results.settings.size.layers
+    mus = choices_of(results).mus
     runs = results.of(WEIGHTED) if WEIGHTED in results.models else []
     shares = np.mean([run.shares for run in runs], axis=0) if runs else None
     figure = new_figure(7.5, 3.2)

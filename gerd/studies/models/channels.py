@@ -84,7 +84,9 @@ class Channels(nn.Module):
         super().__init__()
         if fusion not in get_args(Fusion):
             raise GerdError(f"fusion {fusion!r}: allowed: {', '.join(get_args(Fusion))}")
-        self.layers, self.fusion, self.channels = layers, fusion, channels
+        self.layers = layers
+        self.fusion = fusion
+        self.channels = channels
         draws = torch.Generator().manual_seed(seed)
         self.weights = nn.ParameterList(
             nn.Parameter(_initial(layers, number, draws)) for number in range(len(layers.kernels))
@@ -131,14 +133,16 @@ class Channels(nn.Module):
         `pooled`: x has the layer's own grid already.
         """
         flat = x.flatten(0, 2).permute(0, 3, 1, 2)
-        pool, kernel = self.layers.pools[number], self.layers.kernels[number]
+        pool = self.layers.pools[number]
+        kernel = self.layers.kernels[number]
         flat = F.max_pool2d(flat, pool) if pool > 1 and not pooled else flat
         flat = F.conv2d(flat, self.weights[number], padding=kernel // 2)
         return flat.permute(0, 2, 3, 1).unflatten(0, x.shape[:3])
 
     def features(self, frames: Tensor) -> Tensor:
         """(batch, 1, steps, rows, columns, 2) in the type that the network computes in."""
-        polarities, device = self.layers.widths[0], frames.device.type
+        polarities = self.layers.widths[0]
+        device = frames.device.type
         if frames.ndim != 5 or frames.shape[2] != polarities:
             allowed = f"(batch, steps, {polarities}, height, width)"
             raise GerdError(f"frames of shape {tuple(frames.shape)}: allowed: {allowed}")
@@ -182,7 +186,9 @@ def weighted(places: Tensor, evidence: Tensor, fusion: Fusion, log_shares: Tenso
 
 def _initial(layers: Layers, number: int, draws: torch.Generator) -> Tensor:
     """Weights of a layer: Gaussian derivatives in the first two, mixed at random, and He's normal in the others."""
-    inputs, outputs, size = layers.widths[number], layers.widths[number + 1], layers.kernels[number]
+    inputs = layers.widths[number]
+    outputs = layers.widths[number + 1]
+    size = layers.kernels[number]
     if number > 1:
         scale = (2.0 / (inputs * size * size)) ** 0.5
         return torch.randn(outputs, inputs, size, size, generator=draws) * scale

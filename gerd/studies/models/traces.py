@@ -98,7 +98,8 @@ class VelocityChannels(TraceChannels):
         super().__init__(len(velocities), **options)
         if not velocities or not all(abs(part) < float("inf") for velocity in velocities for part in velocity):
             raise GerdError(f"velocities {velocities}: allowed: pairs (x, y) of pixels per step, one or more")
-        self.velocities, self.mu = [(float(x), float(y)) for x, y in velocities], mu
+        self.velocities = [(float(x), float(y)) for x, y in velocities]
+        self.mu = mu
 
     def traces(self, x: Tensor, channels: Sequence[int], steps: Tensor) -> Tensor:
         both = x.sum(-1, keepdim=True).expand_as(x)
@@ -117,7 +118,8 @@ def moving_trace(x: Tensor, mu: float, velocity: tuple[float, float]) -> Tensor:
     """v ← α · (v moved by `velocity`, to whole pixels) + x; x has (batch, steps, rows, columns, features)."""
     alpha = float(torch.exp(torch.tensor(-1.0 / mu, dtype=torch.float64)))
     way = _whole(torch.arange(x.shape[1])[:, None] * torch.tensor(velocity, dtype=torch.float64))
-    state, states = torch.zeros_like(x[:, 0]), []
+    state = torch.zeros_like(x[:, 0])
+    states = []
     for step, (right, down) in enumerate(way.diff(dim=0, prepend=way[:1]).long().tolist()):
         moved = F.pad(state, (0, 0, max(right, 0), max(-right, 0), max(down, 0), max(-down, 0)))
         moved = moved[:, max(-down, 0) :, max(-right, 0) :][:, : x.shape[2], : x.shape[3]]

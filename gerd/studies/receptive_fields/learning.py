@@ -77,7 +77,7 @@ def errors(network: Network, data: Data) -> Array:
 
 
 def errors_of_a_guess(scaling: Scaling, size: Size, seed: int) -> list[Array]:
-    """(recordings,) for each amount: likewise, of always saying the mean place in training, for all shapes."""
+    """For each amount (recordings,): the errors of always saying the mean place in training, for all shapes."""
     each = size.training // len(scaling.amounts)
     training, tests = [], []
     for amount in scaling.amounts:

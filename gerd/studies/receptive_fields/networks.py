@@ -106,7 +106,8 @@ class Network(nn.Module):
 
     def _features(self, frames: Tensor) -> Tensor:
         """(batch, 1, steps, rows, columns, features); before the first frame there is nothing."""
-        count, steps = STACKED.get(self.design.kind, 1), frames.shape[1]
+        count = STACKED.get(self.design.kind, 1)
+        steps = frames.shape[1]
         device = frames.device.type
         kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.weights[0].dtype
         before = F.pad(frames, (0, 0, 0, 0, 0, 0, count - 1, 0)) if count > 1 else frames

@@ -85,7 +85,9 @@ class Trials:
     """All networks of one order. The recordings of one scaling at a time are on the device."""
 
     def __init__(self, folder: StudyFolder):
-        self.folder, self.order, self.size = folder, folder.order, folder.order.size
+        self.folder = folder
+        self.order = folder.order
+        self.size = folder.order.size
         self._material: dict[str, Material] = {}
 
     def material(self, scaling: Scaling) -> Material:
@@ -133,7 +135,8 @@ class Trials:
 
     def _trained_and_tested(self, scaling: Scaling, design: Design, model: str, seed: int, run: str, title: str) -> Run:
         self.order.deadline.check()
-        network, material = Network(design, seed), self.material(scaling)
+        network = Network(design, seed)
+        material = self.material(scaling)
         training = train(network, material, self.order, seed, self.folder.weights(run), title)
         measured = [errors(network, data) for data in material.tests]
         tests = (_result(scaling, measured),)

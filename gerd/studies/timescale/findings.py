@@ -42,7 +42,7 @@ class Bar:
 
 
 def trained(results: Results, kept: float = KEPT[0], models: Sequence[str] = MODELS) -> list[str]:
-    """Those of the networks that were trained with this share of the events."""
+    """The names of the networks that were trained with this share of the events."""
     return [model for model in models if named(model, kept) in results.models]
 
 
@@ -94,7 +94,8 @@ def bars(results: Results) -> list[Bar]:
 
 
 def _flat(results: Results, kept: float, sweep: Sweep) -> Bar:
-    bound, seeds = BOUNDS[sweep.name], invariances(results, INVARIANT, kept, sweep)
+    bound = BOUNDS[sweep.name]
+    seeds = invariances(results, INVARIANT, kept, sweep)
     claim = f"largest over smallest median error at most {bound:g}, nowhere at chance, {IN[sweep.name]}"
     held = all(each.ratio <= bound and not each.at_chance for each in seeds)
     return Bar(claim, _listed([each.ratio for each in seeds], ".2f"), held)
@@ -155,7 +156,8 @@ def _learnt(results: Results, model: str) -> str:
 def _how_flat(results: Results, model: str, kept: float) -> str:
     parts = []
     for sweep in SWEEPS:
-        seeds, bound = invariances(results, model, kept, sweep), BOUNDS[sweep.name]
+        seeds = invariances(results, model, kept, sweep)
+        bound = BOUNDS[sweep.name]
         held = f"within {bound:g}: {verdicts(seeds, bound)}"
         parts.append(f"by a factor of {ratios(seeds)} {IN[sweep.name]} ({held})")
     return (

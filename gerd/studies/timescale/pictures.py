@@ -98,9 +98,11 @@ class _Panel:
     """One speed: events, heat map, truth and answer above, and the shares of the channels below."""
 
     def __init__(self, results: Results, example: Example, above: Axes, below: Axes):
-        size, scale = results.settings.size, example.amount
+        size = results.settings.size
+        scale = example.amount
         config = own_time(stimuli(size.side, results.settings.seed), scale)
-        self.example, self.above = example, above
+        self.example = example
+        self.above = above
         self.events = recordings(config, size.training, 1, "cpu").frames[0].numpy()
         blank = np.zeros((example.rows, example.columns))
         self.heat = [np.frombuffer(b64decode(step), np.uint8).reshape(blank.shape) for step in example.heat]

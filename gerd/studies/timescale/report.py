@@ -76,7 +76,8 @@ def report(results: Results, out: Path) -> str:
 
 
 def _setting(results: Results) -> str:
-    size, own = results.settings.size, results.settings.own
+    size = results.settings.size
+    own = results.settings.own
     levels = ", ".join(f"{level:g}" for level in own["background"][:-1]) + f" or {own['background'][-1]:g}"
     return (
         "The question is that of the paper's demonstration, which `gerd study demonstration` repeats as the paper has "
@@ -173,7 +174,8 @@ def _singles(results: Results, out: Path) -> list[str]:
 
 
 def _against(results: Results, sweep: Sweep) -> list[str]:
-    parts, known = [], {*trained(results, KEPT[0])}
+    parts = []
+    known = {*trained(results, KEPT[0])}
     for model, reference in ((INVARIANT, EQUAL), (INVARIANT, BASELINE), (EQUAL, BASELINE), (SINGLES[0], EQUAL)):
         if {model, reference} <= known:
             name = f"{said(model).capitalize()} against {said(reference)}, {IN[sweep.name]}"
@@ -183,7 +185,7 @@ def _against(results: Results, sweep: Sweep) -> list[str]:
 
 
 def _matrices(results: Results, out: Path) -> str:
-    """Those of the first seed, drawn."""
+    """The drawing of the channels of the first seed, as Markdown."""
     run = results.of(named(INVARIANT, KEPT[0]))[0]
     figure = drawing.new_figure(7.5, 6.2)
     grid = figure.subplots(len(SWEEPS), 2, squeeze=False)

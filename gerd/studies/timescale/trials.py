@@ -130,7 +130,8 @@ def compute(out: Path | str, order: Order) -> Results:
             models = [model for model in MODELS if (model == EXACT) == (timing == "exact")]
             kinds = {named(model, kept): network(model, size, experiment.config) for model in models}
             runs += experiment.runs({name: kind for name, kind in kinds.items() if name in size.models})
-    first, example_of = Experiment(folder, stimuli(size.side, order.seed), SWEEPS), named(INVARIANT, KEPT[0])
+    first = Experiment(folder, stimuli(size.side, order.seed), SWEEPS)
+    example_of = named(INVARIANT, KEPT[0])
     examples = []
     if any(run.model == example_of for run in runs):
         kind = network(INVARIANT, size, first.config)
@@ -143,7 +144,8 @@ def _example(experiment: Experiment, kind: Network, scale: float) -> Example:
     trained = experiment.trained(kind, named(INVARIANT, KEPT[0]), experiment.order.seed)
     data, _ = experiment.test_data(OWN_TIME, scale, 1)
     with torch.no_grad():
-        logits, reading = trained.logits(data.frames)[0], trained.read(data.frames)
+        logits = trained.logits(data.frames)[0]
+        reading = trained.read(data.frames)
     channels, _, rows, columns = logits.shape
     joint = logits.transpose(0, 1).flatten(1).softmax(-1).unflatten(1, (channels, rows, columns)).sum(1)
     brightest = joint.amax((1, 2), keepdim=True)
