@@ -54,7 +54,7 @@ def study(
     ] = False,
 ) -> None:
     """Measure which symmetries networks respect: train, test, write a report. Run it again to continue."""
-    from gerd.studies.lab.running import about, run_study
+    from gerd.studies.lab.running import OwnOptions, about, run_study
 
     if help_:
         say(context.get_help() + (f"\n{about(name)}" if name else ""))
@@ -62,7 +62,7 @@ def study(
     if quick and smoke:
         raise GerdError("--quick, --smoke: allowed: one of them")
     size = "smoke" if smoke else "quick" if quick else "full"
-    own = {
+    own: OwnOptions = {
         "model": model,
         "checkpoint": checkpoint,
         "config": None if config is None else load_config(config, None, False),

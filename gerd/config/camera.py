@@ -67,9 +67,9 @@ NAMED: dict[str, Fields] = {  # thresholds in units of ln
 }
 Name = Literal["ideal", "esim", "v2e-clean", "v2e-noisy", "iebcs", "openeb"]
 
-Number = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+WholeNumber = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 CameraNumber = Annotated[
-    Union[Annotated[Number, Tag(tag("number"))], Annotated[Literal["each"], Tag(tag("each"))]],
+    Union[Annotated[WholeNumber, Tag(tag("number"))], Annotated[Literal["each"], Tag(tag("each"))]],
     forms("a whole number from 0 to 4294967295, each"),
 ]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Events = NDArray[np.void]  # with the fields x, y, t, p
+Rows = NDArray[np.void]  # with the fields x, y, t, p
 Words = NDArray[np.int64]
 
 EVT2_LOW_BITS = 6  # of the time, in every event
@@ -24,7 +24,7 @@ DAT_CD_EVENT = 12  # kind of event: a change of brightness
 DAT_EVENT = np.dtype([("t", "<u4"), ("address", "<u4")])
 
 
-def evt2(events: Events, width: int, height: int) -> bytes:
+def evt2(events: Rows, width: int, height: int) -> bytes:
     """32-bit words. A TIME_HIGH of 0 comes first, and another wherever the high part of the time changes.
 
     So the data never begins with a %, which some readers would take for the header in spite of its end.
@@ -38,7 +38,7 @@ def evt2(events: Events, width: int, height: int) -> bytes:
     return _header("2.0", width, height) + np.insert(words, 0, EVT2_TIME_HIGH << 28).astype("<u4").tobytes()
 
 
-def evt3(events: Events, width: int, height: int) -> bytes:
+def evt3(events: Rows, width: int, height: int) -> bytes:
     """16-bit words that change what the next event has: the time, the row; an ADDR_X is an event."""
     x, y, t, p = _fields(events)
     later = np.diff(t, prepend=-1) != 0
@@ -60,7 +60,7 @@ def evt3(events: Events, width: int, height: int) -> bytes:
     return _header("3.0", width, height) + result.astype("<u2").tobytes()
 
 
-def dat(events: Events, width: int, height: int) -> bytes:
+def dat(events: Rows, width: int, height: int) -> bytes:
     """8 bytes for each event: the time, and x, y and p in one word."""
     x, y, t, p = _fields(events)
     result = np.empty(len(events), DAT_EVENT)
@@ -69,7 +69,7 @@ def dat(events: Events, width: int, height: int) -> bytes:
     return header + bytes([DAT_CD_EVENT, DAT_EVENT.itemsize]) + result.tobytes()
 
 
-def _fields(events: Events) -> tuple[Words, Words, Words, Words]:
+def _fields(events: Rows) -> tuple[Words, Words, Words, Words]:
     x, y, t, p = (events[name].astype(np.int64) for name in "xytp")
     return x, y, t, p
 

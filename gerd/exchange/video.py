@@ -1,8 +1,8 @@
 """The grey-level video that events were made from: a picture for each step, and a file that says when.
 
-A `Layout` is where an emulator looks for them: of v2e and rpg_vid2e (pictures in the folder `imgs`, times in seconds
-beside it), or of DVS-Voltmeter (pictures beside `info.txt`, in which a line has the path of a picture and its time in
-microseconds). The path is the whole one, so that the emulator may run in any folder.
+A `FolderLayout` is where an emulator looks for them: of v2e and rpg_vid2e (pictures in the folder `imgs`, times in
+seconds beside it), or of DVS-Voltmeter (pictures beside `info.txt`, in which a line has the path of a picture and its
+time in microseconds). The path is the whole one, so that the emulator may run in any folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AT_ONCE = 64  # steps rendered together
 
 
 @dataclass(frozen=True)
-class Layout:
+class FolderLayout:
     """Where pictures and times are, and how a line of the times is written."""
 
     pictures: str  # the folder, in that of the recording
@@ -41,12 +41,12 @@ def _with_path(picture: Path, t: int) -> str:
 
 
 VIDEOS = {
-    "frames": Layout("imgs", "timestamps.txt", _in_seconds),
-    "voltmeter": Layout("", "info.txt", _with_path),
+    "frames": FolderLayout("imgs", "timestamps.txt", _in_seconds),
+    "voltmeter": FolderLayout("", "info.txt", _with_path),
 }
 
 
-def write_video(recording: Recording, path: Path, levels: tuple[int, int], layout: Layout) -> None:
+def write_video(recording: Recording, path: Path, levels: tuple[int, int], layout: FolderLayout) -> None:
     """The pictures and their times, in the folder `path`."""
     from PIL import Image
 

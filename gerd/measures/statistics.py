@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 RESAMPLES = 2000  # of a bootstrap
 MOST = 2**22  # numbers drawn at once
-EXACT = 50  # differences, as in SciPy: up to here Wilcoxon's test counts all signs that they could have
+EXACT_UP_TO = 50  # differences, as in SciPy: up to here Wilcoxon's test counts all signs that they could have
 TAILS = (0.025, 0.975)  # what an interval leaves out: it has 95 %
 NORMAL_TAIL = NormalDist().inv_cdf(TAILS[1])
 LEAST = 6  # recordings of a verdict: all of fewer are on one side of the true median with more than 5 % (2 · 2^-n)
@@ -168,7 +168,7 @@ def _ratio(top: Array, bottom: Array) -> Array:
 def wilcoxon(differences: ArrayLike) -> float:
     """The two-sided p of the signed-rank test; zeros are left out, ties share ranks.
 
-    It is exact for up to EXACT differences other than 0, and by the normal approximation for more.
+    It is exact for up to EXACT_UP_TO differences other than 0, and by the normal approximation for more.
     """
     numbers = _sample(differences)
     numbers = numbers[numbers != 0]
@@ -177,7 +177,7 @@ def wilcoxon(differences: ArrayLike) -> float:
     _, group, sizes = np.unique(np.abs(numbers), return_inverse=True, return_counts=True)
     doubled = (2 * np.cumsum(sizes) - sizes + 1)[group]  # twice the ranks, which ties make halves
     above = int(doubled[numbers > 0].sum())
-    if len(numbers) <= EXACT:
+    if len(numbers) <= EXACT_UP_TO:
         return _signed_rank_p(doubled, above)
     spread = math.sqrt(float((doubled.astype(np.float64) ** 2).sum()))
     return math.erfc(abs(2 * above - int(doubled.sum())) / spread / math.sqrt(2))

@@ -46,7 +46,7 @@ from gerd.errors import ConfigError, GerdError, Problem
 from gerd.geometry.parameters import ORDERS, PARAMETER_COUNT
 from gerd.page.limits import LIMITS, Limits
 from gerd.page.pattern import pattern_of
-from gerd.page.table import Column, table
+from gerd.page.table import TableColumn, table
 from gerd.pictures import video
 from gerd.pictures.colours import ACTORS, BACKDROP, BOTH, OFF, ON
 from gerd.pictures.figure import MOST_PANELS
@@ -301,7 +301,7 @@ class Shelf:
         return {**about, "columns": self._table}
 
     @cached_property
-    def _table(self) -> list[Column]:
+    def _table(self) -> list[TableColumn]:
         return table(self.recordings)
 
     def recording(self, question: Question) -> bytes:

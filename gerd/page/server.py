@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 USUAL_PORTS = range(8350, 8370)  # the first that is free
-AT_ONCE = struct.pack("ii" if os.name == "posix" else "HH", 1, 0)  # of SO_LINGER: on, for no time
+NO_LINGERING = struct.pack("ii" if os.name == "posix" else "HH", 1, 0)  # of SO_LINGER: on, for no time
 DEEPEST = 16  # levels of lists and objects in a question; those of the page have four
 HEADERS = {
     "Cache-Control": "no-store",
@@ -157,7 +157,9 @@ def _server(worker: Worker, token: str, host: str) -> uvicorn.Server:
                 self.waits = now
             if self.waits is not None and now - self.waits >= limits.taking:
                 ending = self.transport.get_extra_info("socket")
-                ending.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)  # what the system holds is dropped, too
+                ending.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGERING
+                )  # what the system holds is dropped, too
                 self.transport.abort()
             elif self.cycle is self.last and (self.cycle is None or self.cycle.response_complete):
                 self.transport.close()

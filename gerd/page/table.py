@@ -26,10 +26,10 @@ from gerd.storage.recordings import Recordings
 MOST_COLUMNS = 40
 MOST_ROWS = 100_000  # the first ones of a dataset that has more
 
-Column = TypedDict("Column", {"name": str, "swept": bool, "class": bool, "values": Sequence[object]})
+TableColumn = TypedDict("TableColumn", {"name": str, "swept": bool, "class": bool, "values": Sequence[object]})
 
 
-def table(recordings: Sequence[Events]) -> list[Column]:
+def table(recordings: Sequence[Events]) -> list[TableColumn]:
     """By columns: index, swept values, classes, events, and what differs between the first steps."""
     if isinstance(recordings, Recordings):
         return _columns(list(itertools.islice(_rows_of_dataset(recordings), MOST_ROWS)))
@@ -76,7 +76,7 @@ def _rows_of_dataset(data: Recordings) -> Iterator[_Row]:
                 yield _Row(index, labels(data.config, which), shapes=shapes(index, which))
 
 
-def _columns(rows: Sequence[_Row]) -> list[Column]:
+def _columns(rows: Sequence[_Row]) -> list[TableColumn]:
     paths = dict.fromkeys(path for row in rows for path in row.labels)
     result: dict[str, Sequence[object]] = {"index": [row.index for row in rows]}
     result |= {path: [row.labels.get(path) for row in rows] for path in paths}

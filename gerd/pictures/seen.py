@@ -32,42 +32,42 @@ NOTHING_ELSE = ("-protocol_whitelist", "file")  # a file that names others, or a
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Pictures:
     """Pictures with their times. They can be gone through once, (height, width) each."""
 
     times_us: NDArray[np.int64]
     frames: Iterator[GreyPicture]
 
 
-def open_pictures(path: Path, fps: Fraction | None = None) -> Seen:
+def open_pictures(path: Path, fps: Fraction | None = None) -> Pictures:
     """The pictures of a video or of a folder; with `fps` so many of them in a second, whatever their own times are."""
     if path.is_dir():
         return _folder(path, fps)
     if not path.is_file():
         raise StorageError(f"{path}: there is no such video, and no such folder of pictures")
     times, size = _times_of_video(path)
-    return Seen(times if fps is None else _at_rate(len(times), fps), _video(path, size))
+    return Pictures(times if fps is None else _at_rate(len(times), fps), _video(path, size))
 
 
 def _at_rate(count: int, fps: Fraction) -> NDArray[np.int64]:
     return np.array([round(number * SECOND / fps) for number in range(count)], np.int64)
 
 
-def _folder(path: Path, fps: Fraction | None) -> Seen:
+def _folder(path: Path, fps: Fraction | None) -> Pictures:
     images = path / "imgs" if (path / "imgs").is_dir() else path
     files = [each for each in images.iterdir() if each.suffix.lower() in KINDS]
     if not files:
         raise StorageError(f"{images}: has no pictures; allowed: {', '.join(KINDS)}")
     files.sort(key=lambda each: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", each.name)])
     if fps is not None:
-        return Seen(_at_rate(len(files), fps), map(_picture, files))
+        return Pictures(_at_rate(len(files), fps), map(_picture, files))
     listed = next((each for each in (path / TIMES, images / TIMES) if each.is_file()), None)
     if listed is None:
         raise GerdError(f"{path}: has no {TIMES}, so the times of its pictures are not known; allowed: --fps")
     times = _times_in(listed)
     if len(times) != len(files):
         raise StorageError(f"{listed}: has {len(times)} times, and {images} {len(files)} pictures; allowed: as many")
-    return Seen(times, map(_picture, files))
+    return Pictures(times, map(_picture, files))
 
 
 def _times_in(path: Path) -> NDArray[np.int64]:

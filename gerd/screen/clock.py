@@ -102,7 +102,7 @@ class ClockFit:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFlashes:
     """How well the flashes of a stimulus were found, and the clock that they give, if they were."""
 
     before: float  # agreement, 1 at the most
@@ -135,7 +135,7 @@ def rates(windows: Windows, sign: int) -> tuple[int, Array, Array]:
     return began * BIN_US, signed, every
 
 
-def find_flashes(stimulus: Stimulus, began_us: int, signed: Array, every: Array, pixels: int) -> Found:
+def find_flashes(stimulus: Stimulus, began_us: int, signed: Array, every: Array, pixels: int) -> FoundFlashes:
     """The clock by the flashes before and after the scenes, from what `rates` gives."""
     slot_us = _slot(stimulus) * stimulus.frame_us
     reach = max(2, round(0.6 * slot_us / BIN_US))  # bins in which a change shows
@@ -157,10 +157,10 @@ def find_flashes(stimulus: Stimulus, began_us: int, signed: Array, every: Array,
                 most = score
                 pair = (start, stop)
     if pair is None:
-        return Found(before, after, None)
+        return FoundFlashes(before, after, None)
     frame_us = (pair[1] - pair[0]) * BIN_US / length
     offset = began_us + pair[0] * BIN_US - frame_us * stimulus.flashes[0][0][0]
-    return Found(before, after, Clock(float(offset), float(frame_us)))
+    return FoundFlashes(before, after, Clock(float(offset), float(frame_us)))
 
 
 def _agreement(stimulus: Stimulus, flashes: tuple[Frames, ...], purity: Array) -> Array:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gerd.errors import GerdError, StorageError, check_whole, counted
 from gerd.recording.recording import Recording
-from gerd.screen.passages import Quiet, Seen, light_of_background, seen_by_pixels
+from gerd.screen.passages import Quiet, SeenByPixels, light_of_background, seen_by_pixels
 from gerd.screen.readout import ReadoutFit, fit_readout
 from gerd.screen.real import scene_pixels
 from gerd.screen.refractory import RefractoryFit, fit_refractory
@@ -174,7 +174,7 @@ def fit(
     )
 
 
-def _late(data: Recordings, seen: Seen, hot: Mask, refractory: RefractoryFit) -> ReadoutFit:
+def _late(data: Recordings, seen: SeenByPixels, hot: Mask, refractory: RefractoryFit) -> ReadoutFit:
     """How late events come, where anything tells it."""
     if data.recorded:
         return ReadoutFit(
@@ -210,7 +210,7 @@ def _background(quiet: Quiet, there: Mask) -> tuple[Estimate | None, Estimate | 
     return on, off, hot
 
 
-def _noise_in_a_passage(seen: Seen, noise_per_s: float, there: Mask) -> float:
+def _noise_in_a_passage(seen: SeenByPixels, noise_per_s: float, there: Mask) -> float:
     """How many events of noise an ordinary pixel has from one quiet time to the next."""
     busy = seen.quiet.looked_s * there.sum() - float(seen.quiet.seconds[there].sum())
     return noise_per_s * busy / max(1, seen.passed)
@@ -223,7 +223,7 @@ def _rate(quiet: Quiet, hot: Mask, on: Estimate | None) -> Estimate | None:
     return Estimate(*(max(0.0, value - on.value) for value in (found.value, found.low, found.high)))
 
 
-def _dead(seen: Seen, there: Mask, dead: Mask) -> Estimate | None:
+def _dead(seen: SeenByPixels, there: Mask, dead: Mask) -> Estimate | None:
     asked = int((there & (seen.rose >= SURELY)).sum())
     return _share(int(dead.sum()), asked) if asked else None
 

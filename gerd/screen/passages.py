@@ -62,7 +62,7 @@ class Quiet:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenByPixels:
     """What the recordings of a camera tell of its pixels."""
 
     passages: Passages
@@ -75,7 +75,9 @@ class Seen:
     passed_in_time: list[Passed]  # in exact timing, pixels whose brightness is known at all times; none if recorded
 
 
-def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_background: float, recorded: bool) -> Seen:
+def seen_by_pixels(
+    recordings: Iterable[Recording], pixels: int, light_of_background: float, recorded: bool
+) -> SeenByPixels:
     """What so many pixels saw; `light_of_background`: 0 if they integrate brightness, else b of the response log.
 
     recorded: whether by a camera, whose pixels hold what shapes have left in them when a scene begins.
@@ -109,7 +111,7 @@ def seen_by_pixels(recordings: Iterable[Recording], pixels: int, light_of_backgr
                     in_time += passed_pixels(part, looked.quiet, light_of_background)
     quiet = Quiet(on, off, seconds, looked_s, step_s)
     intervals_us, interval_pixel = np.concatenate(intervals, axis=1)
-    return Seen(Passages.joined(rows), quiet, rose, fired, passed, intervals_us, interval_pixel, in_time)
+    return SeenByPixels(Passages.joined(rows), quiet, rose, fired, passed, intervals_us, interval_pixel, in_time)
 
 
 def _intervals(part: Recording, quiet: NDArray[np.bool_]) -> Integers:

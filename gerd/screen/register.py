@@ -26,7 +26,7 @@ from gerd.screen.clock import ALIKE, ClockFit, Edges, find_flashes, fit_clock, f
 from gerd.screen.dots import SeenDots, find_dots, find_marks, grids
 from gerd.screen.picture import check, draw
 from gerd.screen.real import real_recordings, scene_pixels
-from gerd.screen.source import Source, Windows
+from gerd.screen.source import CameraEvents, Windows
 from gerd.screen.stimulus import Stimulus, read_stimulus
 from gerd.screen.view import LEAST_POINTS, Fit, Size, fit_view
 from gerd.storage.json_files import json_bytes
@@ -226,7 +226,7 @@ def register(
     if picture is not None:
         check(Path(picture))
     shown = stimulus if isinstance(stimulus, Stimulus) else _read_stimulus(Path(stimulus))
-    source = Source.of(recording, options)
+    source = CameraEvents.of(recording, options)
     found = locate(shown, source.camera, source.windows, source.name)
     if picture is not None:
         draw(found, Path(picture))

@@ -23,7 +23,7 @@ Windows = Callable[[int, int | None], Iterator[Rows]]  # the events from a time 
 
 
 @dataclass(frozen=True)
-class Source:
+class CameraEvents:
     """Events that are read part by part, as often as needed."""
 
     name: str
@@ -32,7 +32,7 @@ class Source:
     identity: dict[str, str]
 
     @classmethod
-    def of(cls, recording: Events | str | os.PathLike[str], options: ReadOptions) -> Source:
+    def of(cls, recording: Events | str | os.PathLike[str], options: ReadOptions) -> CameraEvents:
         if isinstance(recording, Events):
             events = recording.events
 

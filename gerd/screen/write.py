@@ -21,8 +21,8 @@ from gerd.storage.whole import write_whole, written_whole
 
 # Every player decodes 4:2:0, which loses nothing of grey, but needs even sides.
 EVEN, ODD = "yuv420p", "yuv444p"
-EXACT = ["-qp", "0", "-preset", "veryfast", "-bf", "0"]
-COLOURS = ["-color_range", "pc", "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "iec61966-2-1"]
+LOSSLESS = ["-qp", "0", "-preset", "veryfast", "-bf", "0"]
+COLOUR_SPACE = ["-color_range", "pc", "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "iec61966-2-1"]
 
 
 @explained
@@ -62,7 +62,7 @@ def write_stimulus(
     times = ["-video_track_timescale", str(stimulus.rate.numerator)]
     full_range = ["-vf", f"scale=in_range=pc:out_range=pc,format={layout}"]
     with written_whole(path) as draft:
-        pack(draft, screen, rate, "gray", [*EXACT, *full_range, *COLOURS, *times], painted())
+        pack(draft, screen, rate, "gray", [*LOSSLESS, *full_range, *COLOUR_SPACE, *times], painted())
     write_whole(sidecar(path), stimulus.to_bytes())
     return stimulus
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TypedDict, Unpack
 
+from gerd.config.config import Config
 from gerd.config.document import PlainData
 from gerd.errors import GerdError, check_whole, did_you_mean
 from gerd.events.backends import check_device
@@ -45,6 +46,15 @@ dict of PyTorch or safetensors. The stimuli are one square in a frame of {full}Ã
 """
 
 
+class OwnOptions(TypedDict, total=False):
+    """Options that only one study has."""
+
+    model: str | None  # of symmetry: a network of the user, module:function
+    checkpoint: Path | str | None  # of symmetry: its weights
+    config: Config | None  # of symmetry: other stimuli
+    set: Sequence[str] | None  # of demonstration: what the paper leaves open, NAME=VALUE
+
+
 def compute_study(
     name: str,
     out: Path | str,
@@ -55,14 +65,13 @@ def compute_study(
     minutes: float | None = None,
     epochs: int | None = None,
     seeds: int | None = None,
-    **own: Any,
+    **own: Unpack[OwnOptions],
 ) -> Results:
     """Compute what is not yet in the folder `out`; a call that was stopped goes on when it is made again.
 
     size: full, quick or smoke. epochs, seeds: in place of those of the size.
     minutes: after which an OutOfTimeError ends the computing.
-    own: for the study symmetry, a model of the user, its checkpoint and other stimuli, config; for the study
-    demonstration, set: what the paper leaves open, as words NAME=VALUE.
+    own: options that only this study has.
     """
     study = _study(name)
     if size not in study.SIZES:
@@ -75,11 +84,11 @@ def compute_study(
     if name == "symmetry" and seeds is not None:
         raise GerdError("--seeds: goes with the other studies; symmetry has one network")
     check_device(device)
-    own = {option: value for option, value in own.items() if value is not None}
-    command = _command(name, size, {"device": device, "seed": seed, **changes, **own})
+    given = {option: value for option, value in own.items() if value is not None}
+    command = _command(name, size, {"device": device, "seed": seed, **changes, **given})
     say = partial(print, file=sys.stderr, flush=True)  # lines that a log can hold
     order = Order(replace(study.SIZES[size], **changes), device, seed, Deadline.after(minutes), say, command)
-    return study.compute(out, order, **own)
+    return study.compute(out, order, **given)
 
 
 def run_study(
@@ -92,7 +101,7 @@ def run_study(
     device: str,
     seed: int,
     minutes: float | None,
-    **own: Any,
+    **own: Unpack[OwnOptions],
 ) -> Path:
     """Where the report is. `source` is a finished folder to draw again; `own` are options that only one study has."""
     options = [option for option, value in own.items() if value is not None]

@@ -15,7 +15,7 @@ from gerd.studies.receptive_fields.trials import guess_at, named
 
 # Student's t that leaves out 2.5 % on each side, by degrees of freedom; from 10 on that of the normal distribution is
 # near enough.
-T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+T_OF_FEW = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 T_OF_MANY = 1.96
 
 PUBLISHED = {  # px in a frame of 300×300, read from the published figure: receptive fields, uniform
@@ -47,7 +47,7 @@ class OverSeeds:
         count = len(self.values)
         if count < 2:
             return None
-        t = T[count - 2] if count - 2 < len(T) else T_OF_MANY
+        t = T_OF_FEW[count - 2] if count - 2 < len(T_OF_FEW) else T_OF_MANY
         half = t * float(np.std(self.values, ddof=1)) / count**0.5
         return self.mean - half, self.mean + half
 
