@@ -88,7 +88,7 @@ def check_whole(name: str, value: object, least: int | None = None, most: int | 
 
 def check_number(name: str, value: object) -> None:
     """An error unless `value`, which is called `name`, is a finite number."""
-    if isinstance(value, SupportsFloat | SupportsIndex) and not isinstance(value, bool):
+    if isinstance(value, SupportsFloat | SupportsIndex) and not isinstance(value, str | bytes | bool):
         try:
             if math.isfinite(float(value)):
                 return
