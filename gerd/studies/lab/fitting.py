@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, TypeVar
+from typing import Any, Protocol, Self, TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ class Batched(Protocol):
     """Recordings of one length, of which some can be taken by their rows."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, rows: Tensor, /) -> Any: ...
+    def __getitem__(self, rows: Tensor, /) -> Self: ...
 
 
 Batch = TypeVar("Batch", bound=Batched)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,7 +19,10 @@ from gerd.errors import GerdError, shorten
 from gerd.files import lock
 from gerd.storage.whole import write_whole
 
-Kept = TypeVar("Kept")  # a dataclass
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Kept = TypeVar("Kept", bound="DataclassInstance")
 
 
 class RunFolder:
@@ -75,7 +78,7 @@ def check_same(path: Path, wanted: Mapping[str, object], before: Mapping[str, ob
             )
 
 
-def write_data(data: Any, file: Path) -> None:
+def write_data(data: DataclassInstance, file: Path) -> None:
     """A dataclass as JSON."""
     write_whole(file, (json.dumps(asdict(data), ensure_ascii=False) + "\n").encode())
 
