@@ -69,9 +69,7 @@ def _show_forecast(console: Lines, parts: list[Forecast], recordings: int, membe
     noise = sum(float(part.noise.sum()) for part in parts)
     share = f", {100 * noise / float(events.sum()):.3g} % of them background noise" if noise else ""
     low, high = np.percentile(events, PERCENTILES)
-    spread = (
-        f"{_about(low)} to {_about(high)} in nine of ten" if _about(low) != _about(high) else "in all of them alike"
-    )
+    spread = f"{_about(low)} to {_about(high)} in nine of ten" if _about(low) != _about(high) else "in all of them"
     console.say(f"events      about {_about(float(events.mean()))} per recording{share}; {spread}")
     ratios = [part.beside_ideal for part in parts if part.beside_ideal is not None]
     if ratios:
@@ -105,10 +103,10 @@ def _basis(parts: list[Forecast]) -> str:
             f"{SECONDS:g} seconds or the {in_bytes(BYTES)} of a check"
         )
     if all(part.whole for part in parts):
-        return f"{indices}{of_members}, simulated whole"
+        return f"{indices}{of_members}, simulated completely"
     steps = min(part.steps for part in parts if not part.whole)
     return (
-        f"{indices}{of_members}: the first {counted(steps, 'step')} simulated, and the rest told from the motion, "
+        f"{indices}{of_members}: the first {counted(steps, 'step')} simulated, and the rest inferred from the motion, "
         f"because a check takes up to {SECONDS:g} seconds and {in_bytes(BYTES)}"
     )
 

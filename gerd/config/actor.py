@@ -94,7 +94,7 @@ class Scale(Model):
         description="pixels per step²; with a factor: of the size's natural logarithm per step²",
     )
     limits: tuple[Number | None, Number | None] = Field(
-        (1.0, None), description="the size is reflected at these, pixels; null for none"
+        (1.0, None), description="smallest and largest size, pixels, at which it is reflected; null for none"
     )
     speed_limit: Positive | None = Field(
         None, description="largest speed, pixels per step; with a factor: of the size's logarithm per step"
@@ -133,7 +133,9 @@ class Shear(Model):
     start: Start = Field(0.0, description="shear at step 0; uniform: -0.5 to 0.5")
     velocity: Velocity = Field(0.0, description="per step")
     acceleration: Acceleration = Field(Normal(normal=(0.0, 0.002)), description="per step²")
-    limits: tuple[Number | None, Number | None] = Field((-1.0, 1.0), description="the shear is reflected at these")
+    limits: tuple[Number | None, Number | None] = Field(
+        (-1.0, 1.0), description="smallest and largest shear, at which it is reflected"
+    )
     speed_limit: Positive | None = Field(None, description="largest speed, per step")
 
     @model_validator(mode="after")
@@ -234,8 +236,8 @@ class Mask(Model):
     """A PNG, JPEG or PGM picture, light inside and dark outside; the path is relative to the config's folder."""
 
     mask: Annotated[str, Field(strict=True, min_length=1)]
-    alpha: bool = Field(False, strict=True, description="what is opaque is inside, whatever its brightness")
-    invert: bool = Field(False, strict=True, description="what would be inside is outside")
+    alpha: bool = Field(False, strict=True, description="opaque pixels are inside, whatever their brightness")
+    invert: bool = Field(False, strict=True, description="exchange inside and outside")
     name: Name | None = None
 
 
@@ -377,8 +379,8 @@ class Actor(Model):
     shear: Shear = Shear(acceleration=0.0)
     repeat: Repeat = Field(
         1,
-        description="how many of it there are, each with draws of its own; a number that is drawn may differ from "
-        "recording to recording",
+        description="how many such actors there are, each with its own draws; if the number is drawn, it may differ "
+        "from recording to recording",
     )
 
     @property

@@ -75,20 +75,20 @@ CameraNumber = Annotated[
 
 
 class Camera(Model):
-    """Which of many cameras of the same kind, all of which differ in their pixels; and what kind that is."""
+    """The kind of camera, and which of the many cameras of that kind, whose pixels differ."""
 
     example = "{like: esim, number: 2}"
 
     like: Name = Field(
         "ideal",
         exclude=True,
-        description="a named camera, whose values stand for the fields that are not written; `camera: esim` is short "
+        description="a named camera, which gives values to the fields that you do not write; `camera: esim` is short "
         "for `camera: {like: esim}`",
     )
     number: CameraNumber = Field(
         0,
-        description="decides which pixels are hot or dead, and how thresholds differ; neither seed nor index does; "
-        "each: another camera for each index, which has its number",
+        description="decides which pixels are hot or dead, and how thresholds differ (seed and index do not); each: "
+        "index i has camera i",
     )
 
 

@@ -61,13 +61,13 @@ class Config(Model):
     """Everything that a recording depends on, besides its index."""
 
     part = "the config itself"
-    seed: int = Field(0, strict=True, ge=0, lt=2**64, description="of all randomness")
+    seed: int = Field(0, strict=True, ge=0, lt=2**64, description="seed of all random numbers")
     sensor: Sensor = Sensor()
     camera: Camera = Field(Camera(), json_schema_extra=or_its_name)
-    steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="length of a recording")
+    steps: int = Field(60, strict=True, ge=1, le=100_000_000, description="number of steps of a recording")
     step_us: int = Field(1000, strict=True, ge=1, le=10**9, description="microseconds per step, in exported times")
     time_scale: Speed = Field(
-        1.0, description="the same motion, this many times as fast; with those in transform from 1e-9 to 1e6"
+        1.0, description="run the same motion so many times as fast; together with those in transform, 1e-9 to 1e6"
     )
     timing: Literal["step", "exact"] = Field(
         "step",
@@ -78,18 +78,18 @@ class Config(Model):
     noise: Noise = Noise()
     readout: Readout = Readout()
     transform: tuple[Transform, ...] = Field(
-        (), max_length=MOST_TRANSFORMS, description="what is done to the whole scene, in this order"
+        (), max_length=MOST_TRANSFORMS, description="transformations of the whole scene, in this order"
     )
     actors: Annotated[
         tuple[Actor, ...],
-        Field(max_length=MOST_ACTORS, description="from the farthest to the nearest"),
+        Field(max_length=MOST_ACTORS, description="shapes and their motion, from the farthest to the nearest"),
         BeforeValidator(lambda value: _few(value)),
     ]
     sweep: dict[str, Annotated[tuple[PlainData, ...], Field(min_length=1)]] = Field(
-        {}, description="path of a field: list of its values; several paths make a grid"
+        {}, description="values by the path of their field; several paths make a grid"
     )
     functions: dict[FunctionName, FunctionValues] = Field(
-        {}, description="what the Python functions that it names give; GERD writes this, nobody else has to"
+        {}, description="values of the Python functions that the config names; GERD writes them, you need not"
     )
 
     _origin: Origin = PrivateAttr(default_factory=Origin)

@@ -224,7 +224,7 @@ class _Builder:
                 raise self.tagged(key_node, path)
             key = key_node.value
             if key in result:
-                raise self.fail(key_node, (*path, key), "stands twice; each key may be given once")
+                raise self.fail(key_node, (*path, key), "is given twice; each key may be given once")
             result[key] = self.build(value_node, (*path, key), inside)
             self.lines[(*path, key)] = key_node.start_mark.line + 1
         return result

@@ -42,7 +42,7 @@ def checked_sweep(config: Config, members: int) -> dict[str, tuple[PlainData, ..
             continue
         above = next((other for other in config.sweep if path.startswith(f"{other}.")), None)
         if above is not None:
-            problems.append(problem(f"lies below {above}, which is swept, too", ("sweep", path), values))
+            problems.append(problem(f"is part of {above}, which is swept, too", ("sweep", path), values))
         pairs = [_checked(config, path, i, value, problems) for i, value in enumerate(values)]
         sweep[path] = tuple(kept for kept, _ in pairs)
         problems += _equal(path, sweep[path])

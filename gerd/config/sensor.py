@@ -90,8 +90,8 @@ class Integrator(Model):
     example = "{threshold: 0.4}"
     threshold: Threshold = Field(
         0.5,
-        description="change that fires, as a share of a fully covered pixel's count; or one for each polarity, and how "
-        "much pixels differ",
+        description="change at which a pixel fires, as a share of a fully covered pixel's count; or one for each "
+        "polarity, and how much pixels differ",
     )
     response: Response = Field(
         "linear",
@@ -99,23 +99,27 @@ class Integrator(Model):
         "background of this brightness; thresholds are then in units of ln",
     )
     reset: Literal["subtract", "zero"] = Field(
-        "subtract", description="after an event: take the threshold off, or start again at 0"
+        "subtract", description="after an event: subtract the threshold, or start again at 0"
     )
     initial: Initial = Field(
         "usual",
-        description="state at the start: uniform within ±0.9 thresholds; stationary, as after shapes have passed; "
-        "usual, which is uniform in step timing and stationary in exact timing; or a number of thresholds",
+        description="state at the start: uniform within ±0.9 thresholds; stationary, as if shapes had passed before; "
+        "usual, which is uniform in step timing and stationary in exact timing; or a number, in thresholds",
     )
     warmup: Warmup = Field(
-        5, description="steps run before step 0, not recorded; in exact timing units of the motion's own time"
+        5, description="steps before step 0 that are not recorded; in exact timing, units of the motion's own time"
     )
     refractory_us: int = Field(
-        0, strict=True, ge=0, le=10**9, description="microseconds after an event in which the pixel has no other"
+        0,
+        strict=True,
+        ge=0,
+        le=10**9,
+        description="microseconds after an event during which the pixel cannot fire again",
     )
     refractory: Literal["hold", "drop"] = Field(
         "hold",
-        description="hold: the integrator goes on, and fires when the time is over if it is still beyond a threshold; "
-        "drop: an event within the time is lost",
+        description="hold: the integrator goes on, and the pixel fires when the time is over if it is still beyond a "
+        "threshold; drop: an event within the time is lost",
     )
     leak_hz: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e6), ZeroWithoutSign] = Field(
         0.0, description="how often per second an integrator gains its ON threshold, whatever it sees"
@@ -170,19 +174,19 @@ PerMillisecond = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.0
 
 
 class Readout(Model):
-    """What happens between a pixel that fires and the arrival of its event; in exact timing only."""
+    """What delays or loses events between the firing of a pixel and their arrival; in exact timing only."""
 
     part = "readout"
     example = "{latency_us: 200}"
     latency_us: Microseconds = Field(0.0, description="microseconds until an event is ready to be sent")
     jitter_us: Microseconds = Field(
-        0.0, description="standard deviation of that time between events; none is ready before it happens"
+        0.0, description="standard deviation of the latency, in microseconds; no event is ready before it happens"
     )
     events_per_ms: Annotated[PerMillisecond, Tag(tag("number"))] | None = Field(
-        None, description="how many events a serial bus sends in a millisecond, one after the other; null: any number"
+        None, description="how many events a serial bus can send in a millisecond; null: any number at once"
     )
     queue_us: Microseconds = Field(
-        10_000.0, description="an event that would wait for the bus for more microseconds is lost"
+        10_000.0, description="an event that would wait longer than so many microseconds for the bus is lost"
     )
 
     @property
@@ -208,7 +212,7 @@ class Hot(Model):
 
     example = "{share: 0.001}"
 
-    share: Probability = Field(0.0, description="with this probability, a pixel of the camera is hot")
+    share: Probability = Field(0.0, description="probability that a pixel of the camera is hot")
     rate_hz: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e6)] = Field(
         300.0, description="events of a hot pixel per second, at most one per step"
     )
@@ -258,21 +262,24 @@ def _recorded(value: object, info: ValidationInfo) -> object:
 
 
 class Noise(Model):
-    """What adds events or takes them away, by chance. Each is absent at 0."""
+    """Random events that are added, and events that are lost at random. At 0 there is none of it."""
 
     part = "noise"
     example = "{background: 0.001}"
     background: Background = Field(
-        0.0, description="a pixel fires regardless, per pixel and step: ON or OFF, equally likely; or each by itself"
+        0.0,
+        description="probability per pixel and step of an event without a cause, ON or OFF; or one for each polarity",
     )
-    shape: Probability = Field(0.0, description="a covered pixel is missing in one rendered frame, per pixel and step")
-    event: Probability = Field(0.0, description="an event is dropped after the integrator, per event")
+    shape: Probability = Field(
+        0.0, description="probability per pixel and step that a covered pixel is missing in a frame"
+    )
+    event: Probability = Field(0.0, description="probability that an event is dropped, after the integrator")
     hot: Hot = Hot()
-    dead: Probability = Field(0.0, description="with this probability, a pixel of the camera is dead, and never fires")
+    dead: Probability = Field(0.0, description="probability that a pixel of the camera is dead, and never fires")
     recorded: Annotated[Recorded | None, BeforeValidator(_recorded)] = Field(
         None,
-        description="events of a real, empty scene, in an .npz file as gerd export writes it, beside the config: each "
-        "index gets another piece of it, laid over its own events",
+        description="events of a real, empty scene, in an .npz file such as gerd export writes, beside the config; "
+        "each index gets another piece of them, added to its own events",
     )
 
     @property

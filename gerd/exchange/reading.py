@@ -209,7 +209,7 @@ def _size(path: Path, told: tuple[int, int] | None, given: tuple[int, int] | Non
     size = given if given is not None else told
     if size is None:
         raise GerdError(
-            f"{path}: does not tell the size of its frame; allowed: size=(width, height), or --read size=WxH"
+            f"{path}: does not contain the size of its frame; allowed: size=(width, height), or --read size=WxH"
         )
     if not (isinstance(size, tuple | list) and len(size) == 2):
         raise GerdError(f"{path}: size {shorten(size)}: allowed: (width, height)")

@@ -34,7 +34,7 @@ def act_on_events(g: Transformation, events: Events) -> Acted:
     """g·x, in the frame and the time of x. A recording loses its ground truth, which `g` changes, too."""
     if g.amounts:
         what = ", ".join(name for name, _ in g.amounts)
-        raise GerdError(f"{g}: changes the camera ({what}), which nothing can do to events that are there")
+        raise GerdError(f"{g}: changes the camera ({what}), which cannot be done to events that exist already")
     codec = events.codec
     _, y, x, p = codec.decoded(events.keys)
     ticks = codec.ticks

@@ -62,7 +62,7 @@ def output(model: Model, frames: Tensor) -> Tensor:
     if not bool(finite.all()):
         bad = f"{int((~finite).sum())} of {len(frames)} recordings"
         raise GerdError(
-            f"the model gave numbers that are not finite for {bad}; nothing can be said of the others alone"
+            f"the model gave numbers that are not finite for {bad}; nothing can be said about the others alone"
         )
     return out
 

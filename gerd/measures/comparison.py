@@ -250,7 +250,8 @@ def compare(
             raise GerdError(f"{name}: has frames of {sizes} pixels; allowed: one size")
     if same_scenes and len(sets[0]) != len(sets[1]):
         raise GerdError(
-            f"{names[0]} has {len(sets[0])} recordings and {names[1]} {len(sets[1])}: of the same scenes are as many"
+            f"{names[0]} has {len(sets[0])} recordings and {names[1]} {len(sets[1])}; "
+            "allowed with the same scenes: the same number"
         )
     counts = [pixel_counts(recordings) for recordings in sets]
     few = min(map(len, sets)) < LEAST_RECORDINGS

@@ -54,9 +54,7 @@ def truth_and_chance_errors(
     shown, first_step = pairs(config, transformation, **options)
     for part in shown:
         if part.places is None:
-            raise GerdError(
-                "nobody knows where things are in these events; allowed: truth=…, or recordings with theirs"
-            )
+            raise GerdError("these events have no ground truth; allowed: truth=…, or recordings, which have it")
         out = exact(output(model, part.frames_g)).cpu().numpy()
         truth = part.places
         if out.shape == (*truth.shape[:2], 2):
@@ -157,7 +155,7 @@ def _confusion(
     for scenes in batches:
         numbers = class_numbers(config, scenes)
         if numbers is None:
-            raise GerdError("accuracy is of configs in which every recording has one actor")
+            raise GerdError("accuracy needs a config in which every recording has exactly one actor")
         out = output(model, backends.frames(transformation(scenes), device))
         allowed = (len(scenes), len(names)), (len(scenes), scenes.steps, len(names))
         if tuple(out.shape) not in allowed:
@@ -172,7 +170,9 @@ def _confusion(
 
 def _check_kind(transformations: Sequence[Transformation]) -> None:
     if not transformations or len({g.kind for g in transformations}) > 1:
-        raise GerdError("a curve goes over one kind of transformation; allowed: some of the same kind")
+        raise GerdError(
+            "a curve is over amounts of one kind of transformation; allowed: transformations of the same kind"
+        )
 
 
 @explained
@@ -190,7 +190,7 @@ def assert_flat(
     """
     check_enough(config, options)
     if len(set(transformations)) < 2:
-        raise GerdError("the error at one amount says nothing of another; allowed: two amounts or more")
+        raise GerdError("the error at one amount says nothing about another; allowed: two amounts or more")
     curve = generalisation_curve(model, config, transformations, **options)
     flatness = curve.invariance()
     verdict = flatness.verdict(bound)

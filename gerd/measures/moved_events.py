@@ -82,7 +82,9 @@ def share_alone(expected: Located, found: Located, width: int, window_us: int) -
     """
     for each in (expected, found):
         if not _at_centres(each):
-            raise GerdError("events between pixels have no counterparts; allowed: what takes pixels to pixels")
+            raise GerdError(
+                "events between pixels have no counterparts; allowed: a transformation that takes pixels to pixels"
+            )
     sites, others = (_sites(each, width) for each in (expected, found))
     times, other_times = (np.rint(each.t).astype(np.int64) for each in (expected, found))
     pairs, _ = matched(sites, times, others, other_times, window_us)

@@ -80,8 +80,8 @@ NOT_YAML = [
     Bad("alias_bomb", BOMB, 1, "", "aliases stand for too much; at most 100000 values are allowed"),
     Bad("deep_brackets", f"seed: 1\nactors: {'[' * 10_000}\n", 2, "", "nested too deeply; at most 64"),
     Bad("deep_mappings", f"seed: 1\nactors: {'{a: ' * 10_000}\n", 2, "", "nested too deeply; at most 64"),
-    Bad("duplicate_key", f"seed: 1\n{SQUARE}seed: 2\n", 3, "seed", "stands twice; each key may be given once"),
-    Bad("duplicate_inner_key", top("sensor: {width: 3, width: 4}"), 1, "sensor.width", "stands twice"),
+    Bad("duplicate_key", f"seed: 1\n{SQUARE}seed: 2\n", 3, "seed", "is given twice; each key may be given once"),
+    Bad("duplicate_inner_key", top("sensor: {width: 3, width: 4}"), 1, "sensor.width", "is given twice"),
     Bad("python_object", top("seed: !!python/object:os.system {}"), 1, "seed", "only plain YAML values are allowed"),
     Bad("python_call", top("seed: !!python/object/apply:os.system [ls]"), 1, "seed", "only plain YAML values"),
     Bad("python_key", top("!!python/name:os.system seed: 1"), 1, "", "only plain YAML values are allowed"),
@@ -487,7 +487,7 @@ SWEEPS = [
         "the member actors.0.scale.start = 50, actors.0.scale.limits = [1, 30] makes actors.0.scale.start wrong: "
         "50 is not inside the limits; allowed: from 1 to 30",
     ),
-    Bad("path_below_path", sweep("sensor.width: [64]\n  sensor: [{}]"), 3, "sweep.sensor.width", "lies below sensor"),
+    Bad("path_below_path", sweep("sensor.width: [64]\n  sensor: [{}]"), 3, "sweep.sensor.width", "is part of sensor"),
     Bad(
         "equal_values",
         sweep("time_scale: [2, 1, 1.0]"),

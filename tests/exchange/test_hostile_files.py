@@ -58,7 +58,7 @@ def refused(path: Path, message: str, **options: Any) -> None:
         (b"0.5 1 2 1\n1e300 1 1 1\n", "t of an event is .*; allowed: whole numbers of at most 62 bits"),
         (b"t,x,y,p\n4611686018427387904,1,1,1\n", "t of an event is 4611686018427387904"),
         (b"t,x,y,p\n1,-9223372036854775808,1,1\n", "x of an event is -9223372036854775808"),
-        (b"% evt 2.0\n% geometry " + b"9" * 5000 + b"x9\n% end\n", "does not tell the size of its frame"),
+        (b"% evt 2.0\n% geometry " + b"9" * 5000 + b"x9\n% end\n", "does not contain the size of its frame"),
         (b"% evt 2.0\n" + b"% a b\n" * 20_000, "its header has more than 65536 bytes"),
     ],
 )
@@ -93,7 +93,7 @@ Content = dict[str, Any]
         ({**ROWS, "t": np.array([{}] * 4)}, "cannot be read as an array of numpy: Object arrays cannot be loaded"),
         ({"events": np.zeros(4, [("t", "V8"), *FIELDS[1:]])}, r"its column t has the type \|V8"),
         ({**ROWS, "t": np.ones((4, 2))}, "its columns have the shapes"),
-        ({**ROWS, "width": np.nan, "height": "a"}, "does not tell the size of its frame"),
+        ({**ROWS, "width": np.nan, "height": "a"}, "does not contain the size of its frame"),
     ],
 )
 def test_arrays_of_anything_else(arrays: Content, message: str, tmp_path: Path) -> None:
@@ -216,9 +216,9 @@ HUGE = np.uint64(2**64 - 1)
         ({"a": np.zeros((2, 3), FIELDS)}, {}, "its table of events has the shape"),
         ({"a": np.zeros((), FIELDS)}, {}, "its table of events has the shape"),
         ({"a": np.dtype(FIELDS)}, {}, "has no group with t, x, y and p"),
-        (ROWS, {"width": "x", "height": h5py.Empty("i4")}, "does not tell the size"),
-        (ROWS, {"sensor_resolution": 5}, "does not tell the size"),
-        (ROWS, {"width": [1, 2], "height": np.nan}, "does not tell the size"),
+        (ROWS, {"width": "x", "height": h5py.Empty("i4")}, "does not contain the size"),
+        (ROWS, {"sensor_resolution": 5}, "does not contain the size"),
+        (ROWS, {"width": [1, 2], "height": np.nan}, "does not contain the size"),
     ],
 )
 def test_hdf5_of_anything_else(content: Content, attributes: Content, message: str, tmp_path: Path) -> None:

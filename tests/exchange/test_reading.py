@@ -50,7 +50,9 @@ def test_what_is_written_is_read_event_for_event(format: str, count: int, tmp_pa
     assert events.dropped == {}
     assert is_event_file(path)
     if format not in SIZED:
-        with pytest.raises(gerd.GerdError, match=r"a\.anything: does not tell the size of its frame; allowed: size="):
+        with pytest.raises(
+            gerd.GerdError, match=r"a\.anything: does not contain the size of its frame; allowed: size="
+        ):
             gerd.read_events(path)
 
 

@@ -312,7 +312,9 @@ def test_wrong_sets_say_what_is_allowed() -> None:
         compare(one, [])
     with pytest.raises(gerd.GerdError, match="A: has frames of 9×7 and 10×7 pixels; allowed: one size"):
         compare([one, made([], width=10)], one)
-    with pytest.raises(gerd.GerdError, match="A has 1 recordings and B 2: of the same scenes are as many"):
+    with pytest.raises(
+        gerd.GerdError, match="A has 1 recordings and B 2; allowed with the same scenes: the same number"
+    ):
         compare(one, [one, one], same_scenes=True)
     with pytest.raises(gerd.GerdError, match="frames of 9×7 and 10×7 pixels; allowed with the same scenes: one size"):
         compare(one, made([], width=10), same_scenes=True)

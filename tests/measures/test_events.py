@@ -259,7 +259,7 @@ def test_wrong_lists_say_what_is_allowed() -> None:
     ]:
         with pytest.raises(gerd.GerdError, match=message):
             measure.equivariance_error(mean_place, some, translation(1), **options)
-    with pytest.raises(gerd.GerdError, match="nobody knows where things are in these events"):
+    with pytest.raises(gerd.GerdError, match="these events have no ground truth"):
         measure.generalisation_curve(mean_place, plain(recordings), [translation(1)])
     with pytest.raises(gerd.GerdError, match="a class, 0 or more"):
         measure.equivariance_error(mean_place, recordings, translation(1), acts="scores", truth=np.zeros((6, 2)))

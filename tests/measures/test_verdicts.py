@@ -390,7 +390,7 @@ def test_numbers_that_would_mislead_are_refused() -> None:
 
     turns = [rotation(0), rotation(90)]
     with pytest.raises(
-        GerdError, match="the error at one amount says nothing of another; allowed: two amounts or more"
+        GerdError, match="the error at one amount says nothing about another; allowed: two amounts or more"
     ):
         measure.assert_flat(centroid, scattered(), [time_scale(1)] * 2, bound=2, count=COUNT)
     with pytest.raises(GerdError, match="the model gave complex numbers"):

@@ -214,7 +214,7 @@ def load_weights(network: nn.Module, file: Path, device: torch.device | str) -> 
     try:
         state: State = torch.load(file, map_location=device, weights_only=True)
     except Exception as error:  # whatever PyTorch raises for a file that is not its own
-        raise GerdError(f"{file}: cannot be read; delete it to train anew: {str(error).splitlines()[0]}") from None
+        raise GerdError(f"{file}: cannot be read; delete it to train again: {str(error).splitlines()[0]}") from None
     network.to(device).load_state_dict(state["network"])
     return state
 
