@@ -101,18 +101,17 @@ class Trajectory:
         )
 
     @classmethod
-    def joined(cls, motions: Sequence[Trajectory], rows: int, rate: float) -> Trajectory:
-        """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors)."""
+    def joined(
+        cls, motions: Sequence[Trajectory], rows: int, rate: float, push: Callable[[int, int], Array] | None
+    ) -> Trajectory:
+        """The motions of several actors, each with leading axis (rows,), as one with leading axes (rows, actors).
+
+        They are not accelerated yet: `push` is what accelerates them all.
+        """
         if not motions:
             return cls.at_rest(np.zeros((rows, 0, PARAMETER_COUNT))).scaled(rate)
         arrays: dict[str, Any] = {name: _beside([getattr(motion, name) for motion in motions]) for name in _ARRAYS}
-
-        def push(first: int, count: int) -> Array:
-            none = np.zeros((rows, PARAMETER_COUNT, count))
-            return _beside([none if each.push is None else each.push(first, count) for each in motions])
-
-        still = all(motion.push is None for motion in motions)
-        return cls(**arrays, push=None if still else push, rate=rate)
+        return cls(**arrays, push=push, rate=rate)
 
     @classmethod
     def at_rest(
@@ -330,10 +329,9 @@ class Trajectory:
         zero = np.zeros(a.shape[:-1])
         after = self._summed(a[..., -low:], zero, zero, 1.0)
         before = self._summed(a[..., :-low][..., ::-1], zero, zero, -1.0)
-        a, gained, moved = (
-            np.concatenate([early[..., ::-1], late], axis=-1) for early, late in zip(before, after, strict=True)
-        )
-        return Knots(low, a, np.delete(gained, -low, axis=-1), np.delete(moved, -low, axis=-1))  # 0 is in both halves
+        first = (0, 1, 1)  # 0 is in both halves of the sums
+        halves = zip(before, after, first, strict=True)
+        return Knots(low, *(np.concatenate([early[..., ::-1], late[..., k:]], axis=-1) for early, late, k in halves))
 
     def _carried_on(self, knots: Knots, low: int, high: int) -> Knots:
         """Knots from `low`, which is one of `knots`, to `high`, which is beyond their end."""

@@ -15,8 +15,8 @@ from gerd.geometry.parameters import PARAMETER_COUNT
 from gerd.geometry.seen import MovingMap
 from gerd.geometry.trajectory import Trajectory
 from gerd.plan.plan import INTENSITY_ONE, ActorPlan, Plan
-from gerd.scene.motion import motion
-from gerd.scene.sampling import INTENSITY, LOOKS, ActorDraws
+from gerd.scene.motion import accelerations, motion
+from gerd.scene.sampling import INTENSITY, LOOKS, ActorDraws, SceneWords
 from gerd.scene.scenes import ABSENT, Scenes
 from gerd.scene.transformation import planned
 
@@ -30,9 +30,17 @@ Rows = NDArray[np.int64]
 def draw(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
     """The scenes of some indices, in one batch."""
     resting = appearance(plan, indices)
-    draws_of_cast = [ActorDraws(plan.seed, resting.indices, actor.number, copy) for actor, copy in plan.cast]
-    motions = [motion(plan, actor, draws) for (actor, _), draws in zip(plan.cast, draws_of_cast, strict=True)]
-    scenes = replace(resting, trajectory=Trajectory.joined(motions, len(resting), plan.rate))
+    rows = resting.indices
+    words = SceneWords(plan.seed, rows, _slots(plan))
+    cast = [(actor, ActorDraws(plan.seed, rows, actor.number, copy, words)) for actor, copy in plan.cast]
+    motions = [motion(plan, actor, draws) for actor, draws in cast]
+
+    def push(first: int, count: int) -> NDArray[np.float64]:
+        return accelerations(cast, np.arange(first, first + count))
+
+    is_pushed = any(actor.is_pushed for actor, _ in cast)
+    trajectory = Trajectory.joined(motions, len(rows), plan.rate, push if is_pushed else None)
+    scenes = replace(resting, trajectory=trajectory)
     if plan.operations:
         g = planned(plan)
         _check_map(plan, g.space)
@@ -82,6 +90,12 @@ def _check_brightness(plan: Plan, actor: ActorPlan, counts: NDArray[np.float64])
     if background > 0 and darkest <= -background:
         message = f"{darkest:g} was drawn, which has no logarithm with integrator.response {{log: {background:g}}}"
         raise plan.error(f"actors.{actor.number}.intensity", f"{message}; allowed: above {-background:g}")
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def _slots(_: Plan) -> dict[int, None]:
+    """The slots whose random words the motions of a plan have needed so far, in the order in which they were drawn."""
+    return {}
 
 
 @lru_cache(maxsize=KEPT_PLANS)

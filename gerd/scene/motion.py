@@ -6,6 +6,8 @@ border or limit is its mirror image (on a torus: its copy) inside; its velocity 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,8 +28,8 @@ from gerd.geometry.parameters import (
 from gerd.geometry.shapes import RADIUS, Outline
 from gerd.geometry.trajectory import Trajectory, slowed
 from gerd.plan.plan import ActorPlan, Anywhere, Look, Plan
-from gerd.plan.values import Boundary, Growth, Size, Uniform
-from gerd.scene.sampling import START, VELOCITY, ActorDraws
+from gerd.plan.values import Boundary, Growth, Normal, Size, Uniform
+from gerd.scene.sampling import START, VELOCITY, ActorDraws, normal_each_step
 
 Array = NDArray[np.float64]
 
@@ -37,7 +39,7 @@ SLOWEST = 1e-9  # slower motion along the normal, relative to the speed of the p
 
 
 def motion(plan: Plan, actor: ActorPlan, draws: ActorDraws) -> Trajectory:
-    """The motion of an actor, leading axis the recordings."""
+    """The motion of an actor, leading axis the recordings, without what `accelerations` adds to it."""
     start = np.zeros((len(draws.rows), PARAMETER_COUNT))
     start[:, SCALE_X:] = _start_but_position(actor, draws)
     start[:, X:SCALE_X] = _position(actor, draws)
@@ -57,11 +59,7 @@ def motion(plan: Plan, actor: ActorPlan, draws: ActorDraws) -> Trajectory:
         high[:, sizes] = exactmath.log(np.minimum(high[:, sizes], LARGEST_SIZE) / base[:, sizes])
         start[:, sizes] = 0.0
     velocity = slowed(velocity, limit) + 0.0  # 0 has no sign
-
-    def push(first: int, count: int) -> Array:
-        return _acceleration(actor, draws, np.arange(first, first + count))
-
-    return Trajectory(start, velocity, push if actor.is_pushed else None, limit, low, high, wrap, base)
+    return Trajectory(start, velocity, None, limit, low, high, wrap, base)
 
 
 def _start_but_position(look: ActorPlan | Look, draws: ActorDraws) -> Array:
@@ -181,15 +179,25 @@ def _mapped(linear: Array, vectors: Array) -> tuple[Array, Array]:
     return linear[..., 0, 0] * x + linear[..., 0, 1] * y, linear[..., 1, 0] * x + linear[..., 1, 1] * y
 
 
-def _acceleration(actor: ActorPlan, draws: ActorDraws, steps: NDArray[np.int64]) -> Array:
-    """(rows, 6, steps): what holds on [k, k + 1) for each k of `steps`."""
-    result = np.zeros((len(draws.rows), PARAMETER_COUNT, len(steps)))
-    if len(steps) == 0:
-        return result
-    for parameter, push in enumerate(actor.acceleration):
-        if push is None:
-            result[:, SCALE_Y] = result[:, SCALE_X]
-        elif push != 0.0:
-            numbers = push(steps.astype(np.float64)) if callable(push) else draws.each_step(push, parameter, steps)
-            result[:, parameter] = exactmath.radians(numbers) if parameter == ROTATION else numbers
+def accelerations(cast: Sequence[tuple[ActorPlan, ActorDraws]], steps: NDArray[np.int64]) -> Array:
+    """(rows, actors, 6, steps): what holds on [k, k + 1) for each k of `steps`."""
+    first = cast[0][1]
+    result = np.zeros((len(first.rows), len(cast), PARAMETER_COUNT, len(steps)))
+    normal: dict[tuple[int, int], Normal] = {}  # most are: they are drawn together
+    for number, (actor, draws) in enumerate(cast):
+        for parameter, push in enumerate(actor.acceleration):
+            if isinstance(push, Normal):
+                normal[number, parameter] = push
+            elif push is not None and push != 0.0:
+                own = push(steps.astype(np.float64)) if callable(push) else draws.each_step(push, parameter, steps)
+                result[:, number, parameter] = own
+    if normal:
+        elements = [cast[number][1].element(parameter) for number, parameter in normal]
+        numbers, parameters = np.array(list(normal)).T
+        for rows, part, own in normal_each_step(list(normal.values()), first.seed, elements, first.rows, steps):
+            result[rows, numbers, parameters, part] = own
+    for number, (actor, _) in enumerate(cast):
+        if actor.acceleration[SCALE_Y] is None:
+            result[:, number, SCALE_Y] = result[:, number, SCALE_X]
+    result[:, :, ROTATION] = exactmath.radians(result[:, :, ROTATION])
     return result + 0.0  # 0 has no sign, which would show only where another recording of the batch is accelerated

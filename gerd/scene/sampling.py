@@ -6,9 +6,8 @@ others as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,29 @@ USES = 3
 LOOKS, START, VELOCITY = range(USES)  # what a draw is for
 SLOTS = 8  # of each use, one for each parameter; two are free
 INTENSITY, SHAPE, REPEAT = range(3)  # the parameters of LOOKS
+AT_ONCE = 2**14  # numbers that are worked out together, so that they stay in the processor's cache
+
+
+class SceneWords:
+    """The random words behind the scenes of a batch, drawn together as far as it is known which of them are needed."""
+
+    def __init__(self, seed: int, rows: NDArray[np.int64], slots: dict[int, None]):
+        """`slots` are those that scenes of the same plan have needed before; others are added when they are."""
+        self._seed, self._rows, self._slots = seed, rows, slots
+        self._drawn: dict[int, philox.Words] = {}
+        known = list(slots)
+        together = max(1, AT_ONCE // max(1, len(rows)))
+        for first in range(0, len(known), together):
+            some = known[first : first + together]
+            a, b, c, d = philox.words(seed, np.array(some)[:, None], 0, rows, philox.SCENE)
+            self._drawn.update((slot, (a[i], b[i], c[i], d[i])) for i, slot in enumerate(some))
+
+    def of(self, slot: int) -> philox.Words:
+        """Four words for each recording."""
+        if slot not in self._drawn:
+            self._drawn[slot] = philox.words(self._seed, slot, 0, self._rows, philox.SCENE)
+            self._slots[slot] = None
+        return self._drawn[slot]
 
 
 @dataclass(frozen=True)
@@ -34,6 +56,7 @@ class ActorDraws:
     rows: NDArray[np.int64]  # recording indices
     actor: int  # its entry in the config
     copy: int = 0  # which it is of the actors of that entry
+    words: SceneWords | None = None  # of the batch; None: of this actor alone
 
     @property
     def _number(self) -> int:
@@ -59,15 +82,9 @@ class ActorDraws:
         """(rows, 2) numbers: each axis drawn by itself, unless the value lists whole pairs."""
         if isinstance(value, PairChoice):
             return np.array(value.options)[_picked(self._words(use, parameter), len(value.options))]
-        words = cache(partial(self._words, use, np.array([[parameter], [parameter + 1]])))  # of both at once
-
-        def of_axis(i: int) -> philox.Words:
-            a, b, c, d = words()
-            return a[i], b[i], c[i], d[i]
-
         result = np.empty((*self.rows.shape, 2))
         for i in range(2):
-            result[:, i] = _sampled(value[i], partial(of_axis, i), self.rows.shape)
+            result[:, i] = self.sample(value[i], use, parameter + i)
         return result
 
     def size(self, value: Size, use: int) -> Array:
@@ -78,16 +95,37 @@ class ActorDraws:
 
     def each_step(self, value: Value, parameter: int, steps: NDArray[np.int64]) -> Array:
         """(rows, steps) numbers, drawn anew for each step."""
-        element = self._number * SLOTS + parameter
 
         def draw() -> philox.Words:
-            return philox.words(self.seed, element, steps, self.rows[:, None], philox.ACCELERATION)
+            return philox.words(self.seed, self.element(parameter), steps, self.rows[:, None], philox.ACCELERATION)
 
         return _sampled(value, draw, (len(self.rows), len(steps)))
 
-    def _words(self, use: int, parameter: int | NDArray[np.int64]) -> philox.Words:
+    def element(self, parameter: int) -> int:
+        """What the random words of each step of a parameter are drawn for."""
+        return self._number * SLOTS + parameter
+
+    def _words(self, use: int, parameter: int) -> philox.Words:
         slot = (self._number * USES + use) * SLOTS + parameter
-        return philox.words(self.seed, slot, 0, self.rows, philox.SCENE)
+        return (self.words or SceneWords(self.seed, self.rows, {})).of(slot)
+
+
+def normal_each_step(
+    values: Sequence[Normal], seed: int, elements: Sequence[int], rows: NDArray[np.int64], steps: NDArray[np.int64]
+) -> Iterator[tuple[slice, slice, Array]]:
+    """What `ActorDraws.each_step` gives for several Gaussian values, each with its element, worked out together.
+
+    In pieces: which rows, which steps, and the numbers (rows, values, steps).
+    """
+    mean, deviation = (np.array([getattr(value, name) for value in values])[:, None] for name in ("mean", "deviation"))
+    numbers = np.array(elements)[:, None]
+    long = max(1, AT_ONCE // len(values))
+    wide = max(1, long // max(1, len(steps)))
+    for first in range(0, len(rows), wide):
+        for begin in range(0, len(steps), long):
+            some, part = slice(first, first + wide), slice(begin, begin + long)
+            words = philox.words(seed, numbers, steps[part], rows[some, None, None], philox.ACCELERATION)
+            yield some, part, mean + deviation * philox.gaussian(words)
 
 
 def _sampled(value: Value, draw: Callable[[], philox.Words], shape: tuple[int, ...]) -> Array:

@@ -153,8 +153,8 @@ class Recordings(Sequence[Recording]):
 
     def _shard_and_row(self, row: int) -> tuple[Shard, int]:
         """The shard that holds a row of the dataset, and which row of the shard it is."""
-        wanted = whole_number(row)
-        if not -len(self) <= wanted < len(self):
-            raise IndexError(f"{self.path}: there is no row {wanted}; it has {len(self)}, numbered from 0")
-        number, own_row = divmod(wanted % len(self), SHARD_SIZE)
+        wanted, count = whole_number(row), len(self)
+        if not -count <= wanted < count:
+            raise IndexError(f"{self.path}: there is no row {wanted}; it has {count}, numbered from 0")
+        number, own_row = divmod(wanted % count, SHARD_SIZE)
         return self.shard(number), own_row

@@ -147,7 +147,7 @@ class Shard:
 
     def recording(self, row: int, config: Config) -> Recording:
         """The recording in row `row`; StorageError if it is not what was written."""
-        return self.window(row, config, 0, int(self.shape[row, 0]))
+        return self.window(row, config, 0, self._shapes[row][0])
 
     def window(self, row: int, config: Config, start: int, stop: int) -> Recording:
         """The steps from `start` up to `stop` of a recording; no blocks but theirs are read."""

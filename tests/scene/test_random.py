@@ -24,9 +24,11 @@ import gerd
 from gerd.config.sweep import with_values
 from gerd.geometry import exactmath
 from gerd.geometry.parameters import ROTATION, SCALE_X, SHEAR, X
+from gerd.plan.make import plan_of
 from gerd.plan.values import Choice, Normal, PairChoice, Uniform
 from gerd.scene import philox
-from gerd.scene.sampling import START, VELOCITY, ActorDraws
+from gerd.scene.draw import draw
+from gerd.scene.sampling import START, VELOCITY, ActorDraws, normal_each_step
 from gerd.scene.scenes import Scenes
 
 ONES = 2**32 - 1
@@ -286,3 +288,26 @@ def test_no_global_generator_is_read_or_written() -> None:
         after = (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())  # noqa: NPY002
         assert before == after
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize(("rows", "steps"), [(9_000, 2), (3, 20_000)])
+def test_what_is_drawn_together_is_what_is_drawn_alone(rows: int, steps: int) -> None:
+    values, times = [Normal(0.5, 2.0), Normal(-1.0, 0.1), Normal(0.0, 1.0)], np.arange(-5, steps - 5)
+    draws = ActorDraws(5, np.arange(rows), 2)
+    wanted = [draws.each_step(value, parameter, times) for parameter, value in enumerate(values)]
+    elements = [draws.element(parameter) for parameter in range(3)]
+    found = np.full((rows, 3, steps), np.nan)
+    for some, part, numbers in normal_each_step(values, 5, elements, draws.rows, times):
+        assert numbers.nbytes < found.nbytes
+        found[some, :, part] = numbers
+    assert np.array_equal(found, np.stack(wanted, axis=1))
+
+
+def test_a_plan_whose_slots_are_known_draws_what_it_drew_before() -> None:
+    noisy = {"normal": [0, 0.1]}
+    first = actor(velocity={"uniform": [-1, 1]}, size={"normal": [9, 1]}, rotation={"acceleration": noisy})
+    plan = plan_of(config(first, actor("circle", at="uniform"), steps=9))
+    one, again = (draw(plan, [3, 1]).trajectory for _ in range(2))
+    assert np.array_equal(one.start, again.start)
+    assert np.array_equal(one.velocity, again.velocity)
+    assert len(np.unique(one.start)) > 8
