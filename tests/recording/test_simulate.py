@@ -270,15 +270,17 @@ def test_functions_give_zeros_without_a_sign() -> None:
     assert signed.truth.tobytes() == still.truth.tobytes()
 
 
-@pytest.mark.parametrize("timing", ["step", "exact"])
-def test_recordings_of_one_size_share_no_state(timing: str) -> None:
+@pytest.mark.parametrize(("timing", "height"), [("step", 12), ("exact", 12), ("exact", 1)])
+def test_recordings_of_one_size_share_no_state(timing: str, height: int) -> None:
     """Whether they are made one after the other, in turns, or after one that was not made to its end."""
     noises: list[dict[str, Any]] = [{}, {"background": 0.01}, {"event": 0.3}, {"event": 0.3, "shape": 0.05}]
-    configs = [config(actor(velocity=[0.9, 0.4]), noise=noise, steps=12, timing=timing, seed=3) for noise in noises]
+    moving = actor(velocity=[0.9, 0.0])
+    configs = [config(moving, noise=noise, steps=12, timing=timing, seed=3, height=height) for noise in noises]
     wanted = [gerd.simulate(each, backend="torch").digest for each in configs]
     for each in configs:
         next(iter(gerd.simulate_chunks(each, chunk=5)))
         assert [gerd.simulate(other).digest for other in configs] == wanted
+        assert [gerd.simulate_batch(other, [1, 0])[1].digest for other in configs] == wanted
     made = zip(*(gerd.simulate_chunks(each, chunk=5) for each in configs), strict=True)
     alone = zip(*(list(gerd.simulate_chunks(each, chunk=5)) for each in configs), strict=True)
     assert [[part.digest for part in parts] for parts in made] == [[part.digest for part in parts] for parts in alone]

@@ -171,7 +171,7 @@ def pixels_room(scenes: Scenes) -> Pixels:
         hidden=argument(np.empty(area, np.int64)),
         hidden_counts=argument(np.empty(area, np.int64)),
         begun=argument(np.empty(blocks, np.int64)),
-        fired=argument(blank(height, width) if counted else blank(1, 1)),
+        fired=argument(blank(max(2, height), width) if counted else blank(1, 1)),  # two rows say that it is there
         shown=blank(1, 1),
         ready=np.zeros((1, 1), np.int64),
         leaked=np.zeros((1, 1), np.bool_),
