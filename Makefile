@@ -78,6 +78,7 @@ bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/against_original.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/timing.py
+	$(BIN)/python benchmarks/small.py
 	$(BIN)/python benchmarks/first_call.py
 	$(BIN)/python benchmarks/to_disk.py
 	$(BIN)/python benchmarks/sizes.py

@@ -120,6 +120,10 @@ READING = Command(
         )
     },
 )
+SMALL = Command(
+    "python benchmarks/small.py --json {json}",
+    {f"small-{n}": Claim(lambda found, n=n: found[str(n)]["ratio"], factor=1.2) for n in (1, 16, 64)},
+)
 TO_DISK = Command(
     "python benchmarks/to_disk.py --rounds 2 --json {json}",
     {
@@ -213,7 +217,7 @@ CLUSTER = Command(
     },
     long=True,
 )
-COMMANDS = [GROWTH, TIMING, LABELS, READING, TO_DISK, SIZES, EXACTNESS, TUTORIAL, README]
+COMMANDS = [GROWTH, TIMING, LABELS, READING, SMALL, TO_DISK, SIZES, EXACTNESS, TUTORIAL, README]
 COMMANDS += [AGAINST_ORIGINAL, LOADING, EMULATORS, CONFORMANCE, FIRST_CALL, CLUSTER]
 
 # Numbers that nobody measured, with enough of their sentence to know them by.
@@ -224,7 +228,7 @@ GIVEN = {
         "[Ten minutes to a trained network]",
     ],
     "CONTRIBUTING.md": ["eight times as many random examples"],  # in the profile `long` of hypothesis
-    "docs/benchmarks.md": ["256 times the sub-pixels", "16 bytes for each event", "four times the recordings"],
+    "docs/benchmarks.md": ["256 times the sub-pixels", "8 bytes for each event", "four times the recordings"],
     "docs/cameras.md": [  # values of the named cameras, each read in the code of the program that it is taken from
         "500 µs, hold",
         "100 µs, hold",
