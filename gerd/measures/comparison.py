@@ -233,11 +233,11 @@ def compare(
     same_scenes: bool = False,
     near_us: int = NEAR_US,
 ) -> EventComparison:
-    """How two sets of recordings differ, of which no ground truth is needed.
+    """Return how two sets of recordings differ; no ground truth is needed.
 
-    same_scenes: whether recording i of both is of the same scene, at the same times: their events are matched, too.
-    near_us: events of a pixel and those around it are of one edge if no more microseconds are between them; what is
-        alone is noise. It has to be longer than an edge takes from pixel to pixel.
+    same_scenes: whether recording i of both shows the same scene at the same times; then their events are matched, too.
+    near_us: events of a pixel and those around it belong to one edge if at most so many microseconds are between them;
+        an event that is alone is noise. It must be longer than an edge takes from pixel to pixel.
     """
     check_whole("near_us", near_us, 1)
     sets = [[each] if isinstance(each, Events) else list(each) for each in (a, b)]

@@ -190,7 +190,7 @@ def conformance(
     member: Which | None = None,
     window_us: int | None = None,
 ) -> ConformanceCurve:
-    """How near an emulator's events come to the exact events of the same scene, at each rate of pictures.
+    """Return how near an emulator's events come to the exact events of the same scene, at each rate of pictures.
 
     emulator: takes the pictures (pictures, height, width), float32, and their times in whole microseconds, int64, the
         first at 0. The background of a picture is 0, and a shape its intensity. It gives a structured array with the

@@ -83,9 +83,9 @@ def generalisation_curve(
     trained: float | None = None,
     **options: Unpack[EventOptions],
 ) -> Curve:
-    """The error against the truth for each of several amounts of one transformation, on the same recordings.
+    """Return the error against the truth for several amounts of one transformation, on the same recordings.
 
-    Of events without a truth of their own, `truth` has their places; g acts on events and places.
+    For events without ground truth, `truth` gives their places; g acts on events and places.
 
     trained: the amount in the model's training; by default the one that changes nothing.
     """
@@ -131,7 +131,7 @@ def accuracy_curve(
     trained: float | None = None,
     **options: Unpack[Options],
 ) -> AccuracyCurve:
-    """How often a classifier names the shape, for each of several amounts of a transformation, on the same recordings.
+    """Return how often a classifier names the shape, for several amounts of a transformation, on the same recordings.
 
     The model gives a score for each of the classes, which are those of `Dataset.classes`: (batch, classes), or
     (batch, steps, classes), of which the mean from `first_step` on counts. The largest score is its answer. The config
@@ -184,7 +184,7 @@ def assert_flat(
     bound: float,
     **options: Unpack[EventOptions],
 ) -> Curve:
-    """Fails unless the error against the truth varies by a factor of `bound` at most, up to the end of its interval.
+    """Fail unless the error against the truth varies by a factor of `bound` at most, up to the end of its interval.
 
     The curve is that of `generalisation_curve`; a model that is at chance at any of the amounts fails, too.
     """

@@ -44,31 +44,31 @@ T = TypeVar("T")
 class ItemOptions(TypedDict, total=False):
     """What `Dataset` and `Stream` make of a window of a recording.
 
-    The first two are parameters of their own, which need no name; the others are given by name.
+    The first two can be given without their names, the others only by name.
 
     item: "frames": boolean (steps, 2, height, width). "counts": how many events there are, as uint8 (255: or more); in
         step timing that is 0 or 1 for each step. "sparse": the frames as a sparse COO tensor. "events": an array with
         the fields x, y, t, p, with t in whole microseconds since the window began, so that t // step_us is the step
         in both timings, and p 1 for ON and 0 for OFF, as int8. "voxels": float32 (bins, height, width), the events
-        with their sign, shared by the two bins that are nearest in time. "time_surface": (steps, 2, height, width), of
+        with their sign, shared by the two bins that are nearest in time. "time_surface": (steps, 2, height, width), for
         each pixel and polarity the time of the latest event, or with `tau_us` its exponential decay. Or a function of
-        the recording that is the window. Default "frames".
+        the window, which is a recording. Default "frames".
     label: "positions", "T", "T_velocity", "T_acceleration", "parameters", "parameters_velocity",
         "parameters_acceleration", "boxes", "visibility", "masks", "flow", "masks_with_edges", "flow_with_edges",
         "images", "sweep", "index", "shape" (actors,), int64: for each actor the place of its shape's name in `classes`,
-        -1 if it is absent; of each event of the item, its warm-up included and whatever the delay: "actor",
-        "event_flow", "echo", "source", "fired_us" (which counts as t does); a function of the recording that is the
-        labelled part; a tuple or a mapping of these; None. Default "positions".
+        -1 if it is absent; for each event of the item, including its warm-up and whatever the delay: "actor",
+        "event_flow", "echo", "source", "fired_us" (counted as t is); a function of the labelled part, which is a
+        recording; a tuple or a mapping of these; None. Default "positions".
     warmup: steps before the labelled part, which are in the item and not in the label. Default 0.
     delay: the label of step t is the truth at step t + delay. May be negative. Default 0.
     sum: each frame is the sum of this many steps, up to its own (of boolean frames: whether any has an event).
         Default 1.
-    every: of so many frames and their labels only the last is kept. Default 1.
+    every: keep only the last of every so many frames, and its label. Default 1.
     stack: each frame has the channels of this many kept frames, its own last. Default 1.
-    bins: frames, counts and time surfaces of so many equal parts of the item's time, instead of steps; voxels need it.
-    bin_us: frames, counts and time surfaces of so many microseconds each.
-    bin_events: frames and counts of so many events each; the last may have fewer.
-    tau_us: the time constant of time surfaces, in microseconds. Default: they hold times.
+    bins: cut the item's time into so many equal parts, for frames, counts and time surfaces; voxels need it.
+    bin_us: cut it into parts of so many microseconds instead, for frames, counts and time surfaces.
+    bin_events: cut it into parts of so many events instead, for frames and counts; the last may have fewer.
+    tau_us: the time constant of decaying time surfaces, in microseconds. Default: they hold times.
     dtype: the type of frames and counts. Default torch.bool for frames, torch.uint8 for counts.
     """
 
