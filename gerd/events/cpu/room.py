@@ -53,6 +53,7 @@ class Rooms:
     carried: Argument  # the pixels of a recording that takes no arrays besides
     events: Room
     others: tuple[Argument, ...]  # changes, draws, scratch and events
+    bytes: int
 
     @classmethod
     def of(cls, scenes: Scenes, slots: NDArray[np.int64], least: int) -> Rooms:
@@ -67,12 +68,14 @@ class Rooms:
         rows = np.zeros((2, 4, len(slots) - 1), np.int64)
         before, after = (argument(crossings_room(slots, f, height, of_frame)) for of_frame in rows)
         pixels, events = pixels_room(scenes), events_room(scenes, least)
+        carried = argument(pixels)
         others = (changes_room(scenes), draws_room(scenes), scratch_room(scenes, slots), events)
-        return cls(key, rows, (before, after), pixels, argument(pixels), events, tuple(map(argument, others)))
+        size = sum(map(_size, (before, after, carried, *others)))
+        return cls(key, rows, (before, after), pixels, carried, events, tuple(map(argument, others)), size)
 
     def keep(self) -> None:
         """Leave it to a later call, unless it is large."""
-        if sum(map(_size, (*self.frames, self.carried, *self.others))) <= LARGEST_KEPT:
+        if self.bytes <= LARGEST_KEPT:
             with _TAKING:
                 _KEPT.append(self)
 
