@@ -201,7 +201,8 @@ def test_every_import_is_a_declared_dependency() -> None:
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 imported.add((node.module or "").partition(".")[0])
-    bundled = {"triton", "pydantic_core", "llvmlite"}  # come with torch, pydantic and numba
+    bundled = {"triton", "pydantic_core", "llvmlite", "mpl_toolkits"}  # come with torch, pydantic, numba and matplotlib
+    bundled.add("_typeshed")  # is there for type checkers only
     assert imported - set(sys.stdlib_module_names) - {"gerd"} - bundled - optional == declared
 
 
