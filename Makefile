@@ -9,7 +9,7 @@ INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install -q -c constraints.
 # compiles is kept, whatever the environment says: tests start it some hundred times.
 PARALLEL := -q -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo test test-long check format docs figures bench claims claims-long clean
+.PHONY: help setup demo test test-long check format docs figures bench bench-quick claims claims-long clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -91,6 +91,11 @@ bench: setup ## run the benchmarks (a GPU is used where there is one)
 	$(BIN)/python benchmarks/labels.py
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/cluster.py
+
+bench-quick: setup ## run GERD-Bench on a baseline, small: data, training, test and page, into out/bench-quick
+	$(BIN)/gerd bench run --model relu-1 --task locate --train --quick --out out/bench-quick
+	@echo
+	@echo "The page: out/bench-quick/page.html"
 
 claims: setup ## make the figures of the documents again, and compare them with what is said
 	nice $(BIN)/python docs/make_claims.py

@@ -1,4 +1,6 @@
-"""Writes docs/config.md from the config's models, and docs/commands.md, so that they cannot contradict the program.
+"""Writes docs/config.md from the config's models, docs/commands.md, and docs/leaderboard.md from results.
+
+So they cannot contradict the program.
 
 python docs/make_reference.py            write the pages
 python docs/make_reference.py --check    exit with 1 if a page on disk is not what would be written
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import make_commands
+import make_leaderboard
 from pydantic import BaseModel, Discriminator
 from pydantic.fields import FieldInfo
 
@@ -367,7 +370,9 @@ def _yaml(value: Any) -> str:
 
 def main() -> int:
     old = 0
-    for file, written in ((FOLDER / "config.md", page()), (FOLDER / "commands.md", make_commands.page())):
+    pages = {"config.md": page(), "commands.md": make_commands.page(), "leaderboard.md": make_leaderboard.page()}
+    for name, written in pages.items():
+        file = FOLDER / name
         if sys.argv[1:] != ["--check"]:
             file.write_text(written, "utf-8")
         elif not file.exists() or file.read_text("utf-8") != written:

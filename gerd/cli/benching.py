@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument, Exit, Option, Typer
 
 from gerd.cli.completing import DEVICES, REGIMES, TASKS, one_of
+from gerd.cli.judging import check, run
 from gerd.cli.stopping import stoppable
 from gerd.cli.terminal import say
 from gerd.errors import counted
@@ -17,6 +18,8 @@ bench = Typer(
     help="GERD-Bench: which symmetries a network respects, measured on data that everybody makes for themselves.",
     no_args_is_help=True,
 )
+bench.command()(run)
+bench.command()(check)
 TaskName = Annotated[
     str | None, Option("--task", help=f"{', '.join(TASKS)}; default: all.", autocompletion=one_of(*TASKS))
 ]

@@ -19,6 +19,10 @@ LIVE_FORMATS = ("csv", "binary", "aestream")
 STUDIES = ("demonstration", "timescale", "covariance", "noise", "symmetry", "camera", "receptive-fields")
 TASKS = ("locate", "transform", "classify", "flow", "noise")  # of GERD-Bench
 REGIMES = ("one", "inner")
+BASELINES = (
+    "constant", "relu-1", "relu-8", "li", "lif", "conv-gru", "five-channels",
+    "bank-time", "bank-boost", "bank-scale", "bank-rotation",
+)  # fmt: skip
 ENGINES = ("local", "ray")
 DEVICES = ("cpu", "cuda", "mps")
 

@@ -66,6 +66,7 @@ def test_paths_from_the_root(folder: Path) -> None:
 
 
 def test_the_names_are_those_that_the_commands_take() -> None:
+    from gerd.bench.baselines import BASELINES
     from gerd.exchange.export import PARQUET
     from gerd.exchange.formats import FORMATS
     from gerd.exchange.live import PACKETS
@@ -77,5 +78,6 @@ def test_the_names_are_those_that_the_commands_take() -> None:
     assert set(completing.FORMATS) == {*FORMATS, PARQUET, *VIDEOS}
     assert set(completing.LIVE_FORMATS) == {"csv", *PACKETS}
     assert completing.STUDIES == STUDIES
+    assert tuple(BASELINES) == completing.BASELINES
     for name in STUDIES:
         importlib.import_module(f"gerd.studies.{name.replace('-', '_')}")

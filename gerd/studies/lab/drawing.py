@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+Found = TypeVar("Found")  # what a report is drawn from
 MATCHED = SERIES[1]  # the colour of a matched channel's frame
 
 
@@ -238,7 +239,7 @@ def rows_of(results: Results, model: str, sweep: Sweep, amount: str, **which: st
     ]
 
 
-def write_report(report: Callable[[Results, Path], str], results: Results, out: Path | str) -> Path:
+def write_report(report: Callable[[Found, Path], str], results: Found, out: Path | str) -> Path:
     """Let a study draw its figures and tables into a folder, and write what it says, as Markdown and as one page."""
     from matplotlib import rc_context
 
