@@ -34,7 +34,7 @@ gerd bench run --model relu-8 --task locate --train --device cuda
 ```
 """
 COLUMNS = """\
-*Error*: the mean with nothing changed, of all seeds, with its 95 % interval over recordings. *mTE*: the mean over
+*Error*: the mean with nothing changed, of all seeds, with its bootstrap interval over recordings. *mTE*: the mean over
 factors of Σ error / Σ error of the reference network; – where that has not been measured. *Invariant to*, *not to*: the
 factors for which max/min is surely at most 1.5, or surely more; for others nothing is sure. *At chance* is a network
 that is hardly better than an answer that looks at nothing: then nothing is said of any factor.
@@ -63,7 +63,7 @@ def _checked(file: Path) -> BenchResult:
 
 
 def _table(results: Iterable[BenchResult]) -> str:
-    heads = ["model", "seeds", "error", "chance", "mTE", "invariant to", "not to", "parameters", "operations", "date"]
+    heads = ["model", "seeds", "error", "chance", "mTE", "invariant to", "not to", "parameters", "operations", "made"]
     return table(heads, [_row(each) for each in sorted(results, key=_order)])
 
 
@@ -86,7 +86,7 @@ def _row(result: BenchResult) -> list[str]:
         "–" if lost else _listed([each.factor for each in result.factors if each.verdict == "not invariant"]),
         str(result.cost.parameters),
         f"{result.cost.operations:.3g}",
-        result.made.date,
+        f"{result.made.date}, {result.cost.machine}",
     ]
 
 
