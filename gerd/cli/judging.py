@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -14,6 +15,9 @@ from gerd.cli.completing import BASELINES, DEVICES, REGIMES, TASKS, one_of
 from gerd.cli.stopping import stoppable
 from gerd.cli.terminal import say
 from gerd.errors import GerdError, did_you_mean
+
+if TYPE_CHECKING:
+    from gerd.bench.running import Wish
 
 SEEDS = 5  # networks, of a full run
 Device = Annotated[str, Option(help="Where to compute: cpu, cuda, cuda:1 …", autocompletion=one_of(*DEVICES))]
@@ -75,9 +79,9 @@ def run(
     number = seeds or (SEEDS if train and not quick else 1)
     files = tuple(checkpoint or ())
     chosen: Any = regime
-    command = _command(model, task, files, train, regime, quick, number, tuple(layer or ()), device)
-    wish = Wish(task, model, chosen, quick, number, train, files, tuple(layer or ()), device, command)
-    folder = out or Path("out") / "bench" / _named(task, model, regime, quick)
+    wish = Wish(task, model, chosen, quick, number, train, files, tuple(layer or ()), device)
+    wish = replace(wish, command=_command(wish))
+    folder = out or Path("out") / "bench" / _named(wish)
     with stoppable(folder):
         result = compute(wish, folder, minutes=minutes, say=partial(print, file=sys.stderr, flush=True))
         page = write_page(result, folder)
@@ -102,26 +106,22 @@ def check(
     hold_against(results, checkpoint, model=model, part=part, seed=seed, device=device, say=say)
 
 
-def _named(task: str, model: str, regime: str, quick: bool) -> str:
+def _named(wish: Wish) -> str:
     """The name of a run's folder."""
-    plain = "".join(c if c.isalnum() or c in "._-" else "-" for c in model)
-    return "-".join([task, plain, *([regime] if regime != "one" else []), *(["quick"] if quick else [])])
+    plain = "".join(c if c.isalnum() or c in "._-" else "-" for c in wish.model)
+    regime = [wish.regime] if wish.regime != "one" else []
+    return "-".join([wish.task, plain, *regime, *(["quick"] if wish.quick else [])])
 
 
-def _command(
-    model: str,
-    task: str,
-    files: tuple[Path, ...],
-    train: bool,
-    regime: str,
-    quick: bool,
-    seeds: int,
-    layers: tuple[str, ...],
-    device: str,
-) -> str:
+def _command(wish: Wish) -> str:
     """The command that gives the same numbers; of files their names alone."""
-    words = ["gerd", "bench", "run", "--model", model, "--task", task]
-    words += [word for file in files for word in ("--checkpoint", file.name)]
-    words += ["--train"] * train + (["--regime", regime] if regime != "one" else []) + ["--quick"] * quick
-    words += (["--seeds", str(seeds)] if train else []) + [word for each in layers for word in ("--layer", each)]
-    return shlex.join([*words, *(["--device", device] if device != "cpu" else [])])
+    words = ["gerd", "bench", "run", "--model", wish.model, "--task", wish.task]
+    words += [word for file in wish.checkpoints for word in ("--checkpoint", file.name)]
+    if wish.training:
+        words += ["--train", "--seeds", str(wish.seeds)]
+    if wish.regime != "one":
+        words += ["--regime", wish.regime]
+    if wish.quick:
+        words.append("--quick")
+    words += [word for each in wish.layers for word in ("--layer", each)]
+    return shlex.join([*words, *(["--device", wish.device] if wish.device != "cpu" else [])])
