@@ -49,9 +49,9 @@ FARTHER = 0.25  # by which a range is wider on both sides where steps were not s
 UNSEEN = 3.0  # how many times as many or as few where none were
 
 # Seconds, as one core of a server takes them; what is simulated corrects them.
-OF_INSTANT, OF_CROSSING, OF_SIDE, OF_EVENT, OF_NOISY_PIXEL = 5e-6, 4e-9, 5e-8, 1e-7, 2e-9
+OF_INSTANT, OF_CROSSING, OF_SIDE, OF_EVENT, OF_NOISY_PIXEL = 5e-6, 4e-9, 3e-9, 1e-7, 2e-9
 OF_SOURCE_STEP, OF_SCATTERED, OF_HOT_PIXEL = 1e-4, 4e-7, 7e-8  # noise that is no kernel's: a step, an event, a word
-CONCAVE = 8  # crossings of a convex outline that one side of another costs: its spans are sorted and compared
+CONCAVE = 4  # crossings of a convex outline that one of another costs: they are sorted and listed
 # Bytes that a simulation holds at most
 OF_HELD_EVENT, OF_HELD_PIXEL, OF_HELD_POSE = 50, 120, 3 * 8 * ORDERS * PARAMETER_COUNT
 
@@ -330,9 +330,15 @@ def _sources(pixel: Pixel, pixels: int) -> float:
     return scattered + hot
 
 
-def _slots(shapes: tuple[Outline, ...]) -> int:
+def _slots(shapes: tuple[Outline, ...]) -> float:
     """What a sub-row of the costliest of these outlines costs: a line meets a convex one twice, and others often."""
-    return max(2 if outline.is_convex else CONCAVE * len(outline.segments) for outline in shapes)
+    return max(2.0 if outline.is_convex else CONCAVE * _crossings(outline) for outline in shapes)
+
+
+def _crossings(outline: Outline) -> float:
+    """How often a sub-row crosses an outline, on average."""
+    heights = outline.segments[..., 1]
+    return float(np.abs(heights[:, 1] - heights[:, 0]).sum() / max(float(np.ptp(heights)), 1e-9))
 
 
 def _affordable(scenes: Scenes, seconds: float, signal: Array) -> int:

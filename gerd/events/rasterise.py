@@ -108,16 +108,30 @@ def placed(scenes: Scenes, times: Times, send: Send | None = None) -> Entries:
     return entries
 
 
+def maps(scenes: Scenes, times: Times) -> Array:
+    """(recordings, times, actors, 6): the entries of T, as `placed` gives them, in one piece."""
+    shape = (len(scenes), len(scenes.shapes), times.shape[-1])
+    result = np.empty((shape[0], shape[2], shape[1], 6))
+    for i, entry in enumerate(placed(scenes, times)):
+        result[..., i] = np.broadcast_to(entry, shape).swapaxes(1, 2)
+    return result
+
+
 def numbered(scenes: Scenes) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int32]]:
     """Arrays with a number for each piece: its first entry, whether it is an ellipse, whether convex, and its actor."""
     pieces = layout(scenes)
-    convex = [piece.is_ellipse or all(outline.is_convex for outline in scenes.shapes[piece.actor]) for piece in pieces]
     return (
         np.cumsum([0, *(_entries(scenes, piece) for piece in pieces)]).astype(np.int32),
         np.array([piece.is_ellipse for piece in pieces], np.bool_),
-        np.array(convex, np.bool_),
+        are_convex(scenes, pieces),
         np.array([piece.actor for piece in pieces], np.int32),
     )
+
+
+def are_convex(scenes: Scenes, pieces: list[Piece]) -> NDArray[np.bool_]:
+    """(pieces,): whether no row meets a piece in more than one span, whichever of its shapes it has."""
+    convex = [piece.is_ellipse or all(outline.is_convex for outline in scenes.shapes[piece.actor]) for piece in pieces]
+    return np.array(convex, np.bool_)
 
 
 def offsets(scenes: Scenes) -> Array:

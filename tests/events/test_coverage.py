@@ -15,7 +15,7 @@ from gerd.errors import GerdError
 from gerd.events import rasterise
 from gerd.events.labels import coverage
 from gerd.events.labels import placing as placing_kernels
-from gerd.geometry import exactmath, parameters, shapes
+from gerd.geometry import exactmath, parameters
 from gerd.geometry.trajectory import Trajectory
 from gerd.recording import derived
 from gerd.scene.scenes import Scenes
@@ -23,8 +23,8 @@ from gerd.scene.scenes import Scenes
 STEPS = np.array([-3, 0, 1, 7])
 
 
-def borders_of(scenes: Scenes, truth: np.ndarray) -> np.ndarray:
-    """The coefficients (frames, entries, 5) of a scene for each row of truth, by `rasterise`."""
+def maps_of(scenes: Scenes, truth: np.ndarray) -> np.ndarray:
+    """T (frames, actors, 6) of a scene for each row of truth, by `rasterise`."""
     present = np.where(scenes.present[0][:, None], truth[:, :, 0], 0.0)
     frames = replace(
         scenes,
@@ -33,16 +33,16 @@ def borders_of(scenes: Scenes, truth: np.ndarray) -> np.ndarray:
         intensity=np.repeat(scenes.intensity, len(truth), axis=0),
         trajectory=Trajectory.at_rest(present),
     )
-    return rasterise.borders(frames, np.zeros(1)).coefficients[:, 0]
+    return rasterise.maps(frames, np.zeros(1))[:, 0]
 
 
 @given(casts(16, 12, 3), st.integers(0, 99), st.sampled_from([1, 3, 8]))
 def test_outlines_are_placed_as_by_numpy(actors: list[dict[str, Any]], index: int, upsampling: int) -> None:
-    """All shapes, tori, mirrored and absent actors: coefficients and velocities have the same bits."""
+    """All shapes, tori, mirrored and absent actors: T and velocities have the same bits."""
     scenes = drawn(config(*actors, upsampling=upsampling), [index])
     truth = scenes.truth(STEPS)[0]
-    coefficients, motion = coverage.placed(scenes, truth)
-    np.testing.assert_array_equal(coefficients, borders_of(scenes, truth))
+    maps, motion = coverage.placed(scenes, truth)
+    np.testing.assert_array_equal(maps, maps_of(scenes, truth))
     owner, shift = coverage.pieces(scenes)
     linear, velocity, centre = (part[:, owner] for part in derived.motion(truth))
     expected = [linear.reshape(*velocity.shape[:2], 4), velocity, centre + shift]
@@ -56,15 +56,15 @@ def test_angles_of_all_quarters(turn: float) -> None:
     truth[:, :, 0, parameters.ROTATION] = turn
     truth[:, :, 1] = [0.5, -0.25, 0.125, 0.3, 0.1, 0.2]
     truth[1, :, 0, parameters.SCALE_X] = 0.0  # has no inverse
-    coefficients, motion = coverage.placed(scenes, truth)
-    np.testing.assert_array_equal(coefficients, borders_of(scenes, truth))
+    maps, motion = coverage.placed(scenes, truth)
+    np.testing.assert_array_equal(maps, maps_of(scenes, truth))
     linear = derived.motion(truth)[0].reshape(*truth.shape[:2], 4)
     assert np.isnan(linear[1]).any()
     np.testing.assert_array_equal(motion[..., :4], linear)
 
 
 def test_constants_are_those_of_numpy() -> None:
-    repeated = {"HALF_PI": exactmath, "RADIUS": shapes, "LARGEST_ENTRY": rasterise}
+    repeated = {"HALF_PI": exactmath, "LARGEST_ENTRY": rasterise}
     for name, module in repeated.items():
         assert getattr(placing_kernels, name) == getattr(module, name)
     for name in parameters.PARAMETERS:

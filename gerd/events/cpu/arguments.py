@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections import namedtuple
 
 Sensor = namedtuple("Sensor", "width height f")  # pixels, and the upsampling
-Pieces = namedtuple("Pieces", "first is_ellipse convex slot intensity")  # of `Borders`; slots in `Crossings.cols`
+# Pieces of outline, as in `rasterise.py`, from the farthest to the nearest: the sides of each are first … end - 1 of
+# those in `unit` (4, sides), x and y of both ends in the unit frame; an ellipse is there if end > first. A convex piece
+# has two slots in `Crossings.cols` from `slot` on, any other the number `listed` among those that have lists there.
+# `offset` (pieces, 2) is how far right and down of its actor a piece lies, in pixels.
+Pieces = namedtuple("Pieces", "first end unit is_ellipse convex slot listed actor offset intensity")
 # Tables of `Thresholds`: a pixel's number is at `pixel · own`, where own is 1, or 0 if all pixels share one number.
 # Then the table of `Response`, whose first count is `lowest`, and whether it is looked at; how long a pixel rests after
 # an event, in steps or µs; and how many ON thresholds leak into an integrator per µs. The last three are for a
@@ -17,7 +21,7 @@ Model = namedtuple("Model", "on off least most own to_zero response lowest is_lo
 Noise = namedtuple("Noise", "shape has_shape drop_below background has_background")  # tables and a bound: `noise.py`
 Chance = namedtuple("Chance", "seed index")  # of random words
 Scene = namedtuple("Scene", "sensor pieces model noise chance")  # what stays as it is over a recording
-Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left right")  # see `find_crossings`
+Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left right first columns")  # `find_crossings`
 # What a recording carries from step to step: integrators (height, width), counts before shape noise, and lists of
 # pixels: those that still hold more than a threshold, those that shape noise takes out of the last frame, with their
 # counts, and the first pixels of blocks of v that have their initial state. `numbers` is how long the lists are. In
@@ -26,13 +30,13 @@ Crossings = namedtuple("Crossings", "cols low high whole_low whole_high left rig
 # with a leak, `leaked` says whether an ON event would be put down to it.
 Pixels = namedtuple("Pixels", "v activation numbers pending hidden hidden_counts begun fired shown ready leaked")
 # Since the step before: by how much (height, width + NEAR), bits for the pixels (height, words, one more than need be),
-# and the pixel of each column. Room for one row (width + 2), which holds 0; see `add_moves`.
+# and the pixel of each column. Room for one row (width + 2), which holds 0, with bits for its pixels; see `add_ends`.
 # Room for the pixels that changed, as y · 2³² + x, and for the keys, within a step, of those that fire.
-Changes = namedtuple("Changes", "change touched pixel_of rises listed fired")
+Changes = namedtuple("Changes", "change touched pixel_of rises marks listed fired")
 Sums = namedtuple("Sums", "least most first second third whole")  # room for one number in each pixel row; see `move`
 # Room for comparing two frames: pieces, crossings of what is seen of a piece in both, of what hides it, crossings in a
-# sub-row, and one number in each pixel row.
-Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums")
+# sub-row (4, …), and one number in each pixel row; and for the sides of a piece, as in `outlines.py`.
+Scratch = namedtuple("Scratch", "nearer seen_before seen_after cover_before cover_after lists sums sides")
 # Room for a scattered noise: words (4, groups) for the counts of blocks, and the largest of four; the groups where
 # something is picked; of the blocks where it is, words (4, blocks), number, and word for the count; keys of the picked
 # pixels. The lists of groups and blocks have room for one more, which is put down in vain.

@@ -2,7 +2,7 @@
 
 A recording goes from frame to frame at a cost that follows what changes: the crossings of every sub-row are found here,
 compared with those of the frame before in `changes.py`, and the pixels between them fire in `steps.py` or
-`instants.py`.
+`instants.py`. However many sides an outline has, each is asked only in the sub-rows that it crosses.
 """
 # mypy: ignore-errors
 
@@ -28,12 +28,15 @@ from gerd.events.cpu.arguments import (
     Sensor,
     Sums,
 )
+from gerd.events.cpu.outlines import Sides, in_sub_pixels, place_sides, placed_ellipse, row_at
 from gerd.events.cpu.rules import ONE, column, crossing_of_side, crossings_of_ellipse
 
 ABSENT = np.int32(2**30)  # in place of a crossing that is not there
 NEAR = 4  # pixels
-LANES = 8  # rows that vector instructions take together; arrays of rows have room for as many more
+SHORT = 4  # pixel rows: a side that crosses fewer of them is followed sub-row by sub-row
 BIAS = 2**30  # integrators are kept with this added, so that 0 means: not touched yet
+
+GAPS = (1968, 861, 336, 112, 48, 21, 7, 3, 1)  # widths of the steps in which many columns are sorted
 
 ZERO = np.int64(0)
 NOTHING, NONE, ALL = np.int32(0), np.uint64(0), np.uint64(2**64 - 1)
@@ -48,11 +51,14 @@ for _bit in range(64):
 def named(scene, old, new, pixels, changes, draws, scratch, room):
     """What a recording goes through the kernels with: plain tuples, as `compiled.py` hands them over, with names."""
     sensor, pieces, model, noise, chance = scene
-    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums = scratch
+    nearer, seen_before, seen_after, cover_before, cover_after, lists, sums, sides = scratch
     return (
         Scene(Sensor(*sensor), Pieces(*pieces), Model(*model), Noise(*noise), Chance(*chance)),
         Crossings(*old), Crossings(*new), Pixels(*pixels), Changes(*changes), Draws(*draws),
-        Scratch(nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums)),
+        Scratch(
+            nearer, seen_before, seen_after, Crossings(*cover_before), Crossings(*cover_after), lists, Sums(*sums),
+            Sides(*sides),
+        ),
         Room(*room),
     )  # fmt: skip
 
@@ -83,21 +89,9 @@ def bit_number(bit):
 
 
 @inlined
-def row_at(y, most):
-    """The first sub-row whose centre is at or below y, clipped to 0 … most."""
-    return np.int64(min(max(np.ceil(y - 0.5), 0.0), most))
-
-
-@inlined
 def unsigned_range(low, high):
     """range(low, high) of numbers that are not negative: as unsigned ones, arrays take them without a test."""
     return range(np.uint64(low), np.uint64(max(low, high)))
-
-
-@inlined
-def vector_range(low, high):
-    """range(high - low), and on to a multiple of LANES: so there is no rest that vector instructions would leave."""
-    return range(NONE, np.uint64((high - low + LANES - 1) // LANES * LANES))
 
 
 @inlined
@@ -128,46 +122,67 @@ def columns_of(piece, old, new):
     return min(old.left[piece], new.left[piece]), max(old.right[piece], new.right[piece])
 
 
-@compiled
-def find_crossings(pieces, coefficients, sensor, frame):
-    """The crossings of each piece in ascending order: cols[slot, s, y] for sub-row s of the pixel rows low … high - 1.
+@inlined
+def find_crossings(maps, pieces, sensor, sides, frame):
+    """The crossings of each piece in ascending order, from T of each actor (actors, 6).
 
-    A piece has two slots if it is convex, otherwise as many as sides: those not used repeat the last crossing, and all
-    are ABSENT in a sub-row that the piece does not cross; none is in the rows whole_low … whole_high - 1. Loops along y
-    are written so that they can be compiled to vector instructions: few arrays in each.
+    Those of a convex piece are cols[slot, s, y] and cols[slot + 1, s, y] for sub-row s of the pixel rows low …
+    high - 1: ABSENT where it is not crossed, which is so in none of the rows whole_low … whole_high - 1. Those of any
+    other, number n = `listed`, are columns[first[n, r]] … columns[first[n, r + 1] - 1] for sub-row r of all rows.
     """
-    f, rows, right = sensor.f, sensor.height * sensor.f, float(sensor.width * sensor.f)
-    for piece in range(len(pieces.is_ellipse)):
-        sides = coefficients[pieces.first[piece] : pieces.first[piece + 1]]
-        cols = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
-        begins, ends = cols[0], cols[len(cols) - 1]
-        top, bottom = pixel_rows(sides, pieces.is_ellipse[piece], rows, f)
+    f, rows, right, listed = sensor.f, sensor.height * sensor.f, float(sensor.width * sensor.f), ZERO
+    for piece in range(len(pieces.convex)):
+        T = in_sub_pixels(maps[pieces.actor[piece]], pieces.offset[piece, 0], pieces.offset[piece, 1], f)
+        begin, end = pieces.first[piece], pieces.end[piece]
+        top, bottom, number = ZERO, ZERO, ZERO
         if pieces.is_ellipse[piece]:
-            cross_ellipse(sides[0], f, right, top, bottom, begins, ends)
-        elif pieces.convex[piece]:
-            cross_convex(sides, f, rows, right, top, bottom, begins, ends)
+            ellipse = placed_ellipse(T, begin < end)
+            extent = math.sqrt(ellipse.reach)
+            top, bottom = row_at(ellipse.centre_y - extent - 1.0, rows), row_at(ellipse.centre_y + extent + 1.0, rows)
         else:
-            cross_any(sides, f, rows, right, top, bottom, cols)
+            number = place_sides(begin, end, pieces.unit, T, rows, sides)
+            top, bottom = rows_of_sides(number, sides)
+        top, bottom = top // f, (bottom + f - 1) // f
         frame.low[piece], frame.high[piece] = top, bottom
-        frame.left[piece], frame.right[piece] = extent_of(begins, ends, top, bottom)
-        while top < bottom and (not pieces.convex[piece] or any_absent(begins, top)):
-            top += 1
-        while top < bottom and any_absent(begins, bottom - 1):
-            bottom -= 1
+        if pieces.convex[piece]:
+            begins, ends = frame.cols[pieces.slot[piece]], frame.cols[pieces.slot[piece] + 1]
+            if pieces.is_ellipse[piece]:
+                cross_ellipse(ellipse, f, right, top, bottom, begins, ends)
+            else:
+                cross_convex(number, sides, f, right, top, bottom, begins, ends)
+            frame.left[piece], frame.right[piece] = extent_of(begins, ends, top, bottom)
+            while top < bottom and any_absent(begins, top):
+                top += 1
+            while top < bottom and any_absent(begins, bottom - 1):
+                bottom -= 1
+        else:
+            first = frame.first[pieces.listed[piece]]
+            listed = list_crossings(number, sides, top * f, bottom * f, right, listed, first, frame.columns)
+            frame.left[piece], frame.right[piece] = extent_of_lists(first, frame.columns, top * f, bottom * f)
+            bottom = top
         frame.whole_low[piece], frame.whole_high[piece] = top, bottom
 
 
 @inlined
-def pixel_rows(sides, is_ellipse, rows, f):
-    """The pixel rows that a piece can meet, as first and end."""
-    begin, end = rows, ZERO
-    if is_ellipse:
-        extent = math.sqrt(sides[0, 1])
-        begin, end = row_at(sides[0, 0] - extent - 1.0, rows), row_at(sides[0, 0] + extent + 1.0, rows)
-    else:
-        for side in range(len(sides)):
-            begin, end = min(begin, row_at(sides[side, 0], rows)), max(end, row_at(sides[side, 1], rows))
-    return begin // f, max(begin // f, (end + f - 1) // f)
+def rows_of_sides(number, sides):
+    """The sub-rows that some sides cross, as first and end; 0 and 0 if there is none."""
+    begin, end = np.int32(ABSENT if number > 0 else 0), NOTHING
+    for i in unsigned_range(ZERO, number):
+        begin, end = min(begin, sides.begin[i]), max(end, sides.end[i])
+    return np.int64(begin), np.int64(end)
+
+
+@inlined
+def crossings_at(piece, y, s, frame, pieces, pair):
+    """The columns at which sub-row s of pixel row y crosses a piece, in ascending order. `pair` is room for two."""
+    number = 0
+    if frame.low[piece] <= y < frame.high[piece]:
+        if not pieces.convex[piece]:
+            first, r = frame.first[pieces.listed[piece]], y * np.int64(frame.cols.shape[1]) + s
+            return frame.columns[first[r] : first[r + 1]]
+        pair[0], pair[1] = frame.cols[pieces.slot[piece], s, y], frame.cols[pieces.slot[piece] + 1, s, y]
+        number = 2 if pair[0] < pair[1] else 0  # both are ABSENT if one is
+    return pair[:number]
 
 
 @compiled
@@ -191,8 +206,19 @@ def extent_of(begins, ends, low, high):
 
 
 @compiled
+def extent_of_lists(first, columns, low, high):
+    """`extent_of` of the sub-rows low … high - 1 of a piece that is not convex."""
+    left, right = ABSENT, np.int32(-1)
+    for r in unsigned_range(low, high):
+        begin, end = np.uint64(first[r]), np.uint64(first[r + ONE])
+        if begin < end:
+            left, right = min(left, columns[begin]), max(right, columns[end - ONE])
+    return left, right
+
+
+@compiled
 def cross_ellipse(ellipse, f, right, low, high, begins, ends):
-    centre_y, reach, centre_x, tilt, width = ellipse[0], ellipse[1], ellipse[2], ellipse[3], ellipse[4]
+    centre_y, reach, centre_x, tilt, width = ellipse
     for s in range(f):
         for y in unsigned_range(low, high):
             enters, leaves, crosses = crossings_of_ellipse(centre(s, y, f), centre_y, reach, centre_x, tilt, width)
@@ -201,16 +227,18 @@ def cross_ellipse(ellipse, f, right, low, high, begins, ends):
 
 
 @compiled
-def cross_convex(sides, f, rows, right, low, high, begins, ends):
-    """Each side is asked in the sub-rows between its ends only: it crosses all of them and no others."""
+def cross_convex(number, sides, f, right, low, high, begins, ends):
     for s in range(f):
         for y in unsigned_range(low, high):
             begins[s, y] = ABSENT
         for y in unsigned_range(low, high):
             ends[s, y] = -1
-    for side in range(len(sides)):
-        top, bottom, x_top, slope = sides[side, 0], sides[side, 1], sides[side, 2], sides[side, 3]
-        begin, end = row_at(top, rows), row_at(bottom, rows)
+    for i in range(number):
+        begin, end = np.int64(sides.begin[i]), np.int64(sides.end[i])
+        if end - begin < SHORT * f:
+            follow(i, sides, f, right, begins, ends)
+            continue
+        top, bottom, x_top, slope = sides.top[i], sides.bottom[i], sides.x_top[i], sides.slope[i]
         for s in range(f):
             for y in unsigned_range(max(0, begin - s + f - 1) // f, max(0, end - s + f - 1) // f):
                 x, _ = crossing_of_side(centre(s, y, f), top, bottom, x_top, slope)
@@ -221,31 +249,75 @@ def cross_convex(sides, f, rows, right, low, high, begins, ends):
             ends[s, y] = ends[s, y] if ends[s, y] >= 0 else ABSENT
 
 
+@inlined
+def follow(i, sides, f, right, begins, ends):
+    """Cross a side of a convex piece with one sub-row after the other."""
+    y, s = np.int64(sides.begin[i]) // f, np.int64(sides.begin[i]) % f
+    for r in range(sides.begin[i], sides.end[i]):
+        x, _ = crossing_of_side(r + 0.5, sides.top[i], sides.bottom[i], sides.x_top[i], sides.slope[i])
+        crossing = column(x, right)
+        begins[s, y], ends[s, y] = min(begins[s, y], crossing), max(ends[s, y], crossing)
+        s += 1
+        if s == f:
+            y, s = y + 1, ZERO
+
+
 @compiled
-def cross_any(sides, f, rows, right, low, high, cols):
-    for k in range(len(cols)):
-        for s in range(f):
-            for y in unsigned_range(low, high):
-                cols[k, s, y] = ABSENT
-    for side in range(len(sides)):
-        top, bottom, x_top, slope = sides[side, 0], sides[side, 1], sides[side, 2], sides[side, 3]
-        for r in range(row_at(top, rows), row_at(bottom, rows)):
-            x, _ = crossing_of_side(r + 0.5, top, bottom, x_top, slope)
-            insert(cols, r // f, r % f, column(x, right))
-    for k in range(1, len(cols)):
-        for s in range(f):
-            for y in range(low, high):
-                if cols[k, s, y] == ABSENT:
-                    cols[k, s, y] = cols[k - 1, s, y]
+def list_crossings(number, sides, low, high, right, start, first, columns):
+    """List the crossings of the sub-rows low … high - 1 in `columns`, from `start` on; the end of the lists.
+
+    `first` counts sides that begin or end at a sub-row, then has the end of each list, from where it is filled.
+    """
+    for r in unsigned_range(low, high + 1):
+        first[r] = 0
+    for i in unsigned_range(ZERO, number):
+        first[np.uint64(sides.begin[i])] += 1
+        first[np.uint64(sides.end[i])] -= 1
+    crossing, end = ZERO, start
+    for r in unsigned_range(low, high + 1):
+        crossing += first[r]
+        end += crossing
+        first[r] = end
+    for i in unsigned_range(ZERO, number):
+        top, bottom, x_top, slope = sides.top[i], sides.bottom[i], sides.x_top[i], sides.slope[i]
+        for r in range(np.uint64(sides.begin[i]), np.uint64(sides.end[i])):
+            x, _ = crossing_of_side(float(np.int64(r)) + 0.5, top, bottom, x_top, slope)
+            first[r] -= 1
+            columns[np.uint64(first[r])] = column(x, right)
+    for r in unsigned_range(low, high):
+        sort_columns(columns, np.uint64(first[r]), np.uint64(first[r + ONE]))
+    return end
 
 
 @inlined
-def insert(cols, y, s, crossing):
-    """Put a crossing among those of its sub-row, in ascending order."""
-    k = 0
-    while cols[k, s, y] != ABSENT:
-        k += 1
-    while k > 0 and cols[k - 1, s, y] > crossing:
-        cols[k, s, y] = cols[k - 1, s, y]
-        k -= 1
-    cols[k, s, y] = crossing
+def put_in_order(columns, one, other):
+    """Exchange two columns if the second is the less."""
+    low, high = min(columns[one], columns[other]), max(columns[one], columns[other])
+    columns[one], columns[other] = low, high
+
+
+@inlined
+def sort_columns(columns, begin, end):
+    """Sort columns[begin:end]: 2 or 4 of them, as most often, without a branch, and many in steps of several widths."""
+    if end - begin == 2:
+        put_in_order(columns, begin, begin + ONE)
+    elif end - begin == 4:
+        one, two, three = begin + ONE, begin + ONE + ONE, begin + ONE + ONE + ONE
+        put_in_order(columns, begin, one)
+        put_in_order(columns, two, three)
+        put_in_order(columns, begin, two)
+        put_in_order(columns, one, three)
+        put_in_order(columns, one, two)
+    elif end - begin > 4:
+        sort_many(columns, np.int64(begin), np.int64(end))
+
+
+@compiled
+def sort_many(columns, begin, end):
+    for gap in GAPS:
+        for i in range(begin + gap, end):
+            k, crossing = i, columns[i]
+            while k >= begin + gap and columns[k - gap] > crossing:
+                columns[k] = columns[k - gap]
+                k -= gap
+            columns[k] = crossing

@@ -147,7 +147,7 @@ def fire_and_rest(begin, end, clock, area, scene, pixels, changes, room, made):
 
 @inlined
 def run_instants(
-    coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
+    maps, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
 ):  # fmt: skip
     """Run one recording in exact timing over the frames at `own`, as long as there is room for the events.
 
@@ -162,7 +162,7 @@ def run_instants(
     for i in range(0 if fresh else 1, len(own)):
         area = everywhere
         if not (begun and i == 1):
-            find_crossings(scene.pieces, coefficients[i], scene.sensor, new)
+            find_crossings(maps[i], scene.pieces, scene.sensor, scratch.sides, new)
             area = find_changes(steps[i], i == 0, scene, old, new, pixels, changes, draws, scratch)
             old, new, swaps = new, old, swaps + 1
             if scene.model.is_log and i > 0:
@@ -203,14 +203,14 @@ def simulate_noise(step, stop, step_us, sensor, noise, chance, draws, room):
 
 @compiled
 def simulate_instants(
-    coefficients, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
+    maps, own, steps, clock, fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
 ):  # fmt: skip
     """`run_instants` of plain tuples."""
     scene, old, new, pixels, changes, draws, scratch, room = named(
         scene, old, new, pixels, changes, draws, scratch, room
     )
     return run_instants(
-        coefficients, own, steps, Clock(*clock), fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
+        maps, own, steps, Clock(*clock), fresh, begun, scene, old, new, pixels, changes, draws, scratch, room
     )
 
 

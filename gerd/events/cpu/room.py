@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
 
@@ -22,19 +22,20 @@ from gerd.events.cpu.arguments import (
     Draws,
     Model,
     Noise,
-    Pieces,
     Pixels,
     Room,
     Scratch,
     Sums,
 )
-from gerd.events.cpu.changes import LAYER_SLOTS, MOST_SPLIT
-from gerd.events.cpu.crossings import LANES, NEAR, WORD_BITS
+from gerd.events.cpu.crossings import NEAR, WORD_BITS
+from gerd.events.cpu.hidden import MOST_SPLIT
+from gerd.events.cpu.outlines import AT_ONCE as AT_ONCE_PLACED
+from gerd.events.cpu.outlines import LANES, Sides
+from gerd.events.cpu.pieces import PieceTable, Sizes
 from gerd.events.cpu.steps import TOGETHER
 from gerd.events.pixel import noise
 from gerd.events.pixel.response import Response
 from gerd.events.pixel.thresholds import Thresholds
-from gerd.events.rasterise import Borders
 from gerd.scene.scenes import Scenes
 
 NEVER = -(2**62)  # a step or µs before all events
@@ -56,22 +57,30 @@ class Rooms:
     bytes: int
 
     @classmethod
-    def of(cls, scenes: Scenes, slots: NDArray[np.int64], least: int) -> Rooms:
+    def of(cls, scenes: Scenes, pieces: PieceTable, least: int) -> Rooms:
         """Room for recordings of a batch and at least so many events, which nobody else uses until it is kept."""
         f, height = scenes.upsampling, scenes.height
-        key = (height, scenes.width, f, slots.tobytes(), _counts_firing(scenes), least)
+        key = (height, scenes.width, f, pieces.sizes, _counts_firing(scenes), least)
         with _TAKING:
             for rooms in _KEPT:
                 if rooms.key == key:
                     _KEPT.remove(rooms)
                     return rooms
-        rows = np.zeros((2, 4, len(slots) - 1), np.int64)
-        before, after = (argument(crossings_room(slots, f, height, of_frame)) for of_frame in rows)
+        rows = np.zeros((2, 4, pieces.sizes.pieces), np.int64)
+        before, after = (argument(crossings_room(pieces.sizes, f, height, of_frame)) for of_frame in rows)
         pixels, events = pixels_room(scenes), events_room(scenes, least)
         carried = argument(pixels)
-        others = (changes_room(scenes), draws_room(scenes), scratch_room(scenes, slots), events)
+        others = (changes_room(scenes), draws_room(scenes), scratch_room(scenes, pieces.sizes), events)
         size = sum(map(_size, (before, after, carried, *others)))
         return cls(key, rows, (before, after), pixels, carried, events, tuple(map(argument, others)), size)
+
+    def with_room_for(self, frames: list[Argument], needed: int) -> Rooms:
+        """These rooms with room for at least so many crossings in the lists of each of their frames."""
+        before, after = (room_for_lists(frame, needed) for frame in frames)
+        if before is frames[0] and after is frames[1]:
+            return self
+        grown = _size(before) + _size(after) - sum(map(_size, frames))
+        return replace(self, frames=(before, after), bytes=self.bytes + grown)
 
     def keep(self) -> None:
         """Leave it to a later call, unless it is large."""
@@ -89,18 +98,6 @@ def _size(part: object) -> int:
     if isinstance(part, Argument):
         return _size(part.plain)
     return sum(map(_size, part)) if isinstance(part, tuple) else getattr(part, "nbytes", 0)
-
-
-def slots_of(first: NDArray[np.int32], convex: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(pieces + 1,): where the crossings of each piece lie among those of a sub-row."""
-    return np.concatenate([[0], np.cumsum(np.where(convex, 2, np.diff(first) // 2 * 2))])
-
-
-def pieces_of(borders: Borders, slots: NDArray[np.int64], intensity: NDArray[np.int32]) -> Pieces:
-    """The pieces of outline; the intensities are filled in for each recording."""
-    return Pieces(
-        first=borders.first, is_ellipse=borders.is_ellipse, convex=borders.convex, slot=slots, intensity=intensity
-    )
 
 
 def model_of(scenes: Scenes, row: int) -> Model:
@@ -145,18 +142,46 @@ def _noise(of_shape: float, of_event: float, background: float, area: int) -> Ar
     )
 
 
-def crossings_room(slots: NDArray[np.int64], f: int, height: int, rows: NDArray[np.int64] | None = None) -> Crossings:
-    """Room for the crossings of a frame, of which `rows` (4, pieces) says in which rows there are any."""
-    pieces = len(slots) - 1
+def crossings_room(sizes: Sizes, f: int, height: int, rows: NDArray[np.int64] | None = None) -> Crossings:
+    """Room for the crossings of a frame, of which `rows` (4, pieces) says in which rows there are any.
+
+    Those of the pieces that have lists get it when it is known how many there are; see `room_for_lists`.
+    """
+    pieces = sizes.pieces
     low, high, whole_low, whole_high = np.zeros((4, pieces), np.int64) if rows is None else rows
     return Crossings(
-        cols=np.empty((slots[-1], f, height + LANES), np.int32),
+        cols=np.empty((sizes.slots, f, height + LANES), np.int32),
         low=low,
         high=high,
         whole_low=whole_low,
         whole_high=whole_high,
         left=np.zeros(pieces, np.int32),
         right=np.zeros(pieces, np.int32),
+        first=np.zeros((sizes.lists, height * f + 1), np.int64),
+        columns=np.empty(0, np.int32),
+    )
+
+
+def room_for_lists(frame: Argument, needed: int) -> Argument:
+    """The crossings of a frame, an argument, with room for at least so many in lists; those that it has are kept."""
+    assert isinstance(frame.plain, tuple)
+    crossings = Crossings(*frame.plain)
+    if len(crossings.columns) >= needed:
+        return frame
+    columns = np.empty(needed + needed // 4, np.int32)
+    columns[: len(crossings.columns)] = crossings.columns
+    return argument(crossings._replace(columns=columns))
+
+
+def sides_room(sides: int) -> Sides:
+    """Room for the sides of a piece, of which there are at most so many."""
+    return Sides(
+        begin=np.empty(sides, np.int32),
+        end=np.empty(sides, np.int32),
+        **{name: np.empty(sides) for name in ("top", "bottom", "x_top", "slope")},
+        heights=np.empty((2, AT_ONCE_PLACED)),
+        rows=np.empty((2, AT_ONCE_PLACED), np.int32),
+        crossed=np.empty(AT_ONCE_PLACED + 1, np.int32),
     )
 
 
@@ -212,6 +237,7 @@ def changes_room(scenes: Scenes) -> Changes:
         touched=np.zeros((height, width // WORD_BITS + 2), np.uint64),
         pixel_of=np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
         rises=np.zeros(width + 2, np.int32),
+        marks=np.zeros(width // WORD_BITS + 2, np.uint64),
         listed=np.empty(height * width + 1, np.uint64),
         fired=np.empty(height * width + 1, np.int64),
     )
@@ -231,19 +257,20 @@ def draws_room(scenes: Scenes) -> Draws:
     )
 
 
-def scratch_room(scenes: Scenes, slots: NDArray[np.int64]) -> Scratch:
+def scratch_room(scenes: Scenes, sizes: Sizes) -> Scratch:
     """Room for comparing two frames."""
-    f = scenes.upsampling
-    rows = scenes.height + LANES
+    f, rows = scenes.upsampling, scenes.height + LANES
     parts = (2 << MOST_SPLIT, f, rows)
+    layers = Sizes(pieces=MOST_SPLIT, slots=2 * MOST_SPLIT, lists=0, sides=0, crossings=0)
     return Scratch(
-        nearer=np.empty(len(slots) - 1, np.int64),
+        nearer=np.empty(sizes.pieces, np.int64),
         seen_before=np.empty(parts, np.int32),
         seen_after=np.empty(parts, np.int32),
-        cover_before=crossings_room(LAYER_SLOTS, f, scenes.height),
-        cover_after=crossings_room(LAYER_SLOTS, f, scenes.height),
-        lists=np.empty((3, 2 * slots[-1] + 2), np.int32),
+        cover_before=crossings_room(layers, f, scenes.height),
+        cover_after=crossings_room(layers, f, scenes.height),
+        lists=np.empty((4, sizes.crossings), np.int32),
         sums=Sums(*(np.empty(rows, np.int32) for _ in Sums._fields)),
+        sides=sides_room(sizes.sides),
     )
 
 

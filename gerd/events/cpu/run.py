@@ -20,7 +20,8 @@ from gerd.events import exact, rasterise
 from gerd.events.compiled import Kernel, argument
 from gerd.events.cpu import known
 from gerd.events.cpu.arguments import Chance, Scene, Sensor
-from gerd.events.cpu.room import Rooms, fresh_room, model_of, noise_of, pieces_of, slots_of, takes_fresh
+from gerd.events.cpu.pieces import PieceTable
+from gerd.events.cpu.room import Rooms, fresh_room, model_of, noise_of, room_for_lists, takes_fresh
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
@@ -71,11 +72,11 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
             if row % together == 0:
                 steps = np.array(piece)
                 group = group.resumed(steps)
-                borders = rasterise.borders(group, steps)
-            state = state or _State(scenes, borders, limits)
+                maps = rasterise.maps(group, steps)
+            state = state or _State(scenes, limits)
             if piece.start == first:
                 state.begin(row)
-            keys, source = state.run(borders.coefficients[row % together], steps, piece.start == first)
+            keys, source = state.run(maps[row % together], steps, piece.start == first)
             recorded = piece[max(0, -piece.start) :]
             if len(recorded):
                 yield Chunk(row, recorded, keys, source)
@@ -86,17 +87,15 @@ def _run(scenes: Scenes, chunk: int | None = None, limits: Limits = LIMITS) -> I
 class _State:
     """What a recording carries from step to step, and room to work in; used for one recording after the other."""
 
-    def __init__(self, scenes: Scenes, borders: rasterise.Borders, limits: Limits):
-        self._scenes, self._actor = scenes, borders.actor
-        slots = slots_of(borders.first, borders.convex)
-        self._intensity = np.empty(len(borders.actor), scenes.intensity.dtype)
+    def __init__(self, scenes: Scenes, limits: Limits):
+        self._scenes = scenes
+        self._pieces = PieceTable(scenes)
         self._sensor = argument(Sensor(scenes.width, scenes.height, scenes.upsampling))
-        self._pieces = argument(pieces_of(borders, slots, self._intensity))
         self._noise = noise_of(scenes)
         stationary = scenes.pixel.initial == "stationary"
         self._model = None if stationary else argument(model_of(scenes, 0))
         self._seed = argument(np.uint64(scenes.seed))
-        self._rooms = Rooms.of(scenes, slots, limits.events)
+        self._rooms = Rooms.of(scenes, self._pieces, limits.events)
         self._frames = list(self._rooms.frames)
         self._carried = self._rooms.carried
         self._takes_fresh = takes_fresh(scenes)
@@ -105,10 +104,10 @@ class _State:
     def begin(self, row: int) -> None:
         """Go on with another recording: forget the shapes of the one before; the kernel forgets its integrators."""
         scenes, rooms = self._scenes, self._rooms
-        self._intensity[:] = scenes.intensity[row][self._actor]
+        self._pieces.choose(scenes, row)
         self._chance = argument(Chance(self._seed, scenes.indices[row]))
         model = self._model or argument(model_of(scenes, row))
-        self._scene = argument(Scene(self._sensor, self._pieces, model, self._noise, self._chance))
+        self._scene = argument(Scene(self._sensor, self._pieces.pieces, model, self._noise, self._chance))
         if self._takes_fresh:
             self._carried = argument(fresh_room(rooms.pixels, scenes))
         rooms.rows[:] = 0
@@ -117,16 +116,23 @@ class _State:
         """Leave the room to others."""
         self._rooms.keep()
 
-    def run(
-        self, coefficients: Array, steps: NDArray[np.int64], fresh: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Keys and sources of the events at some steps."""
+    def _make_room(self, maps: Array) -> None:
+        """Room for the crossings of all frames."""
+        needed = self._pieces.crossings_of_lists(maps, self._scenes.upsampling, self._scenes.height)
+        rooms = self._rooms.with_room_for(self._frames, needed)
+        if rooms is not self._rooms:
+            self._rooms = rooms
+            self._frames = list(rooms.frames)
+
+    def run(self, maps: Array, steps: NDArray[np.int64], fresh: bool) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Keys and sources of the events at some steps, from T (steps, actors, 6)."""
+        self._make_room(maps)
         keys: list[NDArray[np.int64]] = []
         source: list[NDArray[np.uint8]] = []
         begin = 0
         while begin < len(steps):  # once, unless there are more events than the room holds
             done, made = self._kernels.simulate_steps(
-                coefficients[begin:], steps[begin:], self._scenes.step_us, fresh and begin == 0, self._scene,
+                maps[begin:], steps[begin:], self._scenes.step_us, fresh and begin == 0, self._scene,
                 *self._frames, self._carried, *self._rooms.others,
             )  # fmt: skip
             keys.append(self._rooms.events.keys[:made].copy())
@@ -136,8 +142,9 @@ class _State:
                 self._frames.reverse()
         return (keys[0], source[0]) if len(keys) == 1 else (np.concatenate(keys), np.concatenate(source))
 
-    def run_instants(self, coefficients: Array, instants: exact.Instants, fresh: bool) -> NDArray[np.int64]:
-        """What fires between the instants of one recording, as `exact.flagged`."""
+    def run_instants(self, maps: Array, instants: exact.Instants, fresh: bool) -> NDArray[np.int64]:
+        """What fires between the instants of one recording, from T (instants, actors, 6), as `exact.flagged`."""
+        self._make_room(maps)
         own, steps = instants.own[0], instants.steps[0]
         clock = (self._scenes.step_us, instants.us_per_unit, self._scenes.steps * self._scenes.step_us)
         parts = []
@@ -147,7 +154,7 @@ class _State:
             begin = max(done - 1, 0)
             resumed = done > 0
             done, swaps, made = self._kernels.simulate_instants(
-                coefficients[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
+                maps[begin:], own[begin:], steps[begin:], clock, fresh and not resumed, resumed, self._scene,
                 *self._frames, self._carried, *self._rooms.others,
             )  # fmt: skip
             done += begin
@@ -187,12 +194,12 @@ class _Pixels:
             self._state.end()
 
     def passages(self, scenes: Scenes, instants: exact.Instants) -> list[NDArray[np.int64]]:
-        borders = rasterise.borders(scenes, instants.own)
-        self._state = self._state or _State(self._batch, borders, self._limits)
+        maps = rasterise.maps(scenes, instants.own)
+        self._state = self._state or _State(self._batch, self._limits)
         if self._fresh:
             self._state.begin(self._row)
         fresh, self._fresh = self._fresh, False
-        return [self._state.run_instants(borders.coefficients[0], instants, fresh)]
+        return [self._state.run_instants(maps[0], instants, fresh)]
 
     def background(self, _scenes: Scenes, steps: range) -> list[NDArray[np.int64]]:
         assert self._state is not None
@@ -224,5 +231,5 @@ def _check(timing: str) -> None:
 
 
 def numbers_of(scenes: Scenes) -> int:
-    """How many numbers the outlines of one recording have at one step, and a few more, so that it is never 0."""
-    return 5 * (rasterise.entry_count(scenes) + 1)
+    """How many numbers say where the outlines of one recording are at one step, and a few more: it is never 0."""
+    return 6 * (len(scenes.shapes) + 1)

@@ -14,13 +14,13 @@ from gerd.events.compiled import compiled, inlined
 from gerd.events.cpu.arguments import Area
 from gerd.events.cpu.changes import compare
 from gerd.events.cpu.crossings import (
-    ABSENT,
     BIAS,
     NONE,
     WORD_BITS,
     WORD_SHIFT,
     ZERO,
     bit_number,
+    crossings_at,
     find_crossings,
     hull,
     named,
@@ -54,16 +54,14 @@ PENDING, HIDDEN, BEGUN = 0, 1, 2  # places in `Pixels.numbers`
 
 
 @compiled
-def covered(pieces, frame, y, sensor):
-    """First pixel and end of the part of row y that crossings enclose."""
+def covered(pieces, frame, y, sensor, pair):
+    """First pixel and end of the part of row y that crossings enclose. `pair` is room for two."""
     left, right = sensor.width, ZERO
     for piece in range(len(pieces.convex)):
-        if frame.low[piece] <= y < frame.high[piece]:
-            for s in range(sensor.f):
-                begin = frame.cols[pieces.slot[piece], s, y]
-                end = frame.cols[pieces.slot[piece + 1] - 1, s, y]
-                if begin != ABSENT and begin < end:
-                    left, right = min(left, begin // sensor.f), max(right, (end - 1) // sensor.f + 1)
+        for s in range(sensor.f):
+            ends = crossings_at(piece, y, s, frame, pieces, pair)
+            if len(ends) > 0 and ends[0] < ends[len(ends) - 1]:
+                left, right = min(left, ends[0] // sensor.f), max(right, (ends[len(ends) - 1] - 1) // sensor.f + 1)
     return left, right
 
 
@@ -85,7 +83,7 @@ def show(area, width, pixels, changes):
 
 
 @compiled
-def hide(step, scene, frame, pixels, changes, draws):
+def hide(step, scene, frame, pixels, changes, draws, pair):
     """Shape noise: take the pixels that are missing in this frame out of it, and keep their activations."""
     sensor, pieces, activation = scene.sensor, scene.pieces, pixels.activation
     wide = GROUP * BLOCK  # pixels in a group
@@ -94,7 +92,7 @@ def hide(step, scene, frame, pixels, changes, draws):
         begin, end = hull(begin, end, frame.low[piece], frame.high[piece])
     number = 0
     for y in range(begin, end):
-        left, right = covered(pieces, frame, y, sensor)
+        left, right = covered(pieces, frame, y, sensor, pair)
         if left >= right:
             continue
         first, last = max(done, (y * sensor.width + left) // wide), (y * sensor.width + right - 1) // wide + 1
@@ -118,7 +116,7 @@ def find_changes(step, reference, scene, old, new, pixels, changes, draws, scrat
         area = compare(scene, old, new, changes, scratch)
     if scene.noise.has_shape:
         show(area, scene.sensor.width, pixels, changes)
-        hide(step, scene, new, pixels, changes, draws)
+        hide(step, scene, new, pixels, changes, draws, scratch.lists[3])
         area = Area(ZERO, scene.sensor.height, ZERO, np.int64(changes.touched.shape[1]))
     return area
 
@@ -365,7 +363,7 @@ def begin_recording(area, scene, pixels, changes):
 
 
 @inlined
-def run_steps(coefficients, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room):
+def run_steps(maps, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """Run one recording over the frames at `steps`, as long as there is room for what one more step could bring.
 
     Puts the keys and background flags of the events at steps >= 0 into `room`; how many steps were done, how many
@@ -380,7 +378,7 @@ def run_steps(coefficients, steps, step_us, fresh, scene, old, new, pixels, chan
         if made + 2 * sensor.height * sensor.width > len(room.keys):  # in a step, a pixel fires once, and noise once
             return i, made
         step, reference = steps[i], fresh and i == 0
-        find_crossings(scene.pieces, coefficients[i], sensor, new)
+        find_crossings(maps[i], scene.pieces, sensor, scratch.sides, new)
         area = find_changes(step, reference, scene, old, new, pixels, changes, draws, scratch)
         old, new = new, old
         if reference:
@@ -400,12 +398,12 @@ def run_steps(coefficients, steps, step_us, fresh, scene, old, new, pixels, chan
 
 
 @compiled
-def simulate_steps(coefficients, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room):
+def simulate_steps(maps, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room):
     """`run_steps` of plain tuples, as `compiled.py` hands them over."""
     scene, old, new, pixels, changes, draws, scratch, room = named(
         scene, old, new, pixels, changes, draws, scratch, room
     )
-    return run_steps(coefficients, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room)
+    return run_steps(maps, steps, step_us, fresh, scene, old, new, pixels, changes, draws, scratch, room)
 
 
 ENTRIES = (simulate_steps,)  # what can be called from Python

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from gerd.events import rasterise
 from gerd.events.compiled import argument
-from gerd.events.cpu.changes import MOST_SPLIT
-from gerd.events.cpu.crossings import LANES, WORD_BITS
-from gerd.events.cpu.room import crossings_room, slots_of
+from gerd.events.cpu.crossings import WORD_BITS
+from gerd.events.cpu.hidden import MOST_SPLIT
+from gerd.events.cpu.outlines import LANES
+from gerd.events.cpu.pieces import PieceTable
+from gerd.events.cpu.room import crossings_room, room_for_lists, sides_room
 from gerd.events.cpu.run import kernels
 from gerd.scene.scenes import Scenes
 
@@ -32,9 +34,9 @@ _THREAD = local()
 
 
 class Placed(NamedTuple):
-    """The outlines of a scene in some frames, and how they move."""
+    """Where the outlines of a scene are in some frames, and how they move."""
 
-    coefficients: Array  # (frames, entries, 5), as in `rasterise.Borders`
+    maps: Array  # (frames, actors, 6): the entries of T, as of `rasterise.maps`
     motion: Array  # (frames, pieces, 8): the four numbers of L, row by row, a velocity, and the centre c.
     # What is at q moves by L · (q - c) + velocity.
 
@@ -45,24 +47,22 @@ def pieces(scenes: Scenes) -> tuple[Integers, Array]:
 
 
 def placed(scenes: Scenes, truth: Array) -> Placed:
-    """The outlines of one scene, from its truth."""
+    """Where the outlines of one scene are, from its truth."""
     room = _Room.of(scenes)
     frames = len(truth)
-    coefficients, motion = np.empty((frames, room.entries, 5)), np.empty((frames, room.pieces, 8))
-    T = np.empty((6, truth.shape[1], frames))
-    outlines = (scenes.present[0], room.layout, room.unit(scenes), scenes.upsampling)
+    maps, motion = np.empty((*truth.shape[:2], 6)), np.empty((frames, room.pieces, 8))
     given = np.require(truth, np.float64, ["C", "W"])
-    (wrong,) = kernels("labels.placing").place(given, *outlines, coefficients, motion, T)
+    (wrong,) = kernels("labels.placing").place(given, scenes.present[0], *room.layout, maps, motion)
     if wrong or any(scenes.wraps):
-        rasterise.check(scenes, tuple(T[:, None]), np.arange(frames))
-    return Placed(coefficients, motion)
+        rasterise.check(scenes, tuple(maps.T[:, None]), np.arange(frames))
+    return Placed(maps, motion)
 
 
 def counts(scenes: Scenes, truth: Array) -> NDArray[np.int32]:
     """(frames, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
     result = np.zeros((len(truth), len(scenes.shapes), scenes.height, scenes.width), np.int32)
-    room = _Room.of(scenes).parts()
-    kernels("labels.seen").count_frames(placed(scenes, truth).coefficients, *room, result)
+    maps = placed(scenes, truth).maps
+    kernels("labels.seen").count_frames(maps, *_Room.of(scenes).parts(maps), result)
     return result
 
 
@@ -73,8 +73,8 @@ def masks(scenes: Scenes, truth: Array, edges: bool = False) -> NDArray[np.bool_
     mask of its own.
     """
     result = np.zeros((len(truth) - edges, len(scenes.shapes), scenes.height, scenes.width), np.bool_)
-    room = _Room.of(scenes).parts()
-    kernels("labels.seen").mask_frames(placed(scenes, truth).coefficients, edges, *room, result)
+    maps = placed(scenes, truth).maps
+    kernels("labels.seen").mask_frames(maps, edges, *_Room.of(scenes).parts(maps), result)
     return result
 
 
@@ -89,7 +89,7 @@ def flow(
         none does.
     fresh_from: above so many bytes, memory is expected to come as zeros.
     """
-    coefficients, motion = placed(scenes, truth)
+    maps, motion = placed(scenes, truth)
     edges = centres_before is not None
     motion = motion_before = motion[int(edges) :]
     if centres_before is not None:
@@ -99,8 +99,8 @@ def flow(
     blank = not edges and 4 * math.prod(shape) > fresh_from
     result = np.zeros(shape, np.float32) if blank else np.empty(shape, np.float32)
     best = np.empty(shape[2:] if edges else (0, 0), np.int32)
-    room = _Room.of(scenes).parts(counted=edges)
-    kernels("labels.seen").flow_frames(coefficients, edges, blank, motion_before, motion, best, *room, result)
+    room = _Room.of(scenes).parts(maps, counted=edges)
+    kernels("labels.seen").flow_frames(maps, edges, blank, motion_before, motion, best, *room, result)
     return result
 
 
@@ -118,8 +118,8 @@ def causes(scenes: Scenes, instants: Array | Integers, pixels: Integers) -> Inte
     room = _Room.of(scenes)
     gains = np.empty((2, room.pieces), np.int64)
     result = np.empty((len(pixels), 4), np.int64)
-    coefficients = rasterise.borders(scenes, instants).coefficients[0]
-    kernels("labels.seen").explain(coefficients, pixels, *room.parts(), gains, result)
+    maps = rasterise.maps(scenes, instants)[0]
+    kernels("labels.seen").explain(maps, pixels, *room.parts(maps), gains, result)
     return result
 
 
@@ -137,28 +137,25 @@ class _Room:
         kept[key] = room = kept.pop(key) if key in kept else _Room(scenes)  # the latest is the last
         if len(kept) > KEPT:
             kept.pop(next(iter(kept)))
-        room._intensity[:] = scenes.intensity[0, room._actor]
+        room._table.choose(scenes, 0)
         return room
 
     def __init__(self, scenes: Scenes):
-        first, is_ellipse, convex, self._actor = rasterise.numbered(scenes)
-        self.pieces = len(self._actor)
-        self.entries = int(first[-1])
-        self._intensity = np.empty(self.pieces, np.int32)
-        self._units: dict[bytes, Array] = {}
-        self._actors = len(scenes.shapes)
-        self._size = (self._actors, scenes.height, scenes.width)
-        self.layout = argument((first, is_ellipse, self._actor, rasterise.offsets(scenes)))
-        f = scenes.upsampling
+        self._table = table = PieceTable(scenes)
+        self.pieces = table.sizes.pieces
+        actor, offset = pieces(scenes)
+        self.layout = argument(actor), argument(offset)
+        actors = len(scenes.shapes)
+        self._size = (actors, scenes.height, scenes.width)
+        self._f = f = scenes.upsampling
         height = scenes.height
         width = scenes.width
-        slots = slots_of(first, convex)
         self._scene = argument(
             (
                 (width, height, f),
-                (first, is_ellipse, convex, slots, self._intensity),
-                self._actor,
-                np.searchsorted(self._actor, np.arange(self._actors + 1)),
+                table.pieces,
+                actor,
+                np.searchsorted(actor, np.arange(actors + 1)),
                 np.arange(width * f + 1, dtype=np.int32) // np.int32(f),
                 np.arange(width) + 0.5,
             )
@@ -176,23 +173,19 @@ class _Room:
             (
                 np.empty(self.pieces, np.int64),
                 np.empty((parts, f, rows), np.int32),
-                *np.empty((2, 2 * slots[-1] + 2), np.int32),
+                np.empty((4, table.sizes.crossings), np.int32),
                 np.zeros(width + 2, np.int32),
                 np.zeros(-(-(width + 2) // WORD_BITS), np.uint64),
                 spans,
                 np.empty((2, f), np.int32),
+                sides_room(table.sizes.sides),
             )
         )
-        self._crossings = [argument(crossings_room(slots, f, height)) for _ in range(2)]
+        self._crossings = [argument(crossings_room(table.sizes, f, height)) for _ in range(2)]
 
-    def unit(self, scenes: Scenes) -> Array:
-        """(entries, 4): the ends of each side in the unit frame, as `rasterise.unit_ends`."""
-        drawn = scenes.chosen.tobytes()
-        if drawn not in self._units:
-            self._units = {drawn: rasterise.unit_ends(scenes)[0]}
-        return self._units[drawn]
-
-    def parts(self, counted: bool = False) -> tuple[object, ...]:
-        """The arguments of a kernel. `counted`: there is room for the counts of two frames."""
+    def parts(self, maps: Array, counted: bool = False) -> tuple[object, ...]:
+        """The arguments of a kernel for frames with these maps. `counted`: there is room for the counts of two."""
         shape = self._size if counted else (0, 0, 0)
+        needed = self._table.crossings_of_lists(maps, self._f, self._size[1])
+        self._crossings = [room_for_lists(frame, needed) for frame in self._crossings]
         return self._scene, self._scratch, *((crossings, np.zeros(shape, np.int32)) for crossings in self._crossings)

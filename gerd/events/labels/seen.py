@@ -12,7 +12,8 @@ import numpy as np
 
 from gerd.events.compiled import apart, compiled, inlined
 from gerd.events.cpu.arguments import Crossings, Pieces, Sensor
-from gerd.events.cpu.crossings import NONE, NOTHING, find_crossings, hull, unsigned_range
+from gerd.events.cpu.crossings import NONE, NOTHING, crossings_at, find_crossings, hull, unsigned_range
+from gerd.events.cpu.outlines import Sides
 from gerd.events.labels.spans import TOGETHER, add_row, box, box_of_actor, find_seen, find_spans
 
 BACKGROUND = np.int32(-1)
@@ -21,11 +22,11 @@ BLOCK = np.uint64(8)  # pixels of a row that are written together
 # What stays as it is: the actor of each piece; the first piece of each actor, and the end; the pixel of each column;
 # and the x of the middle of each pixel.
 Scene = namedtuple("Scene", "sensor pieces actor first_piece pixel_of middle")
-# Room: for pieces, for crossings of what is seen of one, for crossings in a sub-row; for a row of pixels: by how much
-# the number of sub-pixels that are seen rises from one pixel to the next (width + 2), 0 between uses, and bits for
-# pixels in which, or right of which, it does; for spans of pixels; and for the pieces that are seen in the sub-pixels
-# of a pixel's sub-row (2, f).
-Scratch = namedtuple("Scratch", "nearer visible ends spare rises marks spans labels")
+# Room: for pieces, for crossings of what is seen of one, for crossings in a sub-row (4, …); for a row of pixels: by how
+# much the number of sub-pixels that are seen rises from one pixel to the next (width + 2), 0 between uses, and bits for
+# pixels in which, or right of which, it does; for spans of pixels; for the pieces that are seen in the sub-pixels of a
+# pixel's sub-row (2, f); and for the sides of a piece, as in `outlines.py`.
+Scratch = namedtuple("Scratch", "nearer visible lists rises marks spans labels sides")
 # Spans of pixels in each row: their ends (rows, width + 2) and the number of ends; the pixels of which something is
 # seen beside each (rows, 2 · parts); whether the row is worked out by itself; and room for numbers of rows (7, rows).
 Spans = namedtuple("Spans", "ends number outer rough room")
@@ -118,17 +119,17 @@ def copy_at(actor, y, x, end, scene, scratch, frame):
             if left <= x:
                 found, number = piece, number + 1
     if number > 1:  # hardly ever: copies of an actor are a frame apart
-        found, stop = most_seen(actor, y, x, scene, scratch.labels[0], frame), x + 1
+        found, stop = most_seen(actor, y, x, scene, scratch.labels[0], frame, scratch.lists[3]), x + 1
     return found, stop
 
 
 @compiled
-def most_seen(actor, y, x, scene, labels, frame):
+def most_seen(actor, y, x, scene, labels, frame, pair):
     found, most = scene.first_piece[actor], 0
     for piece in range(scene.first_piece[actor], scene.first_piece[actor + 1]):
         count = 0
         for s in range(scene.sensor.f):
-            put_labels(y, s, x, scene, frame, labels)
+            put_labels(y, s, x, scene, frame, labels, pair)
             for label in labels:
                 count += label == piece
         if count > most:
@@ -186,17 +187,17 @@ def box_of_both(actor, scene, before, now):
 def named(scene, scratch, before, now):
     """Named tuples again: at a call from Python, numba finds the types of plain ones faster."""
     sensor, pieces, actor, first_piece, pixel_of, middle = scene
-    nearer, visible, ends, spare, rises, marks, spans, labels = scratch
+    nearer, visible, lists, rises, marks, spans, labels, sides = scratch
     return (
         Scene(Sensor(*sensor), Pieces(*pieces), actor, first_piece, pixel_of, middle),
-        Scratch(nearer, visible, ends, spare, rises, marks, Spans(*spans), labels),
+        Scratch(nearer, visible, lists, rises, marks, Spans(*spans), labels, Sides(*sides)),
         View(Crossings(*before[0]), before[1]),
         View(Crossings(*now[0]), now[1]),
     )
 
 
 @compiled
-def look(coefficients, scene, view):
+def look(maps, scene, scratch, view):
     """Find the crossings of a frame, and forget the counts of the one before."""
     if len(view.counts) > 0:
         for actor in range(len(scene.first_piece) - 1):
@@ -204,7 +205,7 @@ def look(coefficients, scene, view):
             for y in unsigned_range(low, high):
                 for x in unsigned_range(left, right):
                     view.counts[actor, y, x] = 0
-    find_crossings(scene.pieces, coefficients, scene.sensor, view.crossings)
+    find_crossings(maps, scene.pieces, scene.sensor, scratch.sides, view.crossings)
 
 
 @compiled
@@ -223,23 +224,23 @@ def half(scene):
 
 
 @compiled
-def count_frames(coefficients, scene, scratch, before, now, counts):
+def count_frames(maps, scene, scratch, before, now, counts):
     """counts (frames, actors, height, width): in how many sub-pixels of each pixel each actor is seen."""
     scene, scratch, before, now = named(scene, scratch, before, now)
-    for i in range(len(coefficients)):
-        look(coefficients[i], scene, now)
+    for i in range(len(maps)):
+        look(maps[i], scene, scratch, now)
         put_counts(scene, scratch, now, counts[i])
 
 
 @compiled
-def mask_frames(coefficients, edges, scene, scratch, before, now, masks):
+def mask_frames(maps, edges, scene, scratch, before, now, masks):
     """masks (frames, actors, height, width): what each actor covers; with `edges` any part, and in the frame before.
 
     With `edges` there is one frame more than masks: the one before the first.
     """
     scene, scratch, before, now = named(scene, scratch, before, now)
-    for i in range(len(coefficients)):
-        look(coefficients[i], scene, now)
+    for i in range(len(maps)):
+        look(maps[i], scene, scratch, now)
         if edges:
             put_masks(np.int32(1), scene, scratch, now, masks[max(i - 1, 0) : i + 1])
         else:
@@ -247,15 +248,15 @@ def mask_frames(coefficients, edges, scene, scratch, before, now, masks):
 
 
 @compiled
-def flow_frames(coefficients, edges, blank, motion_before, motion, best, scene, scratch, before, now, flow):
+def flow_frames(maps, edges, blank, motion_before, motion, best, scene, scratch, before, now, flow):
     """flow (frames, 2, height, width): the velocity of what is seen; with `edges` also of what was in the frame before.
 
     `blank` says that `flow` is filled already. `motion` (frames, pieces, 8) is that of each piece, `motion_before` that
     of the pieces of the frame before at the time of the frame: on a torus a copy may change its number in between.
     """
     scene, scratch, before, now = named(scene, scratch, before, now)
-    for i in range(len(coefficients)):
-        look(coefficients[i], scene, now)
+    for i in range(len(maps)):
+        look(maps[i], scene, scratch, now)
         at = i - 1 if edges else i
         if at >= 0 and not blank:
             fill(np.float32(np.nan if edges else 0.0), flow[at])
@@ -270,18 +271,17 @@ def flow_frames(coefficients, edges, blank, motion_before, motion, best, scene, 
 
 
 @inlined
-def put_labels(y, s, x, scene, crossings, labels):
-    """The piece that is seen in each sub-pixel of sub-row s of a pixel, or BACKGROUND."""
+def put_labels(y, s, x, scene, crossings, labels, pair):
+    """The piece that is seen in each sub-pixel of sub-row s of a pixel, or BACKGROUND. `pair` is room for two."""
     pieces, f = scene.pieces, scene.sensor.f
     left, right = np.int32(x * f), np.int32(x * f + f)
     for c in range(f):
         labels[c] = BACKGROUND
     for piece in range(len(scene.actor)):
-        if crossings.low[piece] <= y < crossings.high[piece]:
-            for k in range(pieces.slot[piece], pieces.slot[piece + 1] - 1, 2):
-                begin, end = max(crossings.cols[k, s, y], left), min(crossings.cols[k + 1, s, y], right)
-                for c in range(begin, end):
-                    labels[c - left] = piece
+        ends = crossings_at(piece, y, s, crossings, pieces, pair)
+        for k in range(0, len(ends), 2):
+            for c in range(max(ends[k], left), min(ends[k + 1], right)):
+                labels[c - left] = piece
 
 
 @inlined
@@ -290,17 +290,17 @@ def intensity_of(piece, pieces):
 
 
 @compiled
-def find_gains(y, x, hidden, scene, before, now, labels, gains):
+def find_gains(y, x, hidden, scene, scratch, before, now, gains):
     """Add up in gains (2, pieces) by how much the edge of each piece has raised the count of a pixel.
 
     An edge has passed a sub-pixel if another piece is seen there than before. It is that of the nearer of the two: it
     has come (gains[1]) or gone (gains[0]). `hidden` has a bit for each frame in which shape noise takes the pixel out.
     """
     gains[:] = 0
-    pieces = scene.pieces
+    pieces, labels = scene.pieces, scratch.labels
     for s in range(scene.sensor.f):
-        put_labels(y, s, x, scene, before, labels[0])
-        put_labels(y, s, x, scene, now, labels[1])
+        put_labels(y, s, x, scene, before, labels[0], scratch.lists[3])
+        put_labels(y, s, x, scene, now, labels[1], scratch.lists[3])
         for c in range(scene.sensor.f):
             was = BACKGROUND if hidden & 1 else labels[0, c]
             is_now = BACKGROUND if hidden & 2 else labels[1, c]
@@ -334,7 +334,7 @@ def strongest(sign, scene, gains):
 
 
 @compiled
-def explain(coefficients, queries, scene, scratch, before, now, gains, answers):
+def explain(maps, queries, scene, scratch, before, now, gains, answers):
     """answers (queries, 4): change of the count, actor, its copy, and whether as in the later of two frames.
 
     queries (queries, 5): frame, y, x, sign, hidden. A pixel is compared between the frame and the one before; queries
@@ -347,10 +347,10 @@ def explain(coefficients, queries, scene, scratch, before, now, gains, answers):
         if held != frame:
             before, now = now, before
             if held != frame - 1:
-                find_crossings(scene.pieces, coefficients[frame - 1], scene.sensor, before.crossings)
-            find_crossings(scene.pieces, coefficients[frame], scene.sensor, now.crossings)
+                find_crossings(maps[frame - 1], scene.pieces, scene.sensor, scratch.sides, before.crossings)
+            find_crossings(maps[frame], scene.pieces, scene.sensor, scratch.sides, now.crossings)
             held = frame
-        find_gains(y, x, queries[i, 4], scene, before.crossings, now.crossings, scratch.labels, gains)
+        find_gains(y, x, queries[i, 4], scene, scratch, before.crossings, now.crossings, gains)
         change, actor, copy, later = strongest(queries[i, 3], scene, gains)
         answers[i, 0], answers[i, 1], answers[i, 2], answers[i, 3] = change, actor, copy, later
 

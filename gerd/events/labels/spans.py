@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from gerd.events.compiled import apart, compiled, inlined
-from gerd.events.cpu.changes import MOST_SPLIT, find_nearer, split, unhidden
 from gerd.events.cpu.crossings import (
     NEAR,
     NONE,
@@ -22,8 +21,9 @@ from gerd.events.cpu.crossings import (
     bit_number,
     hull,
     unsigned_range,
-    vector_range,
 )
+from gerd.events.cpu.hidden import MOST_SPLIT, find_nearer, seen_of, split
+from gerd.events.cpu.outlines import vector_range
 from gerd.events.cpu.rules import ONE
 
 ALONE, CUT, WALKED, TOGETHER = range(4)  # what is seen of a piece: see `find_seen`
@@ -66,24 +66,25 @@ def meets_copy(piece, scene, frame):
 def find_seen(piece, scene, scratch, frame):
     """How to find what is seen of a piece, how many nearer ones there are, and its box.
 
-    ALONE: its crossings say it. CUT: `scratch.visible` has the crossings of its parts. WALKED: many nearer pieces, or
-    concave ones, leave something, sub-row by sub-row; they are in `scratch.nearer`. TOGETHER: it may share pixels with
-    other copies of its actor. All of them are looked at with the first one, and the others have no box then.
+    ALONE: its crossings say it. CUT: `scratch.visible` has the crossings of its parts. WALKED: it is concave, or many
+    nearer pieces or concave ones leave something of it, sub-row by sub-row; they are in `scratch.nearer`. TOGETHER: it
+    may share pixels with other copies of its actor. All of them are looked at with the first one, and the others have
+    no box then.
     """
     low, high, left, right = box(piece, scene, frame)
     if low >= high:
-        return ALONE, 0, low, high, left, right
+        return WALKED, 0, low, high, left, right
     meets, farther = meets_copy(piece, scene, frame)
     if meets:
         low, high, left, right = box_of_actor(scene.actor[piece], scene, frame)
         return TOGETHER, 0, low, low if farther else high, left, right
     pieces = scene.pieces
     covering, simple = find_nearer(piece, low, high, pieces, frame, frame, scratch.nearer)
-    if covering == 0:
-        return ALONE, 0, low, high, left, right
     if not simple or covering > MOST_SPLIT:
         return WALKED, covering, low, high, left, right
-    cols = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
+    if covering == 0:
+        return ALONE, 0, low, high, left, right
+    cols = frame.cols[pieces.slot[piece] : pieces.slot[piece] + 2]
     split(scratch.nearer[:covering], cols, frame, pieces.slot, low, high, scratch.visible)
     return CUT, covering, low, high, left, right
 
@@ -102,11 +103,10 @@ def add_row(way, covering, piece, y, scene, scratch, frame):
     if way == WALKED:
         add_unhidden(piece, nearer[:covering], y, scene, scratch, frame)
         return
-    parts = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
-    number = len(parts)
+    parts, number = frame.cols[pieces.slot[piece] : pieces.slot[piece] + 2], 2
     if way == CUT:
         parts, number = scratch.visible, 2 << covering
-    for k in range(0, number - 1, 2):
+    for k in range(0, number, 2):
         for s in range(f):
             if parts[k, s, y] < parts[k + 1, s, y]:
                 add_span(parts[k, s, y], parts[k + 1, s, y], f, scene.pixel_of, scratch.rises, scratch.marks)
@@ -115,10 +115,10 @@ def add_row(way, covering, piece, y, scene, scratch, frame):
 @compiled
 def add_unhidden(piece, nearer, y, scene, scratch, frame):
     """Add what nearer pieces leave of a piece in a row of pixels, sub-row by sub-row."""
-    pieces, f, ends = scene.pieces, np.int32(scene.sensor.f), scratch.ends
-    cols = frame.cols[pieces.slot[piece] : pieces.slot[piece + 1]]
+    f = np.int32(scene.sensor.f)
     for s in range(f):
-        for k in range(0, unhidden(nearer, cols, frame, pieces.slot, y, s, ends, scratch.spare), 2):
+        ends = seen_of(piece, nearer, y, s, frame, scene.pieces, scratch.lists)
+        for k in range(0, len(ends), 2):
             add_span(ends[k], ends[k + 1], f, scene.pixel_of, scratch.rises, scratch.marks)
 
 
@@ -169,7 +169,7 @@ def find_spans(piece, least, scene, scratch, frame):
     spans, slot = scratch.spans, scene.pieces.slot[piece]
     way, covering, low, high, _, _ = find_seen(piece, scene, scratch, frame)
     top, bottom = max(low, frame.whole_low[piece]), min(high, frame.whole_high[piece])
-    if way > CUT or not scene.pieces.convex[piece]:
+    if way > CUT:
         top = bottom = high
     for y in unsigned_range(low, high):
         spans.number[y] = 0
