@@ -13,6 +13,8 @@ from gerd.events import rasterise
 from gerd.events.definition.rules import column, crossing_of_side, crossings_of_ellipse
 from gerd.scene.scenes import Scenes
 
+MOST_SIDES = 2**22  # sides, times sub-rows, that are asked at once
+
 
 def activation(scenes: Scenes, steps: np.ndarray, device: str = "cpu") -> Tensor:
     """(recordings, steps, height, width) int32: the visible sub-pixels of each pixel, times their intensity."""
@@ -50,16 +52,26 @@ def visible(scenes: Scenes, steps: np.ndarray, device: str) -> tuple[Tensor, Ten
 
 def _crossings(scenes: Scenes, borders: rasterise.Borders, piece: int) -> Tensor:
     """(recordings, steps, sub-rows, crossings) int32: a piece's crossings, the unused ones at the right border."""
-    part = borders.coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
-    a, b, c, d, e = torch.from_numpy(np.ascontiguousarray(np.moveaxis(part, -1, 0)[..., None, :]))
-    y = (torch.arange(scenes.height * scenes.upsampling, dtype=torch.float64) + 0.5)[:, None]
-    if borders.is_ellipse[piece]:
+    coefficients = borders.coefficients[:, :, borders.first[piece] : borders.first[piece + 1]]
+    part = torch.from_numpy(np.ascontiguousarray(np.moveaxis(coefficients, -1, 0)[..., None, :]))
+    right = scenes.width * scenes.upsampling
+    rows = (torch.arange(scenes.height * scenes.upsampling, dtype=torch.float64) + 0.5)[:, None]
+    some = max(1, MOST_SIDES // max(1, part[0].numel()))  # sub-rows in which all sides are asked at once
+    columns = [_columns(y, part, bool(borders.is_ellipse[piece]), right) for y in rows.split(some)]
+    most = max(block.shape[-1] for block in columns)
+    padded = [torch.nn.functional.pad(block, (0, most - block.shape[-1]), value=right) for block in columns]
+    return torch.cat(padded, dim=-2)
+
+
+def _columns(y: Tensor, part: Tensor, is_ellipse: bool, right: int) -> Tensor:
+    """(recordings, steps, sub-rows, crossings) int32: those of a piece with the sub-rows at `y`."""
+    a, b, c, d, e = part
+    if is_ellipse:
         enters, leaves, crosses = crossings_of_ellipse(y, a, b, c, d, e)
         x = torch.cat([enters, leaves], dim=-1)
         crosses = crosses.expand(*crosses.shape[:-1], 2)
     else:
         x, crosses = crossing_of_side(y, a, b, c, d)
-    right = scenes.width * scenes.upsampling
     columns = torch.where(crosses, column(x, right), right).sort(dim=-1).values
     most = int(crosses.sum(-1).max()) if crosses.numel() else 0
     return columns[..., :most].contiguous()
