@@ -21,7 +21,7 @@ from gerd.events.compiled import Kernel, argument
 from gerd.events.cpu import known
 from gerd.events.cpu.arguments import Chance, Scene, Sensor
 from gerd.events.cpu.pieces import PieceTable
-from gerd.events.cpu.room import Rooms, fresh_room, model_of, noise_of, room_for_lists, takes_fresh
+from gerd.events.cpu.room import Rooms, fresh_room, model_of, noise_of, takes_fresh
 from gerd.events.shared import Chunk, chunks
 from gerd.scene.scenes import Scenes
 
