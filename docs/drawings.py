@@ -212,9 +212,9 @@ def room(
 
 def packages() -> Figure:
     """The packages of gerd/ in the order of the data; an arrow says what goes from one to the next."""
-    drawn = Figure(figsize=(11.0, 2.9))
+    drawn = Figure(figsize=(12.0, 2.9))
     ax = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
-    ax.set(xlim=(-0.7, 18.8), ylim=(4.4, -0.4))
+    ax.set(xlim=(-0.7, 20.6), ylim=(4.4, -0.4))
     ax.axis("off")
     middle, left = 1.65, 0.3
     ax.text(-0.2, middle - 0.1, "text", ha="center", va="bottom")
@@ -237,10 +237,12 @@ def packages() -> Figure:
     room(ax, "studies", left + 2.4, 2.2, (1.25, 1.1), "#f7ecd9")
     room(ax, "page", left + 2.4, 3.55, (1.25, 0.55), "#f7ecd9")
     room(ax, "screen", left + 2.4, 0.2, (1.25, 0.55), "#f7ecd9")
+    room(ax, "bench", left + 4.3, 2.2, (1.25, 0.55), "#f7ecd9")
     arrow(ax, (left + 1.6, 1.3), (left + 2.4, 0.65))
-    arrow(ax, (left + 3.65, 0.6), (left + 4.4, 1.15))
-    room(ax, "cli", left + 4.4, 1.1, (0.8, 3.0), "#f3e0e8")
-    for begin, end, y in ((1.6, 2.4, 2.475), (1.6, 4.4, 1.375), (3.65, 4.4, 2.75), (3.65, 4.4, 3.825)):
+    arrow(ax, (left + 3.65, 0.6), (left + 6.2, 1.15))
+    room(ax, "cli", left + 6.2, 1.1, (0.8, 3.0), "#f3e0e8")
+    to_the_right = ((1.6, 2.4, 2.475), (1.6, 6.2, 1.375), (3.65, 4.3, 2.475), (5.55, 6.2, 2.475), (3.65, 6.2, 3.1))
+    for begin, end, y in (*to_the_right, (3.65, 6.2, 3.825)):
         arrow(ax, (left + begin, y), (left + end, y))
     arrow(ax, (left + 1.6, 3.45), (left + 2.4, 3.1))
     arrow(ax, (left + 1.6, 3.7), (left + 2.4, 3.825))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,3 +166,22 @@ def test_what_a_split_holds_depends_on_neither_batch_nor_loop() -> None:
 def test_mistakes_are_told(call: Any, message: str) -> None:
     with pytest.raises(gerd.GerdError, match=message):
         call()
+
+
+def test_the_page_has_the_tables_of_the_package() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "bench.md").read_text("utf-8")
+    for factor in gerd.bench.factors():
+        (row,) = re.findall(rf"^\| `{factor.name}` \| (.*) \|$", page, re.MULTILINE)
+        _, unit, *amounts = row.split(" | ")
+        assert unit.strip() == factor.unit
+        lists = [[factor.neutral], factor.inner, factor.outer]
+        assert amounts == [", ".join(f"{amount:g}" for amount in each) for each in lists]
+    for name in TASKS:
+        about = gerd.bench.task(name)
+        (row,) = re.findall(rf"^\| `{name}` \| (.*) \|$", page, re.MULTILINE)
+        assert row.startswith(f"{about.title} | {about.item} | {about.shape}: {about.answer} | {about.error}")
+    for kind, full, quick in re.findall(r"^\| (training|validation|each test).*\| (\d+) \| (\d+)", page, re.MULTILINE):
+        for size, count in ((False, full), (True, quick)):
+            splits = gerd.bench.splits("locate", size)
+            counts = {split.count for split in splits if kind.removeprefix("each ").startswith(split.kind[:5])}
+            assert counts == {int(count)}
