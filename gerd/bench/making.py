@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from gerd.bench.digests import Progress, digest_of, expected_digest
 from gerd.bench.frozen import VERSION
-from gerd.bench.split_table import Split, splits
+from gerd.bench.split_table import Split
 from gerd.bench.task_table import tasks
 from gerd.calls import explained
 from gerd.errors import StorageError, shorten
@@ -20,28 +21,20 @@ QUICK = "quick"
 @explained
 def make(
     out: str | Path,
-    task: str | None = None,
-    quick: bool = False,
-    regime: str = "one",
+    splits: Iterable[Split],
     *,
     device: str = "cpu",
     workers: int = 1,
     progress: Progress = lambda made: None,
 ) -> tuple[Path, ...]:
-    """Write the splits of a task, or of all, into a folder, each as a dataset; returns their folders.
+    """Write splits into a folder, each as a dataset; returns their folders.
 
     Continues what an interrupted call has left. Every dataset is read again and compared with its digest, one that was
     there before, too; it is an error if it has another. `workers` processes make a dataset.
     """
-    wanted = [split for name in ([task] if task else tasks()) for split in splits(name, quick, regime)]
     folder = Path(out)
     _check_place(folder)
-    return tuple(_made(folder, split, device, workers, progress) for split in wanted)
-
-
-def total(task: str | None = None, quick: bool = False, regime: str = "one") -> int:
-    """How many recordings `make` makes."""
-    return sum(split.count for name in ([task] if task else tasks()) for split in splits(name, quick, regime))
+    return tuple(_made(folder, split, device, workers, progress) for split in splits)
 
 
 def folder_of(split: Split) -> str:

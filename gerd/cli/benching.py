@@ -7,11 +7,11 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option, Typer
 
-from gerd.cli.completing import DEVICES, REGIMES, TASKS, one_of
+from gerd.cli.completing import DEVICES, REGIMES, SPLITS, TASKS, one_of
 from gerd.cli.judging import check, run
 from gerd.cli.stopping import stoppable
 from gerd.cli.terminal import say
-from gerd.errors import counted
+from gerd.errors import GerdError, counted, did_you_mean
 
 bench = Typer(
     name="bench",
@@ -51,6 +51,9 @@ def make(
     task: TaskName = None,
     regime: Regime = "one",
     quick: Quick = False,
+    kind: Annotated[
+        str | None, Option(help="train, validate or test; default: all three.", autocompletion=one_of(*SPLITS))
+    ] = None,
     device: Device = "cpu",
     workers: Annotated[int, Option(min=1, help="Processes.")] = 1,
 ) -> None:
@@ -60,11 +63,16 @@ def make(
     as DIR/locate/test/rotation/60.
     """
     from gerd.bench.making import make as write
-    from gerd.bench.making import total
+    from gerd.bench.split_table import splits
+    from gerd.bench.task_table import tasks
     from gerd.cli.progress import Bar
 
-    with stoppable(out), Bar("recordings", total(task, quick, regime)) as bar:
-        folders = write(out, task, quick, regime, device=device, workers=workers, progress=bar)
+    if kind not in (None, *SPLITS):
+        raise GerdError(f"--kind {kind}: {did_you_mean([kind], SPLITS)}allowed: {', '.join(SPLITS)}")
+    every = [split for name in ([task] if task else tasks()) for split in splits(name, quick, regime)]
+    wanted = [split for split in every if kind in (None, split.kind)]
+    with stoppable(out), Bar("recordings", sum(split.count for split in wanted)) as bar:
+        folders = write(out, wanted, device=device, workers=workers, progress=bar)
     same = f"{counted(len(folders), 'split')}, {counted(bar.done, 'recording')}"
     say(f"{out}: {same}, all with the digests of version 1")
 

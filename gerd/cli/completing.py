@@ -23,6 +23,7 @@ BASELINES = (
     "constant", "relu-1", "relu-8", "li", "lif", "conv-gru", "five-channels",
     "bank-time", "bank-boost", "bank-scale", "bank-rotation",
 )  # fmt: skip
+SPLITS = ("train", "validate", "test")
 ENGINES = ("local", "ray")
 DEVICES = ("cpu", "cuda", "mps")
 

@@ -44,6 +44,7 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         ("gerd play data --format ", ["csv", "binary", "aestream"]),
         ("gerd study ", list(completing.STUDIES)),
         ("gerd generate square.yaml data --engine r", ["ray"]),
+        ("gerd bench make data --kind v", ["validate"]),
         ("gerd check ", ["circle.yml", "configs/deep/three.yaml", "square.yaml"]),
         ("gerd check configs/de", ["configs/deep/three.yaml"]),
         ("gerd verify ", ["data"]),
@@ -67,6 +68,9 @@ def test_paths_from_the_root(folder: Path) -> None:
 
 def test_the_names_are_those_that_the_commands_take() -> None:
     from gerd.bench.baselines import BASELINES
+    from gerd.bench.split_table import KINDS as SPLITS
+    from gerd.bench.split_table import REGIMES
+    from gerd.bench.task_table import tasks
     from gerd.exchange.export import PARQUET
     from gerd.exchange.formats import FORMATS
     from gerd.exchange.live import PACKETS
@@ -79,5 +83,6 @@ def test_the_names_are_those_that_the_commands_take() -> None:
     assert set(completing.LIVE_FORMATS) == {"csv", *PACKETS}
     assert completing.STUDIES == STUDIES
     assert tuple(BASELINES) == completing.BASELINES
+    assert (tasks(), REGIMES, SPLITS) == (completing.TASKS, completing.REGIMES, completing.SPLITS)
     for name in STUDIES:
         importlib.import_module(f"gerd.studies.{name.replace('-', '_')}")

@@ -150,6 +150,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     inside = {name for name in names if ".dist-info/" not in name}
     assert inside == {str(file.relative_to(ROOT)) for file in files if file.parent.name != "machine"}
     assert {"gerd/__init__.pyi", "gerd/py.typed", "gerd/cli/starter.yaml", "gerd/page/web/index.html"} <= inside
+    frozen = (*gerd.bench.tasks(), "factors", "splits")
+    assert {f"gerd/bench/v1/{name}.yaml" for name in frozen} | {"gerd/bench/v1/digests.json"} <= inside
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
