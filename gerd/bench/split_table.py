@@ -69,7 +69,7 @@ def splits(task: str, quick: bool = False, regime: str = "one") -> tuple[Split, 
     """
     if regime not in REGIMES:
         raise GerdError(f"regime {shorten(regime)}: {did_you_mean([regime], REGIMES)}allowed: {', '.join(REGIMES)}")
-    return _splits(task, bool(quick), regime)
+    return _splits(task_table.task(task).name, bool(quick), regime)
 
 
 def all_splits(task: str, quick: bool = False) -> tuple[Split, ...]:
@@ -106,9 +106,9 @@ def stream(task: str, split: str | Split, batch_size: int, device: str = "cpu", 
 
 def _named(task: str, name: str, quick: bool) -> Split:
     known = {each.name: each for each in all_splits(task, quick)}
-    if name in known:
+    if isinstance(name, str) and name in known:
         return known[name]
-    below = [other for other in known if other.startswith(f"{name}/")] if isinstance(name, str) else []
+    below = [other for other in known if other.startswith(f"{name}/")]
     hint = f"it has parts, from {below[0]} to {below[-1]}; " if below else did_you_mean([name], known)
     where = f"gerd.bench.splits({task!r}{', quick=True' if quick else ''})"
     raise GerdError(f"{task}: split {shorten(name)}: {hint}allowed: the names of {where}")

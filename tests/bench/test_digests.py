@@ -87,6 +87,13 @@ def test_a_part_of_version_1_is_what_it_was(task: str) -> None:
     assert not differing(split for split in all_splits(task, quick=True) if split.kind == "validate")
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_the_backend_does_not_show(task: str) -> None:
+    split = gerd.bench.split(task, "validate-inner/contrast/1.25", quick=True)
+    dense = [gerd.simulate(split.config, index, backend="torch") for index in range(split.count)]
+    assert digest_of(dense) == gerd.bench.expected_digest(split)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
 def test_all_of_version_1_is_what_it_was(task: str) -> None:

@@ -158,6 +158,8 @@ def test_what_a_split_holds_depends_on_neither_batch_nor_loop() -> None:
         (lambda: gerd.bench.split("locate", "test/rotaion/60"), "did you mean test/rotation/60"),
         (lambda: gerd.bench.split("locate", "train-inner"), "it has parts, from train-inner/neutral to"),
         (lambda: gerd.bench.split("locate", None), "split None: allowed"),  # type: ignore[arg-type]
+        (lambda: gerd.bench.split("locate", ["test"]), r"split \['test'\]: allowed"),  # type: ignore[arg-type]
+        (lambda: gerd.bench.splits({}), "task {}: allowed"),  # type: ignore[arg-type]
         (lambda: gerd.bench.stream("locate", "test", 7), "that divides the 200 recordings of test: 1, 2, 4"),
         (lambda: gerd.bench.stream("locate", "test", 0), "batch_size 0"),
         (lambda: gerd.bench.stream("locate", gerd.bench.split("flow", "test"), 5), "is one of flow, not of locate"),
