@@ -187,10 +187,11 @@ def reachable(scenes: Scenes) -> float:
 def _moments(scenes: Scenes, steps: int) -> tuple[Array, float]:
     """Times in steps, evenly over the first steps, and how far each is from the one before that it is compared with."""
     length = min(float(_with_events(scenes, steps)), reachable(scenes))
-    number = max(1, min(MOMENTS, ceil(length)))
+    between = scenes.exact or length < 1
+    number = MOMENTS if between else min(MOMENTS, ceil(length))
     times = (np.arange(number) + 0.5) / number * length
-    if scenes.exact or length < 1:
-        return times, min(max(length, 1e-9), 1.0, 1 / (16 * scenes.trajectory.rate))
+    if between:  # no instants lie closer, and what is fast is somewhere else after any longer time
+        return times, min(max(length, 1e-9), 1.0, 1 / (exact.MOST_PARTS * scenes.trajectory.rate))
     return np.ceil(times) - 1, 1.0  # the last step before these is -1, of the warm-up
 
 

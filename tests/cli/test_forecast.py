@@ -104,6 +104,26 @@ HUGE = {
 }
 
 
+@pytest.mark.parametrize(
+    "motion",
+    ["translation: {velocity: [1.0e+7, 3.0e+6], acceleration: 0}", "shear: {acceleration: {normal: [0, 1.0e+9]}}"],
+)
+def test_what_is_elsewhere_at_each_instant_is_told_from_the_motion(motion: str) -> None:
+    """A shape that crosses the frame many times between two instants, so that only chance says where it is."""
+    config = gerd.parse(f"""
+sensor: {{width: 9, height: 17}}
+steps: 3
+timing: exact
+upsampling: 2
+integrator: {{threshold: 0.3}}
+actors: [{{shape: square, {motion}}}]
+""")
+    foretold = forecast(config, 1e-4)
+    assert foretold.steps == 0
+    made = np.mean([len(gerd.simulate(config, index)) for index in range(5)])
+    assert made / 5 <= foretold.events.mean() <= 10 * made
+
+
 @pytest.mark.parametrize("name", HUGE)
 def test_a_check_does_not_exceed_its_own_budget(name: str, tmp_path: Path) -> None:
     """In a process that has four times the memory that a check may take, and much more time."""
