@@ -31,7 +31,8 @@ def list_benchmark(regime: str, quick: bool) -> None:
         chosen = [split for split in of_one if split.kind == kind]
         sizes.add_row(_names(chosen), str(len(chosen)), str(sum(split.count for split in chosen)))
     console.print(sizes)
-    console.say("\ngerd bench list --task NAME names every split of a task.")
+    console.say("")
+    console.say("gerd bench list --task NAME names every split of a task.")
 
 
 def list_splits(name: str, regime: str, quick: bool) -> None:
