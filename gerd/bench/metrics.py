@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gerd.bench.examples import Examples
+from gerd.bench.task_table import HORIZON
 from gerd.measures.chance import best_answer, chance_of
 
 Array = NDArray[np.float64]
 
-HORIZON = 8.0  # steps after which the error of a velocity is looked at
 CORNERS = ((-0.5, -0.5), (0.5, -0.5), (-0.5, 0.5))  # of the unit square: the images of three say what an affine map is
 HALF = 32.0  # half the frame, in pixels: the unit of the losses of places
 BETA = 0.1  # of SmoothL1, in units of half the frame, or pixels per step

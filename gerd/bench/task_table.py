@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FIRST_STEP = 16  # the first that counts: what came before has shown how the shape moves
 GLYPHS = 10
+HORIZON = 8.0  # steps after which the error of a velocity is looked at
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ _TASKS = (
         label={"T": "T", "T_velocity": "T_velocity"},
         axes=("recordings", "steps", 2, 2, 3),
         answer="the first two rows of T in pixels, then of its velocity T′ in pixels per step, at each step",
-        error="mean distance between where the answer and the truth put the corners of the unit box, over the steps "
-        "that count; half from T, half from T′ in one step",
+        error="mean distance between where the answer and the truth put three corners of the unit square, and between "
+        f"how far they take these in {HORIZON:g} steps at the velocity T′; over the steps that count, half from each",
         unit="px",
         first_step=FIRST_STEP,
     ),
