@@ -32,6 +32,8 @@ def make(
     Continues what an interrupted call has left. Every dataset is read again and compared with its digest, one that was
     there before, too; it is an error if it has another. `workers` processes make a dataset.
     """
+    if "://" in str(out):
+        raise StorageError(f"{out}: allowed: a folder; gerd.generate writes the config of a split to object stores")
     folder = Path(out)
     _check_place(folder)
     return tuple(_made(folder, split, device, workers, progress) for split in splits)

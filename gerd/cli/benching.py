@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Exit, Option, Typer
@@ -47,7 +46,7 @@ def list_(task: TaskName = None, regime: Regime = "one", quick: Quick = False) -
 
 @bench.command()
 def make(
-    out: Annotated[Path, Argument(metavar="DIR", help="The folder to write, or to continue.")],
+    out: Annotated[str, Argument(metavar="DIR", help="The folder to write, or to continue.")],
     task: TaskName = None,
     regime: Regime = "one",
     quick: Quick = False,

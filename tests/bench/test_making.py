@@ -78,6 +78,8 @@ def test_other_places_are_refused_before_anything_is_written(tmp_path: Path) -> 
         gerd.bench.make(tmp_path / "notes.txt", SPLITS)
     with pytest.raises(gerd.StorageError, match="cannot be"):
         gerd.bench.make(tmp_path / "notes.txt" / "below", SPLITS)
+    with pytest.raises(gerd.StorageError, match=r"s3://bucket/data: allowed: a folder"):
+        gerd.bench.make("s3://bucket/data", SPLITS)
     assert os.listdir(tmp_path) == ["notes.txt"]
 
 
