@@ -75,7 +75,7 @@ def outlines(timing: str) -> dict[str, Config]:
 
 
 GROUPS: dict[str, dict[str, Config]] = {
-    "upsampling": {str(f): config(upsampling=f) for f in (2, 4, 8, 16, 32)},
+    "upsampling": {str(f): config(upsampling=f) for f in (2, 4, 8, 16, 32, 64, 128, 256)},
     "resolution": {f"{side}×{side}": config(side=side) for side in (128, 256, 512, 1024, 2048)},
     "steps": {str(steps): config(steps=steps) for steps in (60, 120, 240, 480)},
     "actors": {str(actors): config(actors=actors) for actors in (1, 2, 4, 8)},

@@ -93,6 +93,7 @@ GROWTH = Command(
     "python benchmarks/growth.py --json {json}",
     {
         "finer": Claim(grown("upsampling", "32", "2"), factor=1.3),
+        "finest": Claim(grown("upsampling", "256", "8"), factor=1.3),
         "larger-frame": Claim(grown("resolution", "2048×2048", "128×128"), factor=1.25),
         "longer": Claim(grown("steps", "480", "60"), factor=1.25),
         "more-actors": Claim(grown("actors", "8", "1"), factor=1.3),

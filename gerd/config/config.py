@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
 
-from gerd.bounds import LARGEST_KEY, MOST_ACTORS
+from gerd.bounds import FINEST, LARGEST_KEY, MOST_ACTORS
 from gerd.config.actor import Actor, start_outside
 from gerd.config.base import Model, all_invalid, invalid, problem, problems_of, refuse, replaced
 from gerd.config.camera import Camera, or_its_name, refuse_name, with_named_camera
@@ -73,7 +73,7 @@ class Config(Model):
         "step",
         description="step: a pixel fires at most once per step; exact: whenever it passes its threshold, at that time",
     )
-    upsampling: int = Field(8, strict=True, ge=1, le=32, description="sub-pixels per pixel, along each axis")
+    upsampling: int = Field(8, strict=True, ge=1, le=FINEST, description="sub-pixels per pixel, along each axis")
     integrator: Integrator = Integrator()
     noise: Noise = Noise()
     readout: Readout = Readout()

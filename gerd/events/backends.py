@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gerd.bounds import FINEST
 from gerd.errors import GerdError
 from gerd.events.keys import Keys, add_events
 from gerd.events.pixel.surroundings import has_surroundings, surrounded
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 OLDEST_TRITON = (3, 3)
+FINEST_ON_GPU = 32  # upsampling: the kernels of a GPU have the sub-pixels of a pixel's sub-row as the bits of a word
 MEMORY_OF_WORKER = 2**32  # bytes of a GPU
 
 
@@ -38,7 +40,7 @@ def run(
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise GerdError(f"chunk {chunk}: allowed: a whole number of steps, 1 or more")
     check_device(device)
-    chosen = backend or _fastest(device)
+    chosen = backend or _fastest(device, scenes.upsampling)
     if _have_own_cameras(scenes):
         alone = [_run(scenes[row : row + 1], device, chosen, chunk) for row in range(len(scenes))]
         made: Iterator[Chunk] = chain.from_iterable(map(_in_row, range(len(scenes)), alone))
@@ -74,6 +76,9 @@ def _run(scenes: Scenes, device: str, backend: str, chunk: int | None) -> Iterat
 
         return cpu.run(scenes, chunk)
     if backend == "cuda" and (device.startswith("cuda") or os.environ.get("TRITON_INTERPRET") == "1"):
+        if scenes.upsampling > FINEST_ON_GPU:
+            got = f"upsampling: got {scenes.upsampling}: allowed with the backend cuda"
+            raise GerdError(f"{got}: up to {FINEST_ON_GPU}; with torch on any device, and cpu: up to {FINEST}")
         from gerd.events.cuda import run as cuda
 
         return cuda.run(scenes, device, chunk)
@@ -89,7 +94,7 @@ def frames(scenes: Scenes, device: str = "cpu", counts: bool = False) -> Tensor:
     """The events of scenes as frames (recordings, steps, 2, height, width) on the device, boolean or uint8 counts."""
     import torch
 
-    if makes_frames(device) and not has_surroundings(scenes.pixel):
+    if makes_frames(device, scenes.upsampling) and not has_surroundings(scenes.pixel):
         from gerd.events.cuda import run as cuda
 
         if _have_own_cameras(scenes):
@@ -103,9 +108,9 @@ def frames(scenes: Scenes, device: str = "cpu", counts: bool = False) -> Tensor:
     return torch.from_numpy(result).to(device)
 
 
-def makes_frames(device: str) -> bool:
+def makes_frames(device: str, upsampling: int) -> bool:
     """Whether frames are made on the device itself, without a list of events."""
-    return _fastest(device) == "cuda"
+    return _fastest(device, upsampling) == "cuda"
 
 
 def needs_compiling(scenes: Scenes) -> bool:
@@ -139,10 +144,10 @@ def workers_of_device(device: str) -> int:
     return max(1, torch.cuda.get_device_properties(device).total_memory // MEMORY_OF_WORKER)
 
 
-def _fastest(device: str) -> str:
-    """The name of the fastest backend for a device."""
+def _fastest(device: str, upsampling: int) -> str:
+    """The name of the fastest backend for a device that has so fine a grid."""
     kind = str(device).partition(":")[0]
-    if kind == "cpu" or (kind == "cuda" and _compiles_for_gpus()):
+    if kind == "cpu" or (kind == "cuda" and upsampling <= FINEST_ON_GPU and _compiles_for_gpus()):
         return kind
     return "torch"
 

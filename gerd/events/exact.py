@@ -33,6 +33,7 @@ Whole = NDArray[np.int64]
 
 MOST_PARTS = 2**10  # of a unit of own time; outlines that are faster than this many strides take longer ones
 ROUNDING = 1e-12  # by which the end of a step may lie beyond it
+LEAST_STRIDE = 1 / 16  # pixels
 UNITS = 256  # of own time, whose instants are worked out together
 
 
@@ -161,8 +162,12 @@ def slabs(own: Scenes, rate: float, first: int, stop: int, most: int) -> Iterato
 
 
 def stride(upsampling: int) -> float:
-    """How many pixels an outline moves between two instants, at most: a quarter, or two sub-pixels if that is less."""
-    return min(0.25, 2 / upsampling)
+    """How many pixels an outline moves between two instants, at most.
+
+    A quarter, or two sub-pixels if that is less, but no less than a sixteenth: in so short a way counts are linear to
+    within a sub-pixel of the finest grid.
+    """
+    return min(0.25, max(2 / upsampling, LEAST_STRIDE))
 
 
 def sub_steps(own: Scenes, first: int, stop: int) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -9,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from gerd.bounds import BRIGHTEST, DIMMEST
+from gerd.bounds import BRIGHTEST, DIMMEST, LARGEST_HELD
 from gerd.errors import check_whole
 from gerd.geometry.parameters import PARAMETER_COUNT
 from gerd.geometry.seen import MovingMap
@@ -22,6 +23,9 @@ from gerd.scene.transformation import planned
 
 MOST_INDICES = 2**32  # the random counter has 32 bits for the index
 SMALLEST_MAP, LARGEST_MAP, FLATTEST_MAP = 1e-50, 1e50, 1e-12  # of what `transform` does to the plane
+FINEST_LOGARITHM = 64  # upsampling with a logarithmic response
+WIDEST_LOGARITHM = 44.0  # full counts between the logarithms of the least brightness that there is and the most
+FARTHEST = 7.0  # standard deviations of a Gaussian number from 32 random bits, at most
 KEPT_PLANS = 1024  # whose first appearance is not drawn again
 
 Rows = NDArray[np.int64]
@@ -69,6 +73,7 @@ def appearance(plan: Plan, indices: Sequence[int] | Rows) -> Scenes:
     for i, (actor, copy) in enumerate(plan.cast):
         if not actor.always_looks_the_same:
             intensity[:, i], chosen[:, i] = _looks(plan, actor, copy, rows)
+    _check_counts(plan, intensity)
     trajectory = Trajectory.at_rest(np.zeros((*chosen.shape, PARAMETER_COUNT)))
     return replace(first, indices=rows, chosen=chosen, intensity=intensity, trajectory=trajectory)
 
@@ -96,6 +101,27 @@ def _check_brightness(plan: Plan, actor: ActorPlan, counts: NDArray[np.float64])
 def _slots(_: Plan) -> dict[int, None]:
     """The slots whose random words the motions of a plan have needed so far, in the order in which they were drawn."""
     return {}
+
+
+def _check_counts(plan: Plan, intensity: NDArray[np.int32]) -> None:
+    """An error unless everything that integrators can hold fits into 32 bits.
+
+    That is the whole range of what they see, and up to two thresholds: they begin within one, and fire beyond one.
+    """
+    pixel, area = plan.pixel, plan.upsampling * plan.upsampling
+    full = area * INTENSITY_ONE
+    if pixel.log_response > 0 and plan.upsampling > FINEST_LOGARITHM:
+        why = f"with integrator.response {{log: {pixel.log_response:g}}}, which has a table of all counts"
+        raise plan.error("upsampling", f"{why}; allowed: up to {FINEST_LOGARITHM}")
+    bright, dark = (int(bound) for bound in (intensity.max(initial=0), intensity.min(initial=0)))
+    seen = WIDEST_LOGARITHM * full if pixel.log_response > 0 else float(area * (bright - dark))
+    held = seen + 2 * (max(pixel.threshold_on, pixel.threshold_off) + FARTHEST * pixel.spread * full)
+    if held > LARGEST_HELD:
+        allowed = math.floor(plan.upsampling * math.sqrt(LARGEST_HELD / held))
+        what = f"intensities from {dark / INTENSITY_ONE:g} to {bright / INTENSITY_ONE:g} and these thresholds"
+        raise plan.error(
+            "upsampling", f"with {what}, counts do not fit into 32 bits; allowed with them: up to {allowed}"
+        )
 
 
 @lru_cache(maxsize=KEPT_PLANS)

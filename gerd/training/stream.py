@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from functools import partial
+from functools import cached_property, partial
 from itertools import count, islice
 from typing import Any, NoReturn, Unpack
 
@@ -280,15 +280,21 @@ class Stream(IterableDataset[Sample]):
         return self._batch(number)
 
     def _batch(self, number: int, travels: bool = False) -> Sample:
-        if backends.makes_frames(self.device) and not self.spec.needs_events:
+        if self._makes_frames and not self.spec.needs_events:
             return self.batch_from_frames(number)
         groups, order = self._groups(number)
         made = []
         for number, indices in groups:
             made += simulate_batch(member(self.config, number), indices.tolist(), device=self.device)
         windows = [(made[i], *self._window(made[i].steps)) for i in order]
-        device = self.device if backends.makes_frames(self.device) else "cpu"
+        device = self.device if self._makes_frames else "cpu"
         return _moved(gather(self.spec, windows, self.pad, travels, device), self.device)
+
+    @cached_property
+    def _makes_frames(self) -> bool:
+        """Whether the device makes frames itself, of all members."""
+        finest = max(member(self.config, number).upsampling for number in self.members)
+        return backends.makes_frames(self.device, finest)
 
     def _groups(self, number: int) -> tuple[list[tuple[int, Indices]], Indices]:
         """For each member its recordings in a batch, to be simulated together; and the order of all in the batch."""

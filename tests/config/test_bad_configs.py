@@ -220,7 +220,7 @@ FIELDS = [
     Bad("time_scale_nan", top("time_scale: .nan"), 1, "time_scale", "allowed: a finite number", "nan"),
     Bad("time_scale_inf", top("time_scale: .inf"), 1, "time_scale", "finite number", "inf"),
     Bad("upsampling_0", top("upsampling: 0"), 1, "upsampling", "greater than or equal to 1", "0"),
-    Bad("upsampling_33", top("upsampling: 33"), 1, "upsampling", "less than or equal to 32", "33"),
+    Bad("upsampling_257", top("upsampling: 257"), 1, "upsampling", "less than or equal to 256", "257"),
     Bad("threshold_0", top("integrator: {threshold: 0}"), 1, "integrator.threshold", "equal to 0.001", "0"),
     Bad("background_on", top("noise: {background: {on: 2}}"), 1, "noise.background.on", "less than or equal to 1", "2"),
     Bad("background_list", top("noise: {background: [0, 1]}"), 1, "noise.background", "{on: number", "[0, 1]"),

@@ -95,10 +95,10 @@ def in_python() -> Iterator[None]:
 
 
 @st.composite
-def gridded(draw: Any, finest: int = 32) -> Config:
+def gridded(draw: Any, finest: int = 100) -> Config:
     """Outlines and moves on the lines and centres of sub-pixels, where a rounding or a tie decides; many overlap."""
     width, height = draw(st.sampled_from([(1, 1), (1, 9), (13, 14), (64, 3), (65, 5), (31, 12)]))
-    f = draw(st.sampled_from([f for f in (1, 2, 3, 8, 32) if f <= finest]))
+    f = draw(st.sampled_from([f for f in (1, 2, 3, 8, 32, 100) if f <= finest]))
     side = min(width, height)
 
     def halves(low: float, high: float) -> Any:

@@ -61,6 +61,24 @@ def test_any_scene(small: Config, index: int) -> None:
     assert listed(recording) == oracle.events(recording.scene)
 
 
+@pytest.mark.parametrize("timing", ["step", "exact"])
+@pytest.mark.parametrize("upsampling", [33, 64, 128, 256])
+def test_fine_grids(upsampling: int, timing: str) -> None:
+    recording = simulated(
+        actor("concave", at=[2.3, 2.6], velocity=[0.09, 0.05], size=3.5, turn=10.0),
+        actor("circle", at=[4.2, 2.4], velocity=[-0.08, 0.06], size=2.5, intensity=-0.5),
+        width=6,
+        height=5,
+        steps=3,
+        upsampling=upsampling,
+        timing=timing,
+        integrator={"threshold": 0.011, "warmup": 0},
+    )
+    assert len(recording) > 20
+    assert listed(recording) == oracle.events(recording.scene)
+    assert gerd.simulate(recording.config, backend="cpu").digest == recording.digest
+
+
 @pytest.mark.parametrize("initial", ["uniform", "stationary", 0.4])
 def test_every_integrator(initial: Any) -> None:
     """Long enough for what a reset leaves to show."""

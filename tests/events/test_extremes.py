@@ -15,6 +15,7 @@ from support import hostile
 from support.scenes import AT_REST, actor, config
 
 import gerd
+from gerd.config.config import Config
 from gerd.config.sweep import labels
 from gerd.errors import GerdError
 from gerd.events import rasterise
@@ -86,6 +87,41 @@ def test_the_largest_numbers_that_are_allowed_are_drawn() -> None:
     huge = replace(scenes, trajectory=Trajectory.at_rest(start))
     assert np.isfinite(rasterise.borders(huge, np.arange(2)).coefficients).all()
     assert [len(part.keys) for part in run(huge)] == [0]
+
+
+def extreme(upsampling: int, **integrator: Any) -> Config:
+    """The brightest square that there is passes the darkest, in a step."""
+    return config(
+        actor("square", at=[5.0, 4.0], velocity=[-7.0, 0.0], size=6.0, intensity=-8.0),
+        actor("square", at=[-2.0, 4.0], velocity=[7.0, 0.0], size=6.0, intensity=8.0),
+        height=8,
+        steps=3,
+        upsampling=upsampling,
+        integrator=integrator,
+    )
+
+
+@pytest.mark.parametrize("timing", ["step", "exact"])
+@pytest.mark.parametrize(("finest", "integrator"), [(248, {"threshold": 0.5}), (186, {"threshold": 7.0})])
+def test_the_largest_counts_that_fit(finest: int, integrator: dict[str, Any], timing: str) -> None:
+    largest = extreme(finest, **integrator).replace(timing=timing)
+    digests = {gerd.simulate(largest, backend=backend).digest for backend in ("cpu", "torch")}
+    assert len(digests) == 1
+    assert len(gerd.simulate(largest)) > 0
+    with pytest.raises(GerdError, match=f"upsampling: got {finest + 1}: .* allowed with them: up to {finest}$"):
+        gerd.simulate(largest.replace(upsampling=finest + 1))
+
+
+def test_a_logarithm_of_counts_that_need_too_large_a_table() -> None:
+    made = config(actor(), upsampling=65, integrator={"response": {"log": 0.1}})
+    with pytest.raises(GerdError, match=r"upsampling: got 65: .* allowed: up to 64$"):
+        gerd.simulate(made)
+
+
+def test_grids_that_are_too_fine_for_the_kernels_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    with pytest.raises(GerdError, match=r"upsampling: got 33: allowed with the backend cuda: up to 32"):
+        gerd.simulate(config(actor(), upsampling=33), backend="cuda")
 
 
 def test_a_turn_that_has_no_digits_left_is_no_number() -> None:

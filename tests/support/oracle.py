@@ -249,7 +249,9 @@ def parts(scenes: Scenes, unit: int) -> int:
         change = max(speed[2], speed[3]) + speed[5] * high + shear * speed[3]
         linear = speed[4] * (max(wide, high) + shear * high) + change
         fastest = max(fastest, stretch * (math.hypot(speed[0], speed[1]) + reach * linear) + drift)
-    return min(1024, 2 ** max(0, math.ceil(math.log2(max(fastest, 1e-9) / min(0.25, 2 / scenes.upsampling)))))
+    return min(
+        1024, 2 ** max(0, math.ceil(math.log2(max(fastest, 1e-9) / min(0.25, max(2 / scenes.upsampling, 1 / 16)))))
+    )
 
 
 def step_at(time: float) -> int:

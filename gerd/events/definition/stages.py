@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from gerd.errors import GerdError
 from gerd.events.definition import walk
 from gerd.events.definition.picture import activation, visible
 from gerd.events.keys import Keys, add_events
@@ -32,6 +33,8 @@ from gerd.scene.scenes import Scenes
 
 Counts = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+
+MOST_SUB_PIXELS = 2**30  # of a picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,11 @@ class Stages:
         """(steps, height · upsampling, width · upsampling): what is visible in each sub-pixel, 1024 for intensity 1."""
         ends, jumps = visible(self.scene, self.steps, "cpu")
         columns = self.scene.width * self.scene.upsampling
+        numbers = len(self.steps) * self.scene.height * self.scene.upsampling * columns
+        if numbers > MOST_SUB_PIXELS:
+            got = f"the picture of {len(self.steps)} steps has {numbers} sub-pixels"
+            how = "with fewer steps, a smaller frame or a smaller upsampling"
+            raise GerdError(f"{got}; allowed: up to {MOST_SUB_PIXELS}, {how}")
         rises = torch.zeros((*ends.shape[1:3], columns + 1), dtype=torch.int32)
         return rises.scatter_add_(2, ends[0].long(), jumps[0]).cumsum(2, dtype=torch.int32)[..., :columns].numpy()
 
