@@ -40,6 +40,7 @@ FIRST = (
     "test_video.py",
     "test_dataset.py",
     "test_page.py",
+    "test_running.py",
 )
 PATIENCE = 1800  # seconds after which a test fails, on however slow and busy a machine
 

@@ -77,6 +77,7 @@ class Wish:
         source = source_of(self.model) if ":" in self.model else None
         return {
             "benchmark": BENCHMARK,
+            "gerd": __version__,
             "task": self.task,
             "regime": self.regime,
             "quick": self.quick,

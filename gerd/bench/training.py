@@ -58,7 +58,7 @@ def train(
     """Train a network; `file` holds the state after each pass, from which the same call goes on."""
     if not isinstance(network, nn.Module) or not any(each.requires_grad for each in network.parameters()):
         raise GerdError(f"--train: {kind.name} has no weights to be trained; leave --train out")
-    trained: nn.Module = network
+    trained: nn.Module = network.train()  # which a network of a user's may look at
     return fit(
         trained,
         material.training,

@@ -14,7 +14,7 @@ from gerd import bench
 from gerd.bench.examples import Examples, examples_of
 from gerd.bench.models import answer, candidate, cost, load_checkpoint, weights_digest
 from gerd.bench.symmetry import check_layer, lie_results
-from gerd.bench.training import BATCH, UPDATES, recipe
+from gerd.bench.training import BATCH, UPDATES, Material, errors, recipe, train
 from gerd.errors import GerdError
 from gerd.measures.lie import lie_derivative
 
@@ -156,3 +156,47 @@ def test_layers_of_which_nothing_is_known(task: str, layer: str, message: str) -
     with pytest.raises(GerdError) as error:
         check_layer(Convolution(), bench.task(task), layer, first("locate").inputs)
     assert message in str(error.value)
+
+
+class Watching(Convolution):
+    """Notes in which mode it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.modes: list[bool] = []
+
+    def forward(self, frames: Tensor) -> Tensor:
+        self.modes.append(self.training)
+        return super().forward(frames)
+
+
+def test_a_network_is_trained_in_its_training_mode_and_validated_in_the_other(tmp_path: Path) -> None:
+    network = Watching().eval()
+    some = [first("locate")]
+
+    def stop(line: str) -> None:
+        assert "epoch 1/" in line
+        raise KeyboardInterrupt
+
+    task = bench.task("locate")
+    kind = candidate("relu-1", task)
+    with pytest.raises(KeyboardInterrupt):
+        train(network, kind, task, Material(some, some), 0, tmp_path / "weights.pt", quick=True, say=stop)
+    assert network.modes == [True, False]
+    with pytest.raises(GerdError, match="relu-1 has no weights to be trained; leave --train out"):
+        train(lambda frames: frames, kind, task, Material(some, some), 0, tmp_path / "none.pt")
+
+
+def test_recordings_of_all_inner_amounts_are_learnt_from_and_no_batch_mixes_lengths() -> None:
+    """The time scale alone changes how long a recording is."""
+    task = bench.task("locate")
+    chosen = [each for each in bench.splits("locate", True, "inner") if each.kind == "validate"]
+    parts = examples_of(chosen, "cpu")
+    assert sum(map(len, parts)) == sum(each.count for each in chosen) == 100
+    lengths = {each.steps for each in chosen}
+    assert len(lengths) == 5
+    assert {part.steps for part in parts} == lengths
+    assert all(part.inputs.shape[1] == part.steps for part in parts)
+    network = torch.nn.Sequential(torch.nn.Flatten(2), torch.nn.Linear(2 * 64 * 64, 2))
+    found = [errors(network, task, part) for part in parts]
+    assert [len(each) for each in found] == [len(part) for part in parts]
