@@ -291,5 +291,6 @@ def baseline(name: str, task: str) -> Baseline:
     found = BASELINES.get(name)
     if found is None or task not in found.tasks:
         names = [each.name for each in BASELINES.values() if task in each.tasks]
-        raise GerdError(f"baseline {name!r}: {did_you_mean([name], names)}allowed for {task}: {', '.join(names)}")
+        allowed = f"{', '.join(names)}, or module:function"
+        raise GerdError(f"baseline {name!r}: {did_you_mean([name], names)}allowed for {task}: {allowed}")
     return found
