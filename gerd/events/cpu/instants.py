@@ -13,7 +13,7 @@ import numpy as np
 
 from gerd.events.compiled import compiled, inlined
 from gerd.events.cpu.arguments import Area, Chance, Draws, Noise, Room, Sensor
-from gerd.events.cpu.crossings import BIAS, WORD_BITS, ZERO, bit_number, find_crossings, named
+from gerd.events.cpu.crossings import BIAS, NONE, WORD_BITS, ZERO, bit_number, find_crossings, named
 from gerd.events.cpu.rules import (
     BACKGROUND,
     EVENT,
@@ -74,21 +74,23 @@ def fire_between(begin, length, clock, area, scene, pixels, changes, room, made)
     model = scene.model
     for y in range(area.top, area.bottom):
         for word in range(area.left, area.right):
-            while changes.touched[y, word]:
-                rest = changes.touched[y, word]
+            rest = changes.touched[y, word]
+            changes.touched[y, word] = NONE
+            while rest:
                 bit = rest & (~rest + ONE)
                 x = word * WORD_BITS + bit_number(bit)
                 if pixels.v[y, x] == 0:
                     begin_block(y, x, model, scene.chance, pixels)
                 state, change = np.int64(pixels.v[y, x]) - BIAS, np.int64(changes.change[y, x])
                 at = (y * scene.sensor.width + x) * model.own
-                ahead = threshold_ahead(change, model.on[at], model.off[at])
-                number, left = passages(state, change, ahead)
-                if number > 0:
+                ahead, left = threshold_ahead(change, model.on[at], model.off[at]), state + change
+                if change != 0 and (left if change > 0 else -left) >= ahead:  # a division costs more than this test
+                    number, left = passages(state, change, ahead)
                     if made + number > len(room.keys):
+                        changes.touched[y, word] = rest
                         return made, False
                     made = fire_passages(begin, length, clock, y, x, ahead, number, scene, pixels, changes, room, made)
-                changes.touched[y, word] = rest ^ bit
+                rest ^= bit
                 changes.change[y, x] = 0
                 pixels.v[y, x] = np.int32(left + BIAS)
     return made, True
