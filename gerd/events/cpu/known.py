@@ -1,6 +1,7 @@
-"""A recording whose events are known: what compiled code has to give before anything that it gives is believed.
+"""Recordings whose events are known: what compiled code has to give before anything that it gives is believed.
 
-Small, but with every kind of outline, shapes that hide each other, a torus, and all noises: code that was damaged after
+Small, but with every kind of outline, shapes that hide each other, a torus, and all noises; in a second one also with
+a logarithmic response, thresholds of each pixel's own, a refractory time and a leak: code that was damaged after
 it was compiled, or compiled wrongly, is unlikely to get it right. It costs some milliseconds, once for each process.
 """
 
@@ -10,9 +11,9 @@ import hashlib
 import math
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal
-
-import numpy as np
 
 from gerd.errors import GerdError
 from gerd.events.shared import Chunk
@@ -26,7 +27,7 @@ _STAR = [[0.0, -0.5], [0.29, 0.4], [-0.48, -0.15], [0.48, -0.15], [-0.29, 0.4]]
 _STILL = (0.0, 0.0)
 
 
-def _plan(exact: bool) -> Plan:
+def _plan(exact: bool, every_rule: bool) -> Plan:
     full = 3 * 3 * INTENSITY_ONE
     threshold = round(0.3 * full)
     quiet: dict[str, Any] = dict.fromkeys(AMOUNTS, 0.0)
@@ -38,6 +39,8 @@ def _plan(exact: bool) -> Plan:
         initial="stationary" if exact else "uniform",
         **noise,
     )
+    if every_rule:
+        pixel = replace(pixel, log_response=1.0, spread=0.03, refractory_us=1500.0, leak_hz=120.0)
     circle = _actor(0, "circle", 1.0, (66.0, 9.0), (1.3, 0.4), 15.0, growth=0.0, border="wrap")
     star = _actor(1, [_STAR], -0.7, (31.0, 11.0), (0.6, 0.2), (22.0, 17.0), growth=0.3, turn=4.0)
     square = _actor(2, "square", 1.0, (25.0, 8.0), (0.9, 0.9), 20.0, turn=11.0)
@@ -95,8 +98,8 @@ def _actor(
 
 
 DIGESTS = {  # for each timing, by the backend that is the definition
-    "step": "d8c462d1ede7657610d25ccd2b698c7a64c611761a779b092513e653a151af95",
-    "exact": "5ce052fe39a9e94ee5027c2ca8d7e358170d6efa1e16cf560e6e5521dd643682",
+    "step": "06581b34800640f32cd331a54aa8f4284706ab214fce2d52b496697b1008e27a",
+    "exact": "157d4d7ed3d68ba4030317b834f33d2a246b4742f3455cf0fd75945a977dcf4b",
 }
 
 
@@ -106,14 +109,14 @@ def check(run: Callable[[Scenes], Iterable[Chunk]], what: str, timing: str = "st
         raise GerdError(f"{what} gives wrong events, which a test at its start has shown; the backend torch needs none")
 
 
-def scenes(timing: str) -> Scenes:
-    """The scenes of the known recordings."""
-    return draw(_plan(timing == "exact"), [0, 2**32 - 1])
+def scenes(timing: str, every_rule: bool = False) -> Scenes:
+    """The scenes of the known recordings, with pixels as they usually are or with every rule that there is."""
+    return draw(_plan(timing == "exact", every_rule), [2**32 - 1] if every_rule else [0, 2**32 - 1])
 
 
 def digest(run: Callable[[Scenes], Iterable[Chunk]], timing: str) -> str:
-    """sha256 over the keys of the known recordings, and over what of them is background noise."""
+    """sha256 over the keys of the known recordings, and over where they come from."""
     result = hashlib.sha256()
-    for part in run(scenes(timing)):
-        result.update(part.row.to_bytes(1) + part.keys.astype("<i8").tobytes() + np.packbits(part.source).tobytes())
+    for part in chain(run(scenes(timing)), run(scenes(timing, every_rule=True))):
+        result.update(part.row.to_bytes(1) + part.keys.astype("<i8").tobytes() + part.source.tobytes())
     return result.hexdigest()
