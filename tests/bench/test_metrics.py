@@ -96,11 +96,8 @@ def test_no_constant_is_better_than_chance(task: str) -> None:
     assert min(found) <= 1.25 * chance  # and some come near
 
 
-NOTHING_LEARNT = [(task, kind) for task in TASKS for kind in ("untrained", "constant", "blind")]
-NOTHING_LEARNT.remove(("noise", "untrained"))  # any convolution sees neighbours: it is right, or wrong, by its sign
-
-
-@pytest.mark.parametrize(("task", "kind"), NOTHING_LEARNT)
+@pytest.mark.parametrize("kind", ["untrained", "constant", "blind"])
+@pytest.mark.parametrize("task", TASKS)
 def test_what_has_learnt_nothing_is_at_chance_and_never_invariant(task: str, kind: str) -> None:
     """An untrained network; a constant; and an answer that varies and has nothing to do with what is seen."""
     examples = some(task)
