@@ -51,6 +51,7 @@ UNSEEN = 3.0  # how many times as many or as few where none were
 # Seconds, as one core of a server takes them; what is simulated corrects them.
 OF_INSTANT, OF_CROSSING, OF_SIDE, OF_EVENT, OF_NOISY_PIXEL = 5e-6, 4e-9, 3e-9, 1e-7, 2e-9
 OF_SOURCE_STEP, OF_SCATTERED, OF_HOT_PIXEL = 1e-4, 4e-7, 7e-8  # noise that is no kernel's: a step, an event, a word
+OF_LIMITED_UNIT = 3e-5  # a unit of own time of a motion with a speed limit
 CONCAVE = 4  # crossings of a convex outline that one of another costs: they are sorted and listed
 # Bytes that a simulation holds at most
 OF_HELD_EVENT, OF_HELD_PIXEL, OF_HELD_POSE = 50, 120, 3 * 8 * ORDERS * PARAMETER_COUNT
@@ -83,13 +84,14 @@ def forecast(config: Config, seconds: float = SECONDS) -> Forecast:
     steps = scenes.steps
     signal = _signal(scenes, steps)
     cost, memory = _cost(scenes, steps, signal)
+    motion = _motion(scenes, steps)
     is_ideal = scenes.pixel == ideal(scenes.pixel)
     affordable = _affordable(scenes, seconds if is_ideal else seconds / 2, signal)
     if affordable == 0:
         noise = np.full(len(scenes), _background(scenes, steps))
         events = signal + noise
         size = 2.4 * float(events.mean()) + BYTES_OF_ENTRY
-        return Forecast(scenes, events, noise, size, cost, memory, _instants(scenes, steps), 0, False)
+        return Forecast(scenes, events, noise, size, cost + motion, memory, _instants(scenes, steps), 0, False)
     taken = scenes if not needs_compiling(scenes) else _quick(scenes, affordable)
     _simulated(taken[:1], 1)  # kernels are loaded now
     begun = time.perf_counter()
@@ -108,7 +110,8 @@ def forecast(config: Config, seconds: float = SECONDS) -> Forecast:
     silent = bool((parts[0].source != FROM_EDGE).all())
     instants = _instants(scenes, steps)
     ratio = None if is_ideal else _beside_ideal(taken, parts, affordable)
-    return Forecast(taken, seen + noise, noise, size, cost * speed, memory, instants, affordable, silent, ratio)
+    lasts = cost * speed + motion
+    return Forecast(taken, seen + noise, noise, size, lasts, memory, instants, affordable, silent, ratio)
 
 
 def _beside_ideal(scenes: Scenes, parts: list[Chunk], steps: int) -> float | None:
@@ -320,6 +323,14 @@ def _cost(scenes: Scenes, steps: int, signal: Array) -> tuple[float, float]:
     seconds = instants * (OF_INSTANT + picture) + events * OF_EVENT + noisy * pixels * OF_NOISY_PIXEL
     memory = events * OF_HELD_EVENT + pixels * OF_HELD_PIXEL + poses * OF_HELD_POSE
     return seconds + sources + pixels * OF_NOISY_PIXEL, memory
+
+
+def _motion(scenes: Scenes, steps: int) -> float:
+    """About how many seconds the motion takes: a speed limit looks at one unit of own time after the other."""
+    trajectory = scenes.trajectory
+    if trajectory.push is None or not np.isfinite(trajectory.speed_limit).any():
+        return 0.0
+    return (steps + scenes.warmup) * trajectory.rate * OF_LIMITED_UNIT
 
 
 def _sources(pixel: Pixel, pixels: int) -> float:

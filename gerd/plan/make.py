@@ -36,6 +36,7 @@ NATURAL_SIZE = (0.1, 0.4)  # in shares of the smaller frame side
 NATURAL_SHEAR = (-0.5, 0.5)
 NATURAL_ROTATION = (0.0, 360.0)  # degrees
 MOST_BEFORE = 5_000_000  # accelerated steps before t = 0, of all actors: about a gigabyte
+MOST_LIMITED_BEFORE = 100_000  # of them where a speed limit looks at one after the other: some seconds
 
 
 def plan_of(config: Config) -> Plan:
@@ -96,9 +97,14 @@ def _check_warmup(config: Config, plan: Plan) -> None:
     """An error if the warm-up is too long: its motion is held whole, unlike that of the recording."""
     if not any(actor.is_pushed for actor in plan.actors):
         return
-    steps = math.ceil((plan.warmup + 1) * config.fastest) * len(plan.cast)
-    if steps > MOST_BEFORE:
-        message = f"times the time scale and the actors, makes {steps} accelerated steps; allowed: {MOST_BEFORE}"
+    steps = math.ceil((plan.warmup + 1) * config.fastest)
+    if steps * len(plan.cast) > MOST_BEFORE:
+        together = steps * len(plan.cast)
+        message = f"times the time scale and the actors, makes {together} accelerated steps; allowed: {MOST_BEFORE}"
+        raise plan.error("integrator.warmup", message)
+    limited = any(math.isfinite(limit) for actor in plan.actors for limit in actor.speed_limit)
+    if limited and steps > MOST_LIMITED_BEFORE:
+        message = f"times the time scale, makes {steps} steps with a speed limit; allowed: {MOST_LIMITED_BEFORE}"
         raise plan.error("integrator.warmup", message)
 
 

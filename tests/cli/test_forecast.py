@@ -90,6 +90,19 @@ def test_a_recording_that_is_not_simulated_at_all_is_told_from_the_motion(timing
     assert low <= sum(counts) <= high
 
 
+def test_a_motion_that_takes_long_by_itself_is_foretold_or_refused() -> None:
+    """With a speed limit each unit of own time is looked at by itself, of which a fast motion has many in a step."""
+    limited = """
+sensor: {width: 20, height: 10}
+steps: 20
+time_scale: 1000
+actors: [{shape: square, scale: {start: 6, acceleration: 0}, translation: {velocity: 1, speed_limit: 3}}]
+"""
+    assert forecast(gerd.parse(limited)).seconds > 0.5  # (5 + 20) · 1000 units of 30 µs
+    with pytest.raises(gerd.ConfigError, match=r"integrator\.warmup: .* steps with a speed limit; allowed: 100000"):
+        forecast(gerd.parse(f"{limited}transform: [time_scale: 100]"))
+
+
 HUGE = {
     "fast": "sensor: {width: 100, height: 100}\nsteps: 1000\ntime_scale: 1000\ntiming: exact\n"
     "actors: [{shape: circle, translation: {velocity: 1}}]",
