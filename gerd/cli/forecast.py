@@ -52,6 +52,7 @@ UNSEEN = 3.0  # how many times as many or as few where none were
 OF_INSTANT, OF_CROSSING, OF_SIDE, OF_EVENT, OF_NOISY_PIXEL = 5e-6, 4e-9, 3e-9, 1e-7, 2e-9
 OF_SOURCE_STEP, OF_SCATTERED, OF_HOT_PIXEL = 1e-4, 4e-7, 7e-8  # noise that is no kernel's: a step, an event, a word
 OF_LIMITED_UNIT = 3e-5  # a unit of own time of a motion with a speed limit
+OF_PAIR, OF_PAIR_ROW = 1e-8, 1.3e-9  # of actors of which one may hide the other, for each line of sub-pixels in a row
 CONCAVE = 4  # crossings of a convex outline that one of another costs: they are sorted and listed
 # Bytes that a simulation holds at most
 OF_HELD_EVENT, OF_HELD_PIXEL, OF_HELD_POSE = 50, 120, 3 * 8 * ORDERS * PARAMETER_COUNT
@@ -315,6 +316,9 @@ def _cost(scenes: Scenes, steps: int, signal: Array) -> tuple[float, float]:
     pixels = scenes.width * scenes.height
     slots = sum(_slots(scenes.shapes[piece.actor]) for piece in layout(scenes))
     picture = scenes.height * scenes.upsampling * slots * OF_CROSSING + entry_count(scenes) * OF_SIDE
+    actors = scenes.present.sum(axis=1)
+    pairs = float((actors * (actors - 1) / 2).mean())
+    picture += pairs * scenes.upsampling * (OF_PAIR + scenes.height * OF_PAIR_ROW)
     instants = _instants(scenes, steps)
     events = float(signal.mean()) + _background(scenes, steps)
     noisy = instants * (scenes.pixel.shape_noise > 0) + steps * (scenes.pixel.background > 0)

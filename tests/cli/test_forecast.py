@@ -103,6 +103,12 @@ actors: [{shape: square, scale: {start: 6, acceleration: 0}, translation: {veloc
         forecast(gerd.parse(f"{limited}transform: [time_scale: 100]"))
 
 
+def test_many_actors_that_hide_each_other_take_long_for_each_pair() -> None:
+    text = "sensor: {width: 9, height: 9}\nsteps: 30\nactors: [{shape: square, repeat: NUMBER}]"
+    few, many = (forecast(gerd.parse(text.replace("NUMBER", str(n))), 1e-9).seconds for n in (15, 60))
+    assert many > 8 * few
+
+
 HUGE = {
     "fast": "sensor: {width: 100, height: 100}\nsteps: 1000\ntime_scale: 1000\ntiming: exact\n"
     "actors: [{shape: circle, translation: {velocity: 1}}]",
