@@ -103,14 +103,14 @@ def test_mistakes_are_explained() -> None:
 
     with pytest.raises(GerdError, match=r"\(16, 2\), a score for each class of square, bar, or \(16, 8, 2\)"):
         measure.accuracy_curve(three, shapes(), SIZES)
-    with pytest.raises(GerdError, match="some of the same kind"):
+    with pytest.raises(GerdError, match="transformations of the same kind"):
         measure.accuracy_curve(by_its_events, shapes(), [scale(1), rotation(3)])
-    with pytest.raises(GerdError, match="some of the same kind"):
+    with pytest.raises(GerdError, match="transformations of the same kind"):
         measure.accuracy_curve(by_its_events, shapes(), [])
-    with pytest.raises(GerdError, match="every recording has one actor"):
+    with pytest.raises(GerdError, match="every recording has exactly one actor"):
         measure.accuracy_curve(by_its_events, config(actor(), actor()), SIZES)
     maybe = config({**actor(), "repeat": {"choice": [0, 1]}})
-    with pytest.raises(GerdError, match="every recording has one actor"):
+    with pytest.raises(GerdError, match="every recording has exactly one actor"):
         measure.accuracy_curve(lambda frames: torch.zeros(len(frames), 1), maybe, SIZES)
     with pytest.raises(GerdError, match="first_step 8: allowed: a whole number from 0 to 7"):
         measure.accuracy_curve(by_its_events, shapes(), SIZES, first_step=8)

@@ -466,7 +466,7 @@ def test_a_generalisation_curve() -> None:
     medians = [found.median for found in curve.summaries]
     assert curve.ratio()[0] == max(medians) / min(medians)
     assert medians[2] > medians[0]  # the mean of the past lags behind what is fast
-    with pytest.raises(GerdError, match="some of the same kind"):
+    with pytest.raises(GerdError, match="transformations of the same kind"):
         measure.generalisation_curve(steady_centroid, chosen, [time_scale(1), scale(1)])
 
 

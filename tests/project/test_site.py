@@ -120,7 +120,7 @@ def test_the_api_page_has_all_that_the_package_offers(site: Path) -> None:
     assert {"gerd.Events.height", "gerd.Recording.T_velocity", "gerd.plot.events"} <= names
     text = (site / "api.html").read_text("utf-8")
     assert "Whether events have times inside their step." in text  # from the comment beside the field
-    for option in ("stride</code>: from window to window", "warmup</code>: steps before the labelled part"):
+    for option in ("stride</code>: steps from one window to the next", "warmup</code>: steps before the labelled part"):
         assert re.search(rf"<li>\s*(<p>)?<code>{option}", text)
     for name in ("Dataset", "Stream"):  # their signatures show the options that they share
         signature = text.partition(f'id="gerd.{name}"')[2].partition("</pre>")[0]
